@@ -86,7 +86,7 @@ def describe(name: str = "") -> _Any:
     """Every setting, its value, where that came from, and whether it has an effect on the present platform.
 
     Args:
-        name: of one setting, to be told all about it, or the beginning of several names ("cuda.matmul").
+        name: of one setting, to show all about it, or the beginning of several names ("cuda.matmul").
 
     Returns:
         An object that prints as text, and that notebooks show as a table.

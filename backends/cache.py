@@ -1,8 +1,8 @@
 """Compiled programs kept on disk, so that a new process does not compile them again.
 
 It is on by default. A program is found again if the operations, the compile options, the version of jaxlib and the
-processor are the same; a file that is damaged, or has another name than it was written under, is compiled anew. Nobody
-else may be able to write to the directory, because loading a program runs what is in it; others may read it.
+processor are the same. A file that is damaged, or has another name than it was written under, is compiled anew. No
+other user may be able to write to the directory, because loading a program runs what is in it; others may read it.
 
 >>> from functorch_like import backends
 >>> with backends.cache.flags(enabled=False):
@@ -26,10 +26,10 @@ _ELSEWHERE = {"gpu": "only programs for the CPU are kept"}
 
 
 def _path(value: Any) -> str:
-    given = os.fspath(value)
-    if not isinstance(given, str):
+    path = os.fspath(value)
+    if not isinstance(path, str):
         raise ValueError
-    return os.path.abspath(os.path.expanduser(given)) if given else ""
+    return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
 class _Settings(Module, name="cache"):
@@ -97,13 +97,13 @@ def stats() -> Stats:
     True
     """
     folder = _disk.directory()
-    found = [] if folder is None else _disk.files(folder)
+    files = [] if folder is None else _disk.files(folder)
     return Stats(
         _counters.cache_hits,
         _counters.compiles,
         _counters.cache_writes,
-        _disk.programs(found),
-        sum(file.size for file in found),
+        _disk.programs(files),
+        sum(file.size for file in files),
         None if folder is None else str(folder),
     )
 

@@ -16,8 +16,8 @@ _LEVELS = (
     ("NEON", "asimd", 128),
     ("DEFAULT", "", 128),
 )
-#: What matters to array programs, of the hundred features that processors have.
-_TOLD = (
+#: Features that matter to array programs, of the hundred that processors have.
+_LISTED = (
     "sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512_vnni",
     "avx512_bf16", "avx512_fp16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8", "asimd", "asimdhp", "asimddp", "sve",
     "sve2", "bf16", "i8mm",
@@ -25,7 +25,7 @@ _TOLD = (
 
 
 class Capability(str):
-    """The widest instruction set, as text ("AVX512"), and with it what else there is to know.
+    """The widest instruction set, as text ("AVX512"), and with it further facts.
 
     Attributes:
         name: of the processor.
@@ -47,7 +47,7 @@ class Capability(str):
         level, _, bits = next(each for each in _LEVELS if not each[1] or each[1] in features)
         self = super().__new__(cls, level)
         self.name, self.vector_bits = processor.name(), bits
-        self.instruction_sets = tuple(name for name in _TOLD if name in features)
+        self.instruction_sets = tuple(name for name in _LISTED if name in features)
         self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.cores = _cores()
         self.caches = dict(_caches())
@@ -63,7 +63,7 @@ class Capability(str):
 
 
 def _cores() -> int:
-    """Cores with hyper-threads counted once, where Linux tells; else as many as the system shows."""
+    """Cores with hyper-threads counted once, where Linux gives it; else as many as the system shows."""
     siblings: set[str] = set()
     for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list"):
         try:

@@ -100,7 +100,7 @@ def fast_lowering(primitive: str, what: str) -> Callable[[], bool]:
         what: the lowering does, in a few words.
 
     Returns:
-        A function to ask, while lowering, whether to use it.
+        A predicate for lowering rules: True if it is to be used.
     """
     FAST_LOWERINGS[primitive] = what
     return lambda: in_force().derive(_chosen)(primitive)
@@ -121,7 +121,7 @@ def get_cpu_capability() -> Capability:
     """Return the newest instruction set that the processor has and XLA compiles for.
 
     Returns:
-        The widest instruction set as text ("AVX512", "AVX2", "NEON", ...), as PyTorch has it; attributes tell the
+        The widest instruction set as text ("AVX512", "AVX2", "NEON", ...), as PyTorch has it; attributes give the
         rest: name, instruction_sets, vector_bits, cores, threads, caches.
 
     >>> from functorch_like import backends

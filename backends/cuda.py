@@ -77,10 +77,10 @@ matmul = Matmul()
 def _fraction(value: Any) -> float | None:
     if value is None or value == "":
         return None
-    found = float(value)
-    if not 0 < found <= 1:
+    fraction = float(value)
+    if not 0 < fraction <= 1:
         raise ValueError
-    return found
+    return fraction
 
 
 def _either(value: Any) -> bool | None:
@@ -117,7 +117,7 @@ def preferred_linalg_library(backend: str | None = None) -> str:
     """Return the library that linear algebra on GPUs calls, cuSOLVER; it cannot be chosen here.
 
     Args:
-        backend: None to ask; "default" or "cusolver" are taken, and change nothing.
+        backend: None to query; "default" or "cusolver" are taken, and change nothing.
 
     Raises:
         UnsupportedError: for another library.
@@ -133,7 +133,7 @@ def preferred_blas_library(backend: str | None = None) -> str:
     """Return the library for products on GPUs: XLA times cuBLAS, cuBLASLt and its own kernels, and chooses.
 
     Args:
-        backend: None to ask; "default" or "autotuned" are taken, and change nothing.
+        backend: None to query; "default" or "autotuned" are taken, and change nothing.
 
     Raises:
         UnsupportedError: for another library.
@@ -145,9 +145,9 @@ def preferred_blas_library(backend: str | None = None) -> str:
     return _only("autotuned", backend)
 
 
-def _only(what: str, wanted: str | None) -> str:
-    if wanted not in (None, "default", what):
-        raise UnsupportedError(f"{wanted!r} cannot be preferred: {_LINALG}", fix=f"leave it at {what!r}")
+def _only(what: str, name: str | None) -> str:
+    if name not in (None, "default", what):
+        raise UnsupportedError(f"{name!r} cannot be preferred: {_LINALG}", fix=f"leave it at {what!r}")
     return what
 
 
@@ -169,7 +169,7 @@ class PlanCache:
         raise UnsupportedError("XLA owns the plans of Fourier transforms", fix="leave max_size alone")
 
     def __getitem__(self, device: Any) -> PlanCache:
-        """The same for each device."""
+        """Return this object, for each device."""
         return self
 
     def clear(self) -> None:
@@ -231,12 +231,12 @@ def get_device_properties(device: Any = "gpu") -> DeviceProperties:
     Raises:
         DeviceError: where it is no GPU.
     """
-    found = xla.find_device(device)
-    if found.platform not in ("gpu", "cuda"):
-        raise DeviceError(f"{found} is no GPU", fix="ask backends.cpu.get_cpu_capability() about CPUs")
-    major, _, minor = str(getattr(found, "compute_capability", "0.0")).partition(".")
-    limit = (found.memory_stats() or {}).get("bytes_limit", 0)
-    return DeviceProperties(found.device_kind, int(major), int(minor or 0), limit, int(getattr(found, "core_count", 0)))
+    gpu = xla.find_device(device)
+    if gpu.platform not in ("gpu", "cuda"):
+        raise DeviceError(f"{gpu} is no GPU", fix="ask backends.cpu.get_cpu_capability() about CPUs")
+    major, _, minor = str(getattr(gpu, "compute_capability", "0.0")).partition(".")
+    limit = (gpu.memory_stats() or {}).get("bytes_limit", 0)
+    return DeviceProperties(gpu.device_kind, int(major), int(minor or 0), limit, int(getattr(gpu, "core_count", 0)))
 
 
 def memory_stats(device: Any = "gpu") -> dict[str, int]:

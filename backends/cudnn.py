@@ -19,7 +19,7 @@ class Conv(Group, name="cudnn.conv"):
         "none",
         one_of("none", "ieee", "tf32"),
         "How exact convolutions of float32 are on GPUs: 'ieee' is float32, 'tf32' has 10 bits of mantissa.\n\n"
-        "'none': as `backends.fp32_precision` says. (PyTorch's default is TF32, ours is float32.)",
+        "'none': as in `backends.fp32_precision`. (PyTorch's default is TF32, here it is float32.)",
         changes="StableHLO: precision_config of convolution",
         elsewhere=_ELSEWHERE,
     )
@@ -46,7 +46,7 @@ class _Settings(Module, name="cudnn"):
         True,
         boolean,
         "Whether XLA times candidate kernels of products and convolutions when it compiles, and takes the fastest.\n\n"
-        "Which one that is may differ from run to run. (PyTorch's default is False; XLA does so unless told not to.)",
+        "Which one that is may differ from run to run. (PyTorch's default is False; XLA does so by default.)",
         changes="compile option xla_gpu_autotune_level",
         elsewhere=_ELSEWHERE,
         options=lambda on, platform: {} if on else {"xla_gpu_autotune_level": 0},

@@ -1,6 +1,6 @@
 """cuSPARSELt: products of matrices of which two in four entries are zero, on NVIDIA's GPUs.
 
-XLA has an instruction for them, but StableHLO, which programs of ours are lowered to, has none, and jaxlib does not
+XLA has an instruction for them, but StableHLO, which programs are lowered to, has none, and jaxlib does not
 bring the library.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def is_available() -> bool:
-    """False: XLA cannot be told of 2:4 sparsity through StableHLO.
+    """False: StableHLO cannot express 2:4 sparsity.
 
     >>> from functorch_like import backends
     >>> backends.cusparselt.is_available()

@@ -1,4 +1,4 @@
-"""The same bits in every run.
+"""Settings for the same bits in every run.
 
 A compiled program for CPUs gives the same bits each time on one machine; but `compilation.tiers` compiles a program
 twice, and the last digits may change when the optimised form takes over. On GPUs sums may be added up in another order
@@ -51,7 +51,7 @@ class Determinism(Module):
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for the same bits in each run, in every thread; or no longer.
+    """Require the same bits in each run, in every thread; or no longer.
 
     Args:
         mode: whether to.

@@ -19,16 +19,16 @@ class External(Setting[Any]):
 
     Args:
         name: what it is shown as.
-        default: its value until something is said.
+        default: its value until one is set.
         doc: what it does.
         changes: what it changes.
         read: its value now.
         by: how it is set.
         env: its environment variable, if it has one.
-        kind: what that variable may say; whoever keeps the value may check it, too.
+        kind: the values that variable may have; the keeper of the value may check it, too.
 
     Attributes:
-        initial: what the environment said when the setting was made, else the default.
+        initial: value from the environment when the setting was made, else the default.
     """
 
     def __init__(

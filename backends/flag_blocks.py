@@ -96,9 +96,9 @@ class _Holder:
                 setting.declare(f"{name}.{attribute}" if name else attribute)
 
     def _unknown(self, name: str) -> SettingError:
-        mine = [n for n, value in inspect.getmembers_static(type(self)) if isinstance(value, Setting)]
+        names = [n for n, value in inspect.getmembers_static(type(self)) if isinstance(value, Setting)]
         where = ".".join(filter(None, ("backends", self._prefix)))
-        return SettingError(f"{where} has no setting {name!r}{nearest(name, mine)}", fix=f"it has {', '.join(mine)}")
+        return SettingError(f"{where} has no setting {name!r}{nearest(name, names)}", fix=f"it has {', '.join(names)}")
 
 
 class Group(_Holder):
@@ -179,5 +179,5 @@ def _flags_of(holder: Any, values: dict[str, Any]) -> Flags:
 
 
 def _listing(holder: Any) -> str:
-    mine = [value for _, value in inspect.getmembers_static(type(holder)) if isinstance(value, Setting)]
-    return "\n".join([f"backends.{holder._prefix}:", *(f"  {s!r}" for s in mine)])
+    settings = [value for _, value in inspect.getmembers_static(type(holder)) if isinstance(value, Setting)]
+    return "\n".join([f"backends.{holder._prefix}:", *(f"  {s!r}" for s in settings)])

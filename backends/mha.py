@@ -52,12 +52,12 @@ most_logits: int
 
 
 def get_fastpath_enabled() -> bool:
-    """Return True if forms of attention other than `math` may be taken where nobody asks for one."""
+    """Return True if forms of attention other than `math` may be taken where the caller names none."""
     return _Settings.fastpath.value
 
 
 def set_fastpath_enabled(value: bool) -> None:
-    """Let forms of attention other than `math` be taken where nobody asks for one, in every thread; or not."""
+    """Let forms of attention other than `math` be taken where the caller names none, in every thread; or not."""
     _Settings.fastpath.set(value)
 
 
@@ -184,7 +184,7 @@ def _say(form: str, setting: Setting[bool], params: SDPAParams, debug: bool) -> 
 
 
 def choose(params: SDPAParams, bytes_of_logits: int) -> str:
-    """The form that attention takes where nobody asks for one; "" if settings allow none."""
+    """The form that attention takes where the caller names none; "" if settings allow none."""
     small = bytes_of_logits <= _Settings.most_logits.value
     if _Settings.math.value and (small or not _Settings.fastpath.value):
         return "math"

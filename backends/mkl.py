@@ -10,7 +10,7 @@ from typing import Any
 
 
 def is_available() -> bool:
-    """False: no program of ours calls MKL.
+    """False: no compiled program calls MKL.
 
     >>> from functorch_like import backends
     >>> backends.mkl.is_available()
@@ -29,5 +29,5 @@ def blas() -> str:
     import scipy
 
     configuration: Any = scipy.show_config(mode="dicts")
-    found = configuration["Build Dependencies"].get("lapack", {})
-    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
+    library = configuration["Build Dependencies"].get("lapack", {})
+    return f"{library.get('name', 'unknown')} {library.get('version', '')}".strip()

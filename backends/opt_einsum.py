@@ -1,7 +1,7 @@
 """Order of contractions in `einsum` of three and more operands: settings of the package opt_einsum.
 
 Matrices A (1000, 2), B (2, 1000) and C (1000, 1) are multiplied with 4 million operations from the left and with 8
-thousand from the right. What is best is told from the shapes, when a function is traced; it costs nothing in compiled
+thousand from the right. The best order follows from the shapes, when a function is traced; it costs nothing in compiled
 programs.
 """
 
@@ -30,7 +30,7 @@ def is_available() -> bool:
 
 
 class _Path(Setting[Any]):
-    """Has an effect where opt_einsum is installed."""
+    """A setting that has an effect where opt_einsum is installed."""
 
     def effect(self, platform: str) -> str:
         return "" if is_available() else "opt_einsum is not installed: operands are contracted from left to right"
@@ -56,7 +56,7 @@ class PathCache(Group, name="opt_einsum.path_cache"):
         return len(self.paths)
 
     def clear(self) -> None:
-        """Forget them."""
+        """Drop them."""
         self.paths.clear()
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:

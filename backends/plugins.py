@@ -6,7 +6,7 @@ from __future__ import annotations
 def installed() -> dict[str, str]:
     """Plugins that are installed, by name: the package they come from and its version.
 
-    Of these the one for CUDA is used (`backends.cuda`). Others are told, and not started: nobody has run them with
+    Of these the one for CUDA is used (`backends.cuda`). Others are listed, and not started: they are untested with
     this package.
 
     >>> from functorch_like import backends
@@ -15,11 +15,11 @@ def installed() -> dict[str, str]:
     """
     from importlib import metadata  # 10 ms
 
-    found: dict[str, str] = {}
+    plugins: dict[str, str] = {}
     for entry in metadata.entry_points(group="jax_plugins"):
         package = entry.dist
-        found[entry.name] = f"{package.name} {package.version}" if package is not None else entry.value
-    return found
+        plugins[entry.name] = f"{package.name} {package.version}" if package is not None else entry.value
+    return plugins
 
 
 def names(*parts: str) -> bool:

@@ -1,13 +1,13 @@
 """Precision of products of float32: TF32, bfloat16 and others.
 
 By default products and convolutions of float32 are full float32 on every platform. Others decide otherwise: JAX lets
-GPUs use TF32, and TPUs bfloat16, unless `jax_default_matmul_precision` says "highest"; PyTorch lets convolutions on
+GPUs use TF32, and TPUs bfloat16, unless `jax_default_matmul_precision` is "highest"; PyTorch lets convolutions on
 GPUs use TF32, and products not.
 
-What is said for one call (`precision=`) wins; then `default_matmul_precision`; then the setting for the platform and
+The argument of one call (`precision=`) wins; then `default_matmul_precision`; then the setting for the platform and
 operation, such as `cuda.matmul.fp32_precision`; then `fp32_precision`. All are about float32 operands, and complex64
-where that has a meaning. They are read when an operation is traced, so a block inside of a jitted function holds for
-the operations in it, and for the operations that differentiating these makes.
+where that has a meaning. They are read when an operation is traced. So a block inside of a jitted function holds for
+the operations in it, and for those of their derivatives.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _said(setting: Setting[str]) -> str:
     return Precision.fp32_precision.value if setting.value == "none" else setting.value
 
 
-def _unless_full(said: Fp32) -> Fp32 | None:
-    return None if said == Fp32("highest", "highest") else said
+def _unless_full(precision: Fp32) -> Fp32 | None:
+    return None if precision == Fp32("highest", "highest") else precision
 
 
 # ------------------------------------------------------------------------------------------------------------ functions
@@ -113,7 +113,7 @@ def default_matmul_precision(precision: PrecisionLike) -> Flags:
 
     Args:
         precision: "default", "high" or "highest"; "bfloat16", "tensorfloat32" or "float32", which are the same three;
-            the name of a dot algorithm, such as "BF16_BF16_F32_X3"; or None for what the other settings say.
+            the name of a dot algorithm, such as "BF16_BF16_F32_X3"; or None for the other settings.
 
     Returns:
         A context manager, and a decorator.

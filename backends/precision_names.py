@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple
 
-#: What operands of float32 may be rounded to. On NVIDIA's GPUs XLA takes "default" to allow TF32, "high" to allow it to
+#: Formats for operands of float32. On NVIDIA's GPUs XLA takes "default" to allow TF32, "high" to allow it to
 #: cuBLAS but not to its own kernels, and "highest" to forbid it.
 PRECISIONS = ("default", "high", "highest")
-#: Other names people know them by.
+#: Other names in common use.
 SYNONYMS = {
     "fastest": "default",
     "bfloat16": "default",

@@ -43,7 +43,7 @@ class Description(Display):
         self._chosen = chosen
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:
-        """The table, and below it why settings have no effect here; of one setting, all there is to say."""
+        """The table, and below it why settings have no effect here; of one setting, all its facts."""
         if len(self._chosen) == 1:
             return self._whole(*self._chosen.values())
         marks = self._marks()
@@ -51,16 +51,16 @@ class Description(Display):
         for name, value, source, _, effect in self.rows:
             changed = "orange" if source != "default" else "blue"
             lines.append((name, paint(terminal.trimmed(value, 22), changed), source, marks.get(effect, effect)))
-        found = [*terminal.columns(lines), *([""] if marks else [])]
+        shown = [*terminal.columns(lines), *([""] if marks else [])]
         for reason, mark in marks.items():
-            found += terminal.wrapped(reason.removeprefix("no: "), f"{mark:<8} ")
-        return "\n".join(found)
+            shown += terminal.wrapped(reason.removeprefix("no: "), f"{mark:<8} ")
+        return "\n".join(shown)
 
     def _whole(self, setting: Setting[Any]) -> str:
         wrap = lambda text: textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ")
         about = [line for text in (setting.__doc__ or "").split("\n\n", 1) for line in wrap(text)]
-        told = [f"{name}: {text}" for name, text in self._parts(setting) if text]
-        lines = [line for text in told for line in terminal.wrapped(text, "  ", "    ")]
+        facts = [f"{name}: {text}" for name, text in self._parts(setting) if text]
+        lines = [line for text in facts for line in terminal.wrapped(text, "  ", "    ")]
         return "\n".join([setting.name, *about, *lines])
 
     def _parts(self, setting: Setting[Any]) -> list[tuple[str, str]]:
@@ -77,12 +77,12 @@ class Description(Display):
         ]
 
     def _marks(self) -> dict[str, str]:
-        """For each reason why settings have no effect here, the mark that stands for it in the table."""
+        """Marks in the table, one for each reason why settings have no effect here."""
         reasons = dict.fromkeys(effect for *_, effect in self.rows if effect != "yes")
         return {reason: f"no ({number})" for number, reason in enumerate(reasons, 1)}
 
     def markup(self) -> elements.Markup:
-        """The same as a table; explanations are shown on the settings' names."""
+        """The report as a table; explanations are shown on the settings' names."""
         if len(self._chosen) == 1:
             return self._whole_markup(*self._chosen.values())
         marks = self._marks()

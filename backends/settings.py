@@ -35,17 +35,17 @@ SETTINGS: dict[str, Setting[Any]] = {}
 _staging: Callable[[], bool] = lambda: False
 
 
-def on_staging(ask: Callable[[], bool]) -> None:
-    """Ask this whether a function is being traced to be compiled: only the core knows."""
+def on_staging(predicate: Callable[[], bool]) -> None:
+    """Set the predicate that a function is being traced to be compiled; it belongs to the core."""
     global _staging
-    _staging = ask
+    _staging = predicate
 
 
 class Setting(Generic[T]):
     """One setting: a descriptor in a class of settings.
 
     Args:
-        default: its value until something is said.
+        default: its value until one is set.
         kind: what values it takes.
         doc: what it does, beginning with a line of its own.
         changes: what of the program or its running it changes, e.g. "StableHLO: precision_config".
@@ -128,7 +128,7 @@ class Setting(Generic[T]):
             self._put_global(value, "code")
 
     def reset(self) -> None:
-        """Forget what code or the environment said: back to the default."""
+        """Drop values from code or the environment: back to the default."""
         thread_local_values.forget(self.name)
 
     def _put_global(self, value: Any, source: str) -> None:

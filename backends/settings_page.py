@@ -1,4 +1,4 @@
-"""The page of the documentation on settings, made of what they say of themselves."""
+"""The page of the documentation on settings, made of their descriptions."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ changes what is compiled is part of the key of compiled programs: changing it co
 
 ## How exact products are
 
-Products and convolutions of float32 are computed in full float32 on every platform, unless something else is asked for.
-The same program elsewhere, by default:
+Products and convolutions of float32 are computed in full float32 on every platform, by default.
+The same program elsewhere:
 
 | | functorch_like | JAX | PyTorch |
 |---|---|---|---|
@@ -39,7 +39,7 @@ The same program elsewhere, by default:
 | CPUs | float32 | float32 | float32 |
 | float16 and bfloat16: sums | float32 | float32 | may be of 16 bits |
 
-What is asked for by several is decided in this order:
+The first of these that is set decides:
 
 1. `precision=` of one call;
 2. `default_matmul_precision`, by JAX's names; `ft.default_matmul_precision("high")` is a block;
@@ -58,14 +58,14 @@ def markdown() -> str:
 
 
 def _entry(setting: Setting[Any]) -> str:
-    said = {
+    facts = {
         "takes": _plain(setting.kind.allowed),
         "default": f"`{setting.default!r}`",
         "environment": f"`{setting.env}`" if setting.env else "",
         "changes": _plain(setting.changes),
         **{f"no effect on {platform}": _plain(why) for platform, why in sorted(setting.elsewhere.items())},
     }
-    listed = [f"- {name}: {text}" for name, text in said.items() if text]
+    listed = [f"- {name}: {text}" for name, text in facts.items() if text]
     return "\n".join([f"### {setting.name}", "", _plain(setting.__doc__ or ""), "", *listed, ""])
 
 

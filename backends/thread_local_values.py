@@ -111,17 +111,17 @@ def leave(block: Any) -> None:
 
 
 def _refresh(everywhere: bool) -> None:
-    """Tell jaxlib what is set now, in every thread or in this one."""
+    """Pass the present values to jaxlib, in every thread or in this one."""
     for config, keyed in ((_KEYED, True), (_OTHERS, False)):
-        mine = {name: value for name, (value, _) in _global.items() if _declared[name][1] is keyed}
+        values = {name: value for name, (value, _) in _global.items() if _declared[name][1] is keyed}
         if everywhere:
-            config.set_global(_interned(mine))
+            config.set_global(_interned(values))
         if not _thread.layers:
             config.unset_local()
             continue
         for _, changes in _thread.layers:
-            mine |= {name: value for name, value in changes.items() if _declared[name][1] is keyed}
-        config.set_local(_interned(mine))
+            values |= {name: value for name, value in changes.items() if _declared[name][1] is keyed}
+        config.set_local(_interned(values))
 
 
 def _interned(values: dict[str, Any]) -> Values:

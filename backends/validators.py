@@ -11,9 +11,9 @@ class Kind:
     """A set of values.
 
     Args:
-        allowed: says in an error what is taken, after "use".
+        allowed: text of the values taken, after "use" in an error.
         check: gives the canonical, hashable form of a value; raises ValueError or TypeError for one that is not taken.
-        parse: the same for the text of an environment variable; `check` if not given.
+        parse: likewise for the text of an environment variable; `check` if not given.
         names: of values, to suggest the nearest one.
     """
 
@@ -71,7 +71,7 @@ def one_of(*values: str | None) -> Kind:
 
 
 def integer(low: int, high: int | None = None, *, none: str = "") -> Kind:
-    """An int from `low` to `high`, both included; `none` says what None means, where it is taken too."""
+    """An int from `low` to `high`, both included; `none` is the meaning of None, where it is taken too."""
 
     def check(value: Any) -> int | None:
         if value is None:
@@ -98,10 +98,10 @@ def subset_of(*names: str) -> Kind:
     def check(value: Any) -> tuple[str, ...]:
         if type(value) is bool:
             return names if value else ()
-        given = [v.strip() for v in value.split(",")] if isinstance(value, str) else list(value)
-        if not set(given) <= set(names):
+        values = [v.strip() for v in value.split(",")] if isinstance(value, str) else list(value)
+        if not set(values) <= set(names):
             raise ValueError
-        return tuple(n for n in names if n in given)
+        return tuple(n for n in names if n in values)
 
     def parse(text: str) -> tuple[str, ...]:
         try:

@@ -1,4 +1,4 @@
-"""YNNPACK, the library of CPU kernels (successor of XNNPACK) to which XLA hands what it is told to."""
+"""YNNPACK, the library of CPU kernels (successor of XNNPACK) to which XLA hands what its options select."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _KINDS = ("reduce", "dot", "individual_dot", "individual_convolution", "eltwise"
 def _check(value: Any) -> tuple[str, ...] | None:
     if value is None or value == "auto":
         return None
-    given = [v.strip() for v in value.split(",") if v.strip()] if isinstance(value, str) else list(value)
-    if given == ["none"]:
-        given = []
-    if not set(given) <= set(_KINDS):
+    kinds = [v.strip() for v in value.split(",") if v.strip()] if isinstance(value, str) else list(value)
+    if kinds == ["none"]:
+        kinds = []
+    if not set(kinds) <= set(_KINDS):
         raise ValueError
-    return tuple(k for k in _KINDS if k in given)
+    return tuple(k for k in _KINDS if k in kinds)
 
 
 def _options(kinds: tuple[str, ...] | None, platform: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Adapters by which other libraries take arrays and tracers of this package, each given the module it is about.
 
-- einops asks backends whether a type is theirs: one is added for arrays and tracers.
-- SciPy and scikit-learn update arrays by `at` of array-api-extra, of which each has a copy. It assigns in place unless
-  it knows that a library's arrays never change; here it calls `x.at`.
+- einops finds backends by the type of an array: one is added for arrays and tracers.
+- SciPy and scikit-learn update arrays by `at` of array-api-extra, of which each has a copy. It assigns in place
+  except for libraries that it lists as immutable; here it calls `x.at`.
 
 `array_methods` names the modules; this one is imported after the first of them.
 """
@@ -47,7 +47,7 @@ def einops_backend(backends: types.ModuleType) -> None:
 
             return numpy.asarray(x)
 
-    vars(backends)[FunctorchLikeBackend.__name__] = FunctorchLikeBackend  # classes know their subclasses weakly
+    vars(backends)[FunctorchLikeBackend.__name__] = FunctorchLikeBackend  # classes refer to subclasses weakly
 
 
 def out_of_place_updates(module: types.ModuleType) -> None:

@@ -184,7 +184,7 @@ def _transpose(self: Any, *axes: Any) -> Any:
 
 
 def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
-    """Another dtype; from complex to real takes the real part."""
+    """Return the array in another dtype; from complex to real takes the real part."""
     return asarray(self, dtype, copy=copy or None, device=device)
 
 
@@ -273,11 +273,11 @@ def _contains(self: Any, value: Any) -> bool:
 
 
 class _Later:
-    """A method whose module is imported when it is first asked for.
+    """A method whose module is imported at the first use.
 
     Args:
         name: of the method.
-        module: in `functorch_like.numpy`; the package itself if empty.
+        module: the module in `functorch_like.numpy`; that package if empty.
         function: its name there.
     """
 
@@ -377,7 +377,7 @@ def _of_sharding(name: str) -> Callable[[Any], Any]:
 
 def _repr_html(self: Any) -> str:
     """The display of a notebook: type, place, values and statistics."""
-    from functorch_like.debug.array_display import ArrayDisplay  # only notebooks ask for it
+    from functorch_like.debug.array_display import ArrayDisplay  # only notebooks need it
 
     return ArrayDisplay(self)._repr_html_()
 
@@ -412,7 +412,7 @@ def install() -> None:
     arrays["__dir__"] = tracers["__dir__"] = foreign_methods.listing
     memory = wrap_public_function(conversions.array_interface)
     arrays["__array_interface__"] = _property(memory, "Memory of the array, for NumPy and PIL.")
-    arrays["__array_priority__"] = 1000  # NumPy's operators defer to ours; its functions see a NumPy array
+    arrays["__array_priority__"] = 1000  # NumPy's operators defer to the array's; its functions get a NumPy array
     arrays["device"] = _property(xla.device_of, "The device the array is on.")
     arrays["devices"] = xla.devices_of
     arrays["to_device"] = _to_device

@@ -1,4 +1,4 @@
-"""Abstract values: what is known of an array without its data.
+"""Abstract values: shapes and dtypes of arrays, without data.
 
 A `ShapedArray` is interned: two with equal fields are one object. Comparing and hashing are therefore by
 identity, which is what makes the memo of shape rules (`core.py`) and the caches of `jit` cheap. jaxlib's C++
@@ -14,7 +14,7 @@ from itertools import compress, repeat
 from operator import itemgetter
 from typing import Any, ClassVar
 
-import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype knows their names)
+import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype has their names)
 import numpy as np
 
 from functorch_like.errors import ArgumentError, ShapeError, bytes_text

@@ -1,7 +1,6 @@
 """Registry of all caches between calls, for `clear_caches`.
 
-Whoever keeps traces or programs in a dictionary makes it a `Cache`. What is derived from a jaxpr is kept on that jaxpr,
-and goes with it.
+Each dictionary of traces or programs is a `Cache`. Values derived from a jaxpr are kept on that jaxpr, and go with it.
 """
 
 from __future__ import annotations

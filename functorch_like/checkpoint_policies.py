@@ -1,8 +1,8 @@
 """Policies of `checkpoint`: which intermediate values are kept for the derivative, and which computed again.
 
-A policy is a function `(primitive, *avals, **params)`, asked for each equation of the checkpointed function whether its
-results are kept: False, True, or an `Offload` for other memory. It must be hashable; those here are equal if made with
-equal arguments.
+A policy is a function `(primitive, *avals, **params)`, called for each equation of the checkpointed function. It
+returns whether the results are kept: False, True, or an `Offload` for other memory. It must be hashable; those here are
+equal if made with equal arguments.
 
 >>> import functorch_like as ft
 >>> policy = ft.checkpoint_policies.save_only_these_names("hidden")
@@ -59,7 +59,7 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 @dataclasses.dataclass(frozen=True)
 class _Names:
-    """By the names that `checkpoint_name` gave; `others` is for equations that are no names."""
+    """Policy by the names that `checkpoint_name` gave; `others` is for equations that are no names."""
 
     kept: frozenset[str] | None
     recomputed: frozenset[str]
@@ -123,7 +123,7 @@ def _offload(source: str, target: str) -> Offload:
 
 @dataclasses.dataclass(frozen=True)
 class _SaveAndOffloadNames:
-    """By the names that `checkpoint_name` gave."""
+    """Policy by the names that `checkpoint_name` gave, with offloading."""
 
     saved: frozenset[str]
     offloaded: frozenset[str]
@@ -205,9 +205,9 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 def within(bytes: int) -> Policy:
     """Keep what fits a budget of memory, and so that least is computed again.
 
-    As long as the budget allows it, no matrix product, convolution or loop is computed again: a cheapest cut through
-    the graph of the function and its derivative says which values are kept, and cheap elementwise operations make the
-    others of them. Below that, the function is computed again from its start up to some place, in segments; with the
+    As long as the budget allows it, no matrix product, convolution or loop is computed again. A cheapest cut through
+    the graph of the function and its derivative gives the values to keep; cheap elementwise operations compute the
+    others from them. Below that, the function is computed again from its start up to some place, in segments; with the
     least budget that it can meet, memory goes with the square root of the depth, for one more run of the function.
 
     Args:

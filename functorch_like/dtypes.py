@@ -195,12 +195,12 @@ def narrowed(dtype: DType) -> DType:
 def of_host(x: Any) -> DType:
     """The dtype that a NumPy array or scalar has as an operand.
 
-    Constants of the package, which are arrays of rank 0 that nobody may write to, keep their own.
+    Constants of the package, which are read-only arrays of rank 0, keep their own.
     """
-    found = exact_dtype(x.dtype)
-    if _NARROW.value and found in _HALVES and (x.ndim or x.flags.writeable or type(x) is not np.ndarray):
-        return _HALVES[found]
-    return found
+    result = exact_dtype(x.dtype)
+    if _NARROW.value and result in _HALVES and (x.ndim or x.flags.writeable or type(x) is not np.ndarray):
+        return _HALVES[result]
+    return result
 
 
 def is_narrowed(x: Any) -> bool:
@@ -222,7 +222,7 @@ def as_dtype(dtype: Any) -> DType:
 
 
 def exact_dtype(dtype: Any) -> DType:
-    """As `as_dtype`, in the width that is asked for under JAX's names, too: of what was saved, for questions."""
+    """Like `as_dtype`, without narrowing: for dtypes of saved values, and for queries."""
     if type(dtype) is type and dtype in (int, float, complex):  # np.dtype("float64") == float is True
         return default_for(dtype)
     try:
@@ -314,7 +314,7 @@ def promote(*avals: ShapedArray) -> tuple[DType, bool]:
 
 
 def promotion_of(avals: Sequence[ShapedArray]) -> tuple[DType, bool, bool]:
-    """As `promote`; and whether that takes floating-point arrays of less than 64 bits to 64."""
+    """Return what `promote` gives, and whether it takes floating-point arrays of less than 64 bits to 64."""
     kinds = tuple((a.dtype, a.weak_type) for a in avals)
     return _promote(kinds, _DEFAULT_FLOAT.value, _DEFAULT_INT.value, in_force())
 
@@ -374,7 +374,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     numpys_own = isinstance(arg1, type) and issubclass(arg1, (np.number, np.bool_))  # kinds of dtypes among them
     if not numpys_own and isinstance(arg2, type) and issubclass(arg2, np.generic):
         given = exact_dtype(arg1)
-        if not issubclass(given.type, (np.number, np.bool_)):  # NumPy does not know what sort of number it is
+        if not issubclass(given.type, (np.number, np.bool_)):  # a kind of number that NumPy does not have
             kind = np.floating if is_float(given) else np.signedinteger if is_signed(given) else np.unsignedinteger
             return issubclass(kind, arg2) or given.type is arg2
     return bool(np.issubdtype(arg1, arg2))

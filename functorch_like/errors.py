@@ -1,7 +1,7 @@
 """Every exception of the package, and the one composer of their text.
 
-An error tells five things: the operation with the shapes and dtypes it was given, the chain of transformations
-it happened under, the user's line, the line of the rule that refused, and what to do. Whoever raises knows the
+An error has five parts: the operation with its operands' shapes and dtypes, the chain of transformations, the user's
+line, the line of the rule that refused, and what to do. The code that raises gives the
 reason and the remedy; `core.py` fills in the rest as the error passes through it. Only this file formats them.
 
 At the end stand the names that JAX has for some of them.
@@ -50,7 +50,7 @@ class FtError(Exception):
         self.operation, self.chain, self.at, self.rule = operation, chain, at, rule
 
     def complete(self, **parts: str) -> FtError:
-        """Fill in the parts still empty; returns itself, so that `raise e.complete(...)` reads well."""
+        """Fill in the parts still empty; return the error, so that `raise e.complete(...)` reads well."""
         for name, text in parts.items():
             if text and not getattr(self, name):
                 setattr(self, name, text)
@@ -146,7 +146,7 @@ class TreeDepthError(TreeError, RecursionError):
 
 
 class DifferentiationError(FtError, TypeError):
-    """A function cannot be differentiated as asked."""
+    """A function cannot be differentiated in the requested way."""
 
 
 class ConcretizationError(FtError, TypeError):
@@ -166,7 +166,7 @@ class TracerArrayConversionError(ConcretizationError):
 
 
 class NonConcreteBooleanIndexError(ConcretizationError, IndexError):
-    """A mask that is only traced selects so many elements as nobody knows yet."""
+    """A traced boolean mask gives a result of unknown size."""
 
 
 class LeakError(FtError, RuntimeError):
@@ -174,7 +174,7 @@ class LeakError(FtError, RuntimeError):
 
 
 class UnsupportedError(FtError, NotImplementedError):
-    """A primitive has no such rule, on purpose; the text says why and what to do instead."""
+    """A primitive has no such rule, on purpose; the text is the reason and what to do instead."""
 
 
 class ImmutableError(FtError, TypeError):
@@ -198,7 +198,7 @@ class DeviceError(FtError, ValueError, RuntimeError):
 
 
 class ExchangeError(FtError, BufferError, ValueError):
-    """Memory cannot be exchanged with another library as asked."""
+    """Memory cannot be exchanged with another library in the requested way."""
 
 
 class ProtocolError(FtError, AttributeError, TypeError):
@@ -212,7 +212,7 @@ class DonatedError(FtError, RuntimeError, ValueError):
 class CheckError(FtError, ValueError):
     """A condition did not hold that a program checks."""
 
-    # It is about what the user says, not about an operation, whichever it passes through.
+    # Its text is the user's, about no operation that it passes through.
     operation = rule = property(lambda self: "", lambda self, text: None)  # type: ignore[assignment]
 
 
@@ -247,8 +247,8 @@ def bytes_text(count: int) -> str:
 class WideningWarning(UserWarning):
     """A NumPy array has widened a narrower array that it met, most often float32 to float64.
 
-    It tells the operation, the user's line and the remedy, once for each line. `backends.promotion.widening` says
-    whether it is given, or an error instead.
+    It has the operation, the user's line and the remedy, and is issued once for each line.
+    `backends.promotion.widening` turns it off, or into an error.
     """
 
 

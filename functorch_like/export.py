@@ -4,7 +4,7 @@
 >>> from functorch_like import export
 >>> made = export.export(ft.jit(lambda x, w: {"y": fnp.tanh(x @ w)}))(fnp.ones((2, 3)), fnp.ones((3, 4)))
 >>> stored = made.serialize()                # bytes, for a file
->>> again = export.deserialize(stored)       # where the function itself need not exist
+>>> again = export.deserialize(stored)       # where the function need not exist
 >>> again.call(fnp.ones((2, 3)), fnp.ones((3, 4)))["y"].shape
 (2, 4)
 """
@@ -40,7 +40,7 @@ class Exported:
         in_tree, out_tree: the structures of the arguments, as (args, kwargs) without static ones, and of the result.
         in_avals, out_avals: shapes and dtypes of their leaves.
         stablehlo_version: of the program.
-        written_by: versions of functorch_like and jaxlib that lowered it; empty where a stored one does not say.
+        written_by: versions of functorch_like and jaxlib that lowered it; empty where a stored one has none.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Exported:
 
     @api_boundary.public
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program; inside of jitted functions it becomes part of theirs.
+        """Run the program; inside of a jitted function it becomes part of the function's program.
 
         Args:
             args: as the function takes them, without static ones, of the shapes and dtypes it was exported for.
@@ -67,11 +67,11 @@ class Exported:
         """
         leaves = leaves_of((args, kwargs), self.in_tree, self.fun_name)
         pairs = zip(leaves, self.in_avals, strict=True)
-        given = [
+        in_avals = [
             _checked(x, aval, lambda k=k: argument_names(self.in_tree)[k], self.fun_name)
             for k, (x, aval) in enumerate(pairs)
         ]
-        return self.out_tree.unflatten(call_exported(*given, artifact=self._artifact))
+        return self.out_tree.unflatten(call_exported(*in_avals, artifact=self._artifact))
 
     def of_shapes(
         self, programs: tuple[tuple[str, bytes], ...], ins: tuple[ShapedArray, ...], outs: tuple[ShapedArray, ...]
@@ -141,8 +141,8 @@ class Exported:
         return export_format.pack(Contents(self.fun_name, self.stablehlo_version, *stored, self.written_by))
 
     def __repr__(self) -> str:
-        told = ", ".join(map(repr, self.in_avals))
-        return f"<exported {self.fun_name}({told}) for {', '.join(self.platforms)}>"
+        avals = ", ".join(map(repr, self.in_avals))
+        return f"<exported {self.fun_name}({avals}) for {', '.join(self.platforms)}>"
 
 
 @api_boundary.public
@@ -150,8 +150,8 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
     """Lower a jitted function to a program that can be stored, and called elsewhere.
 
     What the function closes over becomes part of the program; static arguments are compiled in; donation is not kept.
-    A program says nothing of how it was compiled: options of XLA and settings of `backends` are those of the process
-    that calls it, but for those that changed what was lowered.
+    A program does not hold compile options: options of XLA and settings of `backends` are those of the process that
+    calls it, except those that changed the lowering.
 
     Args:
         fun_jit: what `jit` returned.
@@ -174,10 +174,10 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
     """
     if not hasattr(fun_jit, "trace") or not callable(fun_jit):
         raise ArgumentError(f"export takes a jitted function, got {fun_jit!r:.60}", fix="export(jit(f))(x)")
-    wanted = (xla.default_device().platform,) if platforms is None else tuple(platforms)
-    names = tuple("gpu" if name == "cuda" else name for name in wanted)
+    requested = (xla.default_device().platform,) if platforms is None else tuple(platforms)
+    names = tuple("gpu" if name == "cuda" else name for name in requested)
     if not names or not set(names) <= {"cpu", "gpu"}:
-        raise ArgumentError(f"platforms={wanted} are not known", fix='use "cpu", "gpu", or both')
+        raise ArgumentError(f"platforms={requested} are not known", fix='use "cpu", "gpu", or both')
 
     @api_boundary.public
     def exported(*args: Any, **kwargs: Any) -> Exported:
@@ -208,7 +208,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
 def deserialize(blob: bytes | bytearray) -> Exported:
     """Load a function that `Exported.serialize` wrote.
 
-    Loading executes nothing, and unpickles nothing. MLIR reads the program itself at its first use. Its reader is not
+    Loading executes nothing, and unpickles nothing. MLIR reads the program at its first use. Its reader is not
     hardened against bytes made to attack it, so only use files from those you trust. Programs that call functions other
     than those that `export` writes are refused.
 
@@ -254,7 +254,7 @@ def _checked(x: Any, aval: ShapedArray, place: Callable[[], str], name: str) -> 
 
 
 def _rank(dtype: np.dtype[Any]) -> int:
-    """Of bool, integers, floats, complex numbers: which."""
+    """Kind of a dtype: bool, integers, floats or complex numbers."""
     return 0 if dtype == dtypes.bool_ else 1 if dtypes.is_integer(dtype) else 3 if dtypes.is_complex(dtype) else 2
 
 

@@ -68,7 +68,7 @@ def _together(base: Sizes, scope: Scope) -> Iterator[Sizes]:
 
 
 def _compare(program: Any, exported: Callable[[Sizes], Any], sizes: Sizes, constraint: str) -> None:
-    told = ", ".join(f"{k} = {v}" for k, v in sizes.items())
+    shown = ", ".join(f"{k} = {v}" for k, v in sizes.items())
     typical = program.samples[0][0]
     try:
         own = exported(sizes)
@@ -80,7 +80,7 @@ def _compare(program: Any, exported: Callable[[Sizes], Any], sizes: Sizes, const
         reason = f"{type(e).__name__}: {e.args[0] if e.args else e}".split("\n")[0]
     if reason:
         raise UnsupportedError(
-            f"{program.fun_name} is another program for {told} than for sizes such as {typical}: {reason}",
+            f"{program.fun_name} is another program for {shown} than for sizes such as {typical}: {reason}",
             fix=f"export it with a constraint that leaves these sizes out, such as {constraint!r}",
         )
 

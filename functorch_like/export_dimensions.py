@@ -1,4 +1,4 @@
-"""Symbolic dimensions of exported programs: `b`, `2*t + 1`, and what is known of them."""
+"""Symbolic dimensions of exported programs: `b`, `2*t + 1`, and their constraints."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Scope:
         """Raise ShapeError where dimensions do not fulfil the constraints."""
         for text, parsed in zip(self.constraints, self.parsed, strict=True):
             if not _value(parsed, values, text):
-                told = ", ".join(f"{k} = {v}" for k, v in values.items())
+                shown = ", ".join(f"{k} = {v}" for k, v in values.items())
                 raise ShapeError(
-                    f"{name} was exported for {text}, and is called with {told}",
+                    f"{name} was exported for {text}, and is called with {shown}",
                     fix="pass such sizes, or export it anew",
                 )
 
@@ -70,16 +70,16 @@ class Scope:
     def _samples(self, names: Sequence[str], sizes: range, count: int) -> list[dict[str, int]]:
         rng = np.random.default_rng(0)
         choices = [rng.permutation(np.asarray(sizes)).tolist() for _ in names]
-        found: list[dict[str, int]] = []
+        samples: list[dict[str, int]] = []
         for values in itertools.islice(itertools.product(*choices), 20000) if len(names) < 3 else _drawn(rng, choices):
             made = dict(zip(names, values, strict=True))
-            if len(set(values)) < len(values) or any(made[k] == f[k] for f in found for k in names):
+            if len(set(values)) < len(values) or any(made[k] == f[k] for f in samples for k in names):
                 continue
             if self.allows(made):
-                found.append(made)
-                if len(found) == count:
+                samples.append(made)
+                if len(samples) == count:
                     break
-        return found
+        return samples
 
 
 def _drawn(rng: Any, choices: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
@@ -220,8 +220,8 @@ def solved(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]], name
     for d, n in sorted(pairs, key=lambda pair: len(getattr(pair[0], "names", ()))):
         size = _size(d, n, values, name)
         if size != n:
-            told = ", ".join(f"{k} = {v}" for k, v in values.items())
-            raise ShapeError(f"{name} takes {d!r} ({told or 'fixed'}) where it is given {n}", fix="pass such shapes")
+            shown = ", ".join(f"{k} = {v}" for k, v in values.items())
+            raise ShapeError(f"{name} takes {d!r} ({shown or 'fixed'}) where it is given {n}", fix="pass such shapes")
     return values
 
 
@@ -239,15 +239,15 @@ def _size(d: Any, given: int, values: Mapping[str, int], name: str) -> int:
 
 def _parsed(text: str, kind: type) -> Any:
     try:
-        found = ast.parse(text.strip(), mode="eval").body
+        node = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
-        found = None
+        node = None
     allowed = (ast.BinOp, ast.Constant, ast.Name, ast.Compare, ast.Call, ast.UnaryOp, ast.USub, ast.Load,
                *_BINARY, *_COMPARED)  # fmt: skip
-    nodes = [] if found is None else list(ast.walk(found))
+    nodes = [] if node is None else list(ast.walk(node))
     comparisons = sum(isinstance(n, ast.Compare) for n in nodes)
     if (
-        not isinstance(found, kind)
+        not isinstance(node, kind)
         or comparisons != (kind is ast.Compare)
         or not all(isinstance(n, allowed) and _plain(n) for n in nodes)
     ):
@@ -255,7 +255,7 @@ def _parsed(text: str, kind: type) -> Any:
             f"{text!r} is no expression of dimensions",
             fix="use names, ints, +, -, *, //, %, mod, floordiv, max and min; in constraints ==, >=, <=, > or <",
         )
-    return found
+    return node
 
 
 def _plain(node: ast.AST) -> bool:

@@ -2,7 +2,7 @@
 
 Compatibility, as docs/shipping.md promises it:
 
-- The header's fields may grow within a format; readers pass over fields that they do not know, and a field added later
+- The header's fields may grow within a format; readers pass over unknown fields, and a field added later
   has a default. `FORMAT` is raised where an older reader would misread a file, and newer formats are refused.
 - The programs are portable artifacts of StableHLO, which later versions of jaxlib read for five years.
 - Reading executes nothing: bytes are compared with their checksum, and each field with its type and range.
@@ -39,7 +39,7 @@ class Contents(NamedTuple):
         in_tree, out_tree: the structures of the arguments and of the result.
         in_avals, out_avals: of their leaves.
         programs: pairs of platform and portable artifact.
-        written_by: versions of functorch_like and jaxlib; empty where the file does not say.
+        written_by: versions of functorch_like and jaxlib; empty where the file has none.
     """
 
     name: str

@@ -60,10 +60,10 @@ class SymbolicExported:
 
     def _fitted(self, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
         dimensions = [d for d, _ in self.samples]
-        found = [polynomial([Fraction(n) for n in sizes], dimensions) for sizes in zip(*shapes, strict=True)]
-        if any(f is None for f in found):
+        result = [polynomial([Fraction(n) for n in sizes], dimensions) for sizes in zip(*shapes, strict=True)]
+        if any(f is None for f in result):
             raise refusal(self.fun_name, f"a result has shapes {', '.join(map(str, shapes))}")
-        return found
+        return result
 
     @api_boundary.public
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -104,11 +104,11 @@ class SymbolicExported:
                 raise ShapeError(f"{self.fun_name} is called with {name} = {size}", fix="use sizes of 1 and more")
         self.scope.check(dimensions, self.fun_name)
         key = tuple(sorted(dimensions.items()))
-        found = self.made.get(key)
-        if found is None:
-            found = self._made(dimensions)
-            self.made.keep(key, found, _MOST)
-        return found
+        result = self.made.get(key)
+        if result is None:
+            result = self._made(dimensions)
+            self.made.keep(key, result, _MOST)
+        return result
 
     def _made(self, dimensions: dict[str, int]) -> Any:
         from functorch_like.backends.xla import portable
@@ -117,9 +117,9 @@ class SymbolicExported:
         try:
             programs = [(p, portable.written(xla.parse_module(t.at(dimensions)))[0]) for p, t in self.templates.items()]
         except CompileError as e:
-            told = ", ".join(f"{k} = {v}" for k, v in dimensions.items())
+            shown = ", ".join(f"{k} = {v}" for k, v in dimensions.items())
             raise UnsupportedError(
-                f"the program of {self.fun_name} is not valid for {told}",
+                f"the program of {self.fun_name} is not valid for {shown}",
                 fix="pass other sizes, or export it with constraints that leave these out",
             ) from e
         shapes = [[_size(d, dimensions) for d in shape] for shape in self.in_shapes]
@@ -146,10 +146,10 @@ class SymbolicExported:
         return MAGIC + hashlib.sha256(body).digest() + body
 
     def __repr__(self) -> str:
-        told = ", ".join(
+        shown = ", ".join(
             f"{d.name}[{','.join(map(str, s))}]" for d, s in zip(self.in_dtypes, self.in_shapes, strict=True)
         )
-        return f"<exported {self.fun_name}({told}) for {', '.join(self.platforms)}>"
+        return f"<exported {self.fun_name}({shown}) for {', '.join(self.platforms)}>"
 
 
 def _size(d: Any, dimensions: Mapping[str, int]) -> int:

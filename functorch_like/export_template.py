@@ -60,7 +60,7 @@ class Template:
             if values not in known:
                 found = _fitted(values, dimensions)
                 if found is None:
-                    raise refusal(name, f"a number in it is {', '.join(values)} for {_told(dimensions)}")
+                    raise refusal(name, f"a number in it is {', '.join(values)} for {_shown(dimensions)}")
                 known[values] = found
             self.holes[i] = known[values]
 
@@ -93,7 +93,7 @@ def refusal(name: str, reason: str) -> UnsupportedError:
     )
 
 
-def _told(dimensions: Sequence[Dimensions]) -> str:
+def _shown(dimensions: Sequence[Dimensions]) -> str:
     return "; ".join(", ".join(f"{k} = {v}" for k, v in d.items()) for d in dimensions)
 
 
@@ -171,6 +171,6 @@ def whole(found: Polynomial, dimensions: Dimensions) -> int:
     value = sum((c * _product(names, dimensions) for names, c in found.items()), Fraction(0))
     if value.denominator != 1 or value < 0:
         raise UnsupportedError(
-            f"a size in the program is {value} for {_told([dimensions])}", fix="export it with a constraint on sizes"
+            f"a size in the program is {value} for {_shown([dimensions])}", fix="export it with a constraint on sizes"
         )
     return int(value)

@@ -1,7 +1,7 @@
-"""For those who build on the package: primitives and interpreters of one's own.
+"""Extensions of the package: the user's own primitives and interpreters.
 
-A *primitive* is a primitive: `Primitive(name, shape=, ref=, lower=, jvp=, transpose=, batch=, samples=)`, each rule
-a function or `NotDefined("why; what to do instead")`. It is applied by calling it, and every transformation knows it.
+A *primitive* is a record of rules: `Primitive(name, shape=, ref=, lower=, jvp=, transpose=, batch=, samples=)`. Each
+rule is a function or `NotDefined("why; what to do instead")`. It is applied by calling it, under every transformation.
 
 An *interpreter* is a `Trace` with one method, `process(prim, args, params)`, and a `Tracer` that stands for its values.
 `process` takes its own tracers apart, applies the primitive (or anything else) under its parent, and wraps the results:

@@ -1,7 +1,7 @@
 """Calling compiled kernels of one's own: C++, or anything that can export a handler of XLA's typed FFI.
 
-A kernel is compiled against the headers in `include_dir()`, loaded with ctypes, registered under a name, and called
-under that name from eager code, `jit` and `vmap`. The file tests/extend/test_ffi.py goes all the way.
+A kernel is compiled against the headers in `include_dir()`, loaded with ctypes and registered under a name. It is
+called under that name from eager code, `jit` and `vmap`. The file tests/extend/test_ffi.py shows all steps.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def ffi_call(
 
     Raises:
         ArgumentError: for another vmap_method; at compile time, where nothing is registered under the name.
-        CompileError: at the call, what the kernel itself reports: wrong dtypes, ranks or attributes.
+        CompileError: at the call, what the kernel reports: wrong dtypes, ranks or attributes.
 
     >>> ft.ffi.ffi_call("not there", ft.ShapeDtypeStruct((2,), "float32"))(fnp.ones(2))
     Traceback (most recent call last):

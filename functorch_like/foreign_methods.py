@@ -1,4 +1,4 @@
-"""Methods that arrays of other libraries have and arrays here do not: an AttributeError says what to call instead."""
+"""Methods that arrays of other libraries have and arrays here do not: an AttributeError names what to call instead."""
 
 from __future__ import annotations
 

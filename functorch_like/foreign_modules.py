@@ -1,4 +1,4 @@
-"""Modules of other libraries that users import from this package: the ImportError says what to import instead."""
+"""Modules of other libraries that users import from this package: the ImportError names what to import instead."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class _Missing:
-    """The last of the finders: it is asked for what no other one has found, and finds nothing itself."""
+    """The last of the finders: it is called for modules that no other one has found, and never finds any."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

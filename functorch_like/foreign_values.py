@@ -59,10 +59,10 @@ def _of_library(x: Any) -> str:
 
 
 def argument_remedy(x: Any) -> str:
-    """As `remedy`, for an argument of a jitted function, which may be static, or a pytree."""
-    found = _of_library(x)
-    if found:
-        return found
+    """`remedy` for an argument of a jitted function, which may be static, or a pytree."""
+    result = _of_library(x)
+    if result:
+        return result
     if _is_text_or_function(x):
         return "make it static: jit(static_argnums=...) or static_argnames; or close over it"
     return (

@@ -153,7 +153,7 @@ def _equations(jaxpr: Jaxpr) -> str:
 
 @api_boundary.public
 def probe(x: Any, name: str, report: Callable[[str], Any] = print) -> Any:
-    """`x` itself; from then on, each transformation reports what it does to the value.
+    """Return `x` unchanged; from then on, each transformation reports what it does to the value.
 
     Computed at once, it reports the value; traced by jit, that it is lowered. To print values when a compiled
     program runs, use `ft.debug.print`.
@@ -180,8 +180,8 @@ def probe(x: Any, name: str, report: Callable[[str], Any] = print) -> Any:
 def array(x: ArrayLike) -> array_display.ArrayDisplay:
     """Return a display of an array: type, device or sharding, values with their middle cut, and statistics.
 
-    Nothing is compiled. Statistics of large arrays are of a sample, which the display tells. In a notebook an array
-    shows all of this by itself.
+    Nothing is compiled. Statistics of large arrays are of a sample, as the display states. In a notebook an array
+    shows all of this without a call.
 
     Args:
         x: an array, a traced value, or what `fnp.asarray` takes.
@@ -207,7 +207,7 @@ def array(x: ArrayLike) -> array_display.ArrayDisplay:
 def tree(value: object) -> tree_display.TreeDisplay:
     """Return a display of a pytree: its nodes with leaves and bytes, its leaves with shapes and dtypes.
 
-    No value of an array is read. Large trees are cut, and what is left out is told.
+    No value of an array is read. Large trees are cut, and the number of omitted nodes is shown.
 
     Args:
         value: any pytree.

@@ -51,7 +51,7 @@ class _Held:
 
     def _take_over(self) -> None:
         previous: Any = signal.getsignal(signal.SIGINT)
-        if not callable(previous):  # SIG_IGN and SIG_DFL raise nothing; a handler from outside of Python is not ours
+        if not callable(previous):  # SIG_IGN and SIG_DFL raise nothing; one from outside of Python stays
             return
         try:
             signal.signal(signal.SIGINT, self._receive)

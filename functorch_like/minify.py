@@ -4,7 +4,7 @@
 
 The file is run, and the function called on the arguments that the file has under the name `args`: a tuple, or a
 function that returns one. KIND is error, abort, nan, mismatch (the default) or nondeterminism; see `ft.debug.minify`.
-FILE gets a script that runs by itself, `failing.py` by default.
+FILE gets a script that runs on its own, `failing.py` by default.
 """
 
 from __future__ import annotations

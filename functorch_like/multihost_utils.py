@@ -122,11 +122,11 @@ def sync_global_devices(name: str, *, timeout: float = 600.0) -> None:
         return
     here = name.encode()
     names = state.member.exchange("sync_global_devices", here, timeout, what=f"sync_global_devices({name!r})")
-    for rank, theirs in sorted(names.items()):
-        if theirs != here:
+    for rank, received in sorted(names.items()):
+        if received != here:
             raise DistributedError(
                 f"sync_global_devices: process {state.member.rank} is at {name!r}, and process {rank} at "
-                f"{theirs.decode(errors='replace')!r}",
+                f"{received.decode(errors='replace')!r}",
                 fix="let every process pass the same points in the same order",
             )
 
@@ -204,8 +204,8 @@ def _exchange(
     payload = json.dumps(message[0]).encode() + b"\n" + message[1]
     received = state.member.exchange(operation, payload, timeout)
     gathered: dict[int, list[np.ndarray[Any, Any]] | None] = {}
-    for rank, theirs in sorted(received.items()):
-        sizes, _, rest = theirs.partition(b"\n")
+    for rank, payload_of_rank in sorted(received.items()):
+        sizes, _, rest = payload_of_rank.partition(b"\n")
         parts = unpack(json.loads(sizes), rest)
         if parts[0].decode() != layout:
             raise DistributedError(

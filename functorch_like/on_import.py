@@ -1,4 +1,4 @@
-"""Actions when a module of another library is imported, at whatever time; the library itself is not imported here."""
+"""Actions when a module of another library is imported, at whatever time; the library is not imported here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Loader:
     def __init__(self, loader: Any) -> None:
         self.loader = loader
 
-    def __getattr__(self, name: str) -> Any:  # `get_source`, `get_code` and others, which tools ask loaders for
+    def __getattr__(self, name: str) -> Any:  # `get_source`, `get_code` and others, which tools read
         if name == "loader":  # of an instance that copy or pickle has just made
             raise AttributeError(name)
         return getattr(self.loader, name)
@@ -67,7 +67,7 @@ class _Loader:
 
 
 class _Finder:
-    """Wraps the loaders of the modules that are waited for. Any other module costs one look into a dictionary."""
+    """Finder that wraps the loaders of the modules with actions. Any other module costs one look into a dictionary."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
             bucket_size: int | None = None,
             mode: str | None = None,
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the operation that the function's own docstring describes."""
             ...
 
 

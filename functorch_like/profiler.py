@@ -154,7 +154,7 @@ def profile() -> Generator[Profile]:
 
 
 def annotate(name: str, **about: Any) -> Any:
-    """A block that has a name in traces; it costs next to nothing when nobody records.
+    """A block that has a name in traces; it costs next to nothing without a recording.
 
     Args:
         name: of the block.
@@ -205,7 +205,7 @@ class TraceAnnotation:
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """A `TraceAnnotation` for one step of a loop: profilers then tell the time by step.
+    """A `TraceAnnotation` for one step of a loop: profilers then give the time by step.
 
     Args:
         name: of all steps.
@@ -269,10 +269,10 @@ def memory_stats(device: Any = None) -> MemoryStats:
     """
     place = xla.find_device(device)
     arrays = live_arrays(place)
-    told = place.memory_stats()
-    if told:  # GPUs keep accounts; CPUs do not
-        limit = told.get("bytes_limit", 0)
-        return MemoryStats(told["bytes_in_use"], told.get("peak_bytes_in_use", 0), limit, len(arrays))
+    stats = place.memory_stats()
+    if stats:  # GPUs keep accounts; CPUs do not
+        limit = stats.get("bytes_limit", 0)
+        return MemoryStats(stats["bytes_in_use"], stats.get("peak_bytes_in_use", 0), limit, len(arrays))
     in_use = sum(x.nbytes for x in arrays)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return MemoryStats(in_use, peak, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), len(arrays))

@@ -1,4 +1,4 @@
-"""Names of public modules: what `dir` lists, and what an AttributeError says of a name that is not there."""
+"""Names of public modules: what `dir` lists, and the AttributeError for a name that is not there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def missing(module: types.ModuleType, name: str) -> Exception:
 
 def remedy_of(module: types.ModuleType, name: str) -> str:
     """Return what to write in the place of a name, beginning with a semicolon; or an empty text."""
-    if name.startswith("_"):  # tools ask every module for some; to look for a near name takes milliseconds
+    if name.startswith("_"):  # tools look some up in every module; to look for a near name takes milliseconds
         return ""
     renamed = RENAMED.get(module.__name__, {}).get(name) or _in_sibling(module, name)
     elsewhere = ELSEWHERE.get(module.__name__, {}).get(name)
@@ -96,7 +96,7 @@ def _is_importing() -> bool:
 
 
 def _is_import_statement() -> bool:
-    """Return True if the line outside the package that asks for a name is `from module import name`."""
+    """Return True if the line outside the package that imports a name is `from module import name`."""
     frame = _asking()
     return frame is not None and frame.f_code.co_code[frame.f_lasti] == opcode.opmap["IMPORT_FROM"]
 

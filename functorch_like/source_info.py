@@ -1,7 +1,7 @@
-"""The user's line: which frames of a traceback are ours, and which is the first that is not.
+"""The user's line: the innermost frame of a traceback outside of the package.
 
-Recording a traceback costs a tenth of a microsecond (C++ keeps code objects and offsets); it is decoded only when
-somebody reads it: an error, a printed jaxpr, the locations of a lowered module.
+Recording a traceback costs a tenth of a microsecond (C++ keeps code objects and offsets). It is decoded only where it
+is read: in an error, a printed jaxpr, the locations of a lowered module.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
 
 def _cell(file: str) -> str | None:
-    """`In[3]` where a file is the third cell of the running notebook: its own name says nothing to its author."""
+    """`In[3]` where a file is the third cell of the running notebook; the file's own name is temporary."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     named = shell.compile.format_code_name(file) if shell is not None else None
@@ -50,8 +50,8 @@ def _folder(file: str | None) -> str:
     return os.path.dirname(os.path.abspath(file or "")) + os.sep
 
 
-_OURS = _folder(_package_file)
-_USER_FACING = (_OURS + "__main__.py", _OURS + "examples" + os.sep)
+_PACKAGE = _folder(_package_file)
+_USER_FACING = (_PACKAGE + "__main__.py", _PACKAGE + "examples" + os.sep)
 
 
 #: Libraries that call arrays' methods on behalf of the user's line.
@@ -69,7 +69,7 @@ def is_users(file: str) -> bool:
 def is_ours(file: str) -> bool:
     """Return True if a source file belongs to the package (and so is hidden from users)."""
     path = os.path.abspath(file)
-    inside = path.startswith(_OURS) and not path.startswith(_USER_FACING)
+    inside = path.startswith(_PACKAGE) and not path.startswith(_USER_FACING)
     return inside or f"{os.sep}functools.py" in path or f"{os.sep}contextlib.py" in path
 
 

@@ -82,7 +82,7 @@ def _write(text: str) -> None:
 
 # ------------------------------------------------------------------------------------------------------------ stages
 class stage:
-    """A `with` block around work that may take long: after two seconds the line says what it is.
+    """A `with` block around work that may take long: after two seconds the line shows what it is.
 
     It costs about 3 us where no line is shown.
 
@@ -154,7 +154,7 @@ def _draw() -> None:
 
 
 def _after_fork() -> None:
-    """Begin anew in the child of a fork, which has no watcher, and perhaps a lock that nobody releases."""
+    """Begin anew in the child of a fork, which has no watcher, and perhaps a lock that is never released."""
     global _lock, _changed, _watcher
     _lock = threading.RLock()
     _changed, _watcher = threading.Condition(_lock), None

@@ -43,7 +43,7 @@ _MISSING: Any = object()
 
 
 class _Leaf:
-    """Stands for a leaf of a structure in error messages."""
+    """Stand-in for a leaf of a structure in error messages."""
 
     def __repr__(self) -> str:
         return "*"
@@ -195,7 +195,7 @@ def map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """As `map`, with the path of the leaf as first argument; `is_leaf` as for `flatten_with_path`.
+    """Apply a function as `map`, with the path of the leaf as first argument; `is_leaf` as for `flatten_with_path`.
 
     >>> map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": [1]})
     {'a': ["['a'][0]=1"]}
@@ -310,10 +310,10 @@ def broadcast_prefix(prefix: Any, whole: Any, what: str) -> list[Any]:
 def _spread(prefix: Any, whole: Any, what: str, is_leaf: IsLeaf) -> list[Any]:
     entries, treedef = flatten(prefix, is_leaf)
     parts = flatten_up_to(treedef, whole, what, "the tree it is spread over", prefix, is_leaf)
-    found: list[Any] = []
+    result: list[Any] = []
     for entry, part in zip(entries, parts, strict=True):
-        found += [entry] * len(flatten(part)[0])
-    return found
+        result += [entry] * len(flatten(part)[0])
+    return result
 
 
 # ----------------------------------------------------------------------------------------------------- registration
@@ -326,7 +326,7 @@ def register_pytree_node(
     """Make instances of a type nodes rather than leaves.
 
     Args:
-        nodetype: the type itself; subclasses stay leaves.
+        nodetype: exactly this type; subclasses stay leaves.
         flatten_func: gives the children and hashable data that are no leaves.
         unflatten_func: takes that data and the children. Children may be any objects, so it must not check them.
         flatten_with_keys_func: as `flatten_func`, with pairs of key and child, for paths in messages.
@@ -360,7 +360,7 @@ register_node = register_pytree_node
 def register_pytree_with_keys(
     nodetype: type, flatten_with_keys: Any, unflatten_func: Any, flatten_func: Any = None
 ) -> None:
-    """As `register_pytree_node`, with the keyed function first; the other is made from it where left out."""
+    """Register like `register_pytree_node`, with the keyed function first; the other is made from it where left out."""
 
     def plain(node: Any) -> tuple[list[Any], Any]:
         pairs, data = flatten_with_keys(node)
@@ -427,7 +427,7 @@ def register_dataclass(
         meta_fields = [f.name for f in fields if f.metadata.get("static") and f.name not in drop_fields]
     if data_fields is None or meta_fields is None:
         raise ArgumentError(
-            f"register_dataclass({nodetype.__name__}) was not told which fields hold data and which do not",
+            f"register_dataclass({nodetype.__name__}) lacks data_fields or meta_fields",
             fix="pass both data_fields and meta_fields; only a dataclass may leave both out",
         )
     if fields is not None:
@@ -457,30 +457,30 @@ def flatten_up_to(
     try:
         return treedef.flatten_up_to(tree)
     except (ValueError, TypeError) as e:
-        wanted = treedef.unflatten([_Leaf()] * treedef.num_leaves) if example is _MISSING else example
-        path, left, right = _parting(wanted, tree, is_leaf) or ("", f"{treedef}", f"{structure(tree)}")
+        expected = treedef.unflatten([_Leaf()] * treedef.num_leaves) if example is _MISSING else example
+        path, left, right = _parting(expected, tree, is_leaf) or ("", f"{treedef}", f"{structure(tree)}")
         raise TreeError(
             f"{what}: the structures part at {path or 'the root'}: {left} is expected there, {name} has {right}",
             fix="make the two trees alike down to the leaves of the first",
         ) from e
 
 
-def _parting(wanted: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple[str, str, str] | None:
-    """The first path at which `tree` is not of the structure of `wanted`, with what stands on both sides."""
-    ours = None if isinstance(wanted, _Leaf) or (is_leaf and is_leaf(wanted)) else _children(wanted)
-    if ours is None:
+def _parting(expected: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple[str, str, str] | None:
+    """The first path at which `tree` differs in structure from `expected`, with both nodes described."""
+    children = None if isinstance(expected, _Leaf) or (is_leaf and is_leaf(expected)) else _children(expected)
+    if children is None:
         return None
-    theirs = _children(tree)
-    if theirs is None or type(wanted) is not type(tree) or len(ours) != len(theirs):
-        return path, _describe(wanted), _describe(tree)
-    if [str(key) for key, _ in ours] != [str(key) for key, _ in theirs]:
-        return path, _describe(wanted), _describe(tree)
-    for (key, mine), (_, yours) in zip(ours, theirs, strict=True):
-        found = _parting(mine, yours, is_leaf, path + str(key))
-        if found:
-            return found
-    if structure(wanted) != structure(tree) and not ours and wanted is not None:
-        return path, _describe(wanted), _describe(tree)
+    other_children = _children(tree)
+    if other_children is None or type(expected) is not type(tree) or len(children) != len(other_children):
+        return path, _describe(expected), _describe(tree)
+    if [str(key) for key, _ in children] != [str(key) for key, _ in other_children]:
+        return path, _describe(expected), _describe(tree)
+    for (key, mine), (_, yours) in zip(children, other_children, strict=True):
+        result = _parting(mine, yours, is_leaf, path + str(key))
+        if result:
+            return result
+    if structure(expected) != structure(tree) and not children and expected is not None:
+        return path, _describe(expected), _describe(tree)
     return None
 
 

@@ -107,7 +107,7 @@ def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[list[Any], Any]:
-    """As `flatten_one_level`, of pairs of key and child.
+    """Return what `flatten_one_level` does, with pairs of key and child.
 
     >>> ft.tree_util.flatten_one_level_with_keys(["x"])[0]
     [(SequenceKey(idx=0), 'x')]

@@ -53,7 +53,7 @@ class SupportsDType(Protocol):
 
 @runtime_checkable
 class SupportsArray(Protocol):
-    """Converts itself to a NumPy array: a table, an image, an array of another library."""
+    """An object that converts to a NumPy array: a table, an image, an array of another library."""
 
     def __array__(self) -> np.ndarray[Any, Any]:
         """The elements."""
@@ -137,7 +137,7 @@ class Unary(Protocol):
     __name__: str
 
     def __call__(self, x: ArrayLike, /) -> Array:
-        """Compute each element; the docstring of the function itself says what."""
+        """Compute each element, as the function's own docstring describes."""
         ...
 
 
@@ -147,7 +147,7 @@ class Binary(Protocol):
     __name__: str
 
     def __call__(self, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-        """Compute each element; the docstring of the function itself says what."""
+        """Compute each element, as the function's own docstring describes."""
         ...
 
 

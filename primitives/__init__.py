@@ -1,6 +1,6 @@
 """The table of primitives, families by file. `python -m functorch_like.primitives` prints it.
 
-A family is imported when one of its primitives is asked for.
+A family is imported at the first use of one of its primitives.
 
 >>> from functorch_like import primitives
 >>> primitives.sin, primitives.sin.family

@@ -1,6 +1,6 @@
 """`python -m functorch_like.primitives [name ...]` prints the table of primitives, or some of its primitives in full.
 
-Of each rule, x says that it is there and - that it is NotDefined; of named primitives the reasons are printed too. The
+Of each rule, x marks that it is there and - that it is NotDefined; of named primitives the reasons are printed too. The
 dtypes are those of the operands that the primitive is tested with, by kind: f floating point, c complex, i and u
 integers signed and unsigned, b bool. The platforms are those that it lowers for; * marks a lowering that is not the
 same on all of them, and + one that has alternatives on CPUs.
@@ -44,7 +44,7 @@ def dtypes_of(primitive: Primitive) -> list[str]:
 
 
 def kinds(primitive: Primitive) -> str:
-    """The same by kind, a letter each."""
+    """The columns by kind, a letter each."""
     names = set(dtypes_of(primitive))
     letters = {KIND[d] for d in KIND if d.name in names}
     return "".join(letter for letter in "fciub" if letter in letters) or "-"
@@ -135,10 +135,12 @@ def markdown() -> str:
         where = platforms(primitive).removesuffix(" +").replace("*", "\\*")
         lines.append(f"| {primitive.name} | {primitive.family} | {filled} | {kinds(primitive)} | {where} |")
         forms += [f"| {primitive.name} | {a.limits} | {a.name} |" for a in alternatives_of(primitive.lower)]
-        said: dict[str, list[str]] = {}
+        reasons_of: dict[str, list[str]] = {}
         for column in empty:
-            said.setdefault(getattr(primitive, column), []).append(column)
-        reasons += [f"- **{primitive.name}**, {', '.join(columns)}: {reason}." for reason, columns in said.items()]
+            reasons_of.setdefault(getattr(primitive, column), []).append(column)
+        reasons += [
+            f"- **{primitive.name}**, {', '.join(columns)}: {reason}." for reason, columns in reasons_of.items()
+        ]
     return "\n".join([*lines, *forms, *reasons]) + "\n"
 
 

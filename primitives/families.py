@@ -1,4 +1,4 @@
-"""In which file each first-order primitive is defined: a file is imported when one of its primitives is asked for."""
+"""Table of the file of each first-order primitive; a file is imported at the first use of one of its primitives."""
 
 from __future__ import annotations
 

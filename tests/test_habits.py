@@ -1,7 +1,9 @@
 """Habits no linter setting can hold by itself."""
 
 import ast
+import io
 import re
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,6 +64,51 @@ def test_old_words_stay_out():
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in OLD_WORDS
     ]
     assert defined == []
+
+
+#: Words of persons: code is not told anything, and an agent has a name (the user, jit, XLA, the package).
+PERSONAL = ("told", "ours", "whoever", "somebody")
+#: Public names that have one of them.
+PUBLIC = {("functorch_like/testing/accuracy.py", "ours"): "field of a public result, beside `theirs`"}
+
+
+def words(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of each name, comment and docstring of a file."""
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                yield node.lineno, name.strip("_").lower()
+            case ast.keyword(arg=str(name)):
+                yield node.value.lineno, name.strip("_").lower()
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                yield node.lineno, name.strip("_").lower()
+            case _:
+                pass
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node, False)):
+            yield from enumerate(text.lower().splitlines(), node.body[0].lineno)
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.lower()
+
+
+def personal(path: Path, within: Path = ROOT) -> list[str]:
+    where = path.relative_to(within).as_posix()
+    if not any(word in path.read_text(encoding="utf-8").lower() for word in PERSONAL):
+        return []
+    allowed = {word for file, word in PUBLIC if file == where}
+    word = re.compile(rf"\b({'|'.join(PERSONAL)})\b")
+    hits = {(line, hit) for line, text in words(path) for hit in word.findall(text) if hit not in allowed}
+    return [f"{where}:{line}: {hit}" for line, hit in sorted(hits)]
+
+
+def test_code_is_not_a_person():
+    assert [hit for path in files() for hit in personal(path)] == []
+
+
+def test_persons_are_found_in_names_comments_and_docstrings(tmp_path: Path):
+    (tmp_path / "a.py").write_text('"""For whoever reads."""\n\n\ndef f(told=1):  # ours\n    return f"{_told}"\n')
+    assert personal(tmp_path / "a.py", tmp_path) == ["a.py:1: whoever", "a.py:4: ours", "a.py:4: told", "a.py:5: told"]
 
 
 ENGINE = ("ir", "interpreters", "compiler", "calling", "transforms", "checkify", "experimental/sparse/sparsify")

@@ -4,7 +4,7 @@
     python -m functorch_like.backends.xeon.run_cpu --ninstances 4 serve.py     # each on a quarter of the cores
     python -m functorch_like.backends.xeon.run_cpu --node 1 -m package.module
 
-Every instance sees FT_INSTANCE, its number from 0 on, and FT_INSTANCES, how many there are.
+Every instance has FT_INSTANCE, its number from 0 on, and FT_INSTANCES, how many there are.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def cores(usable: Sequence[int], root: Path = Path("/sys/devices/system")) -> li
         for folder in (root / "node").glob("node[0-9]*")
         for number in _listed(folder / "cpulist")
     }
-    found = []
+    rows = []
     for number in usable:
         siblings = root / "cpu" / f"cpu{number}" / "topology" / "thread_siblings_list"
-        found.append(Core(number, nodes.get(number, 0), _text(siblings) or str(number)))
-    return sorted(found, key=lambda core: (core.node, core.number))
+        rows.append(Core(number, nodes.get(number, 0), _text(siblings) or str(number)))
+    return sorted(rows, key=lambda core: (core.node, core.number))
 
 
 def _text(path: Path) -> str:
@@ -53,11 +53,11 @@ def _text(path: Path) -> str:
 
 def _listed(path: Path) -> list[int]:
     """The numbers of text such as "0-3,8"."""
-    found: list[int] = []
+    numbers: list[int] = []
     for part in filter(None, _text(path).split(",")):
         first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
 
 
 def choose(
@@ -79,38 +79,38 @@ def choose(
     Raises:
         ValueError: where there are not so many.
     """
-    ours = [core for core in all_cores if node is None or core.node == node]
+    own = [core for core in all_cores if node is None or core.node == node]
     if not logical:
         first: dict[str, Core] = {}
-        for core in ours:
+        for core in own:
             first.setdefault(core.physical, core)
-        ours = list(first.values())
-    share = each if each is not None else len(ours) // instances
-    if share < 1 or share * instances > len(ours):
+        own = list(first.values())
+    share = each if each is not None else len(own) // instances
+    if share < 1 or share * instances > len(own):
         kind = "threads" if logical else "cores"
         raise ValueError(
-            f"{instances} instances of {share or 'at least 1'} {kind} need more than the {len(ours)} {kind} there are"
+            f"{instances} instances of {share or 'at least 1'} {kind} need more than the {len(own)} {kind} there are"
         )
-    return [ours[i * share : (i + 1) * share] for i in range(instances)]
+    return [own[i * share : (i + 1) * share] for i in range(instances)]
 
 
-def allocator(wanted: str) -> str | None:
+def allocator(choice: str) -> str | None:
     """The library of an allocator to preload; None for the system's own.
 
     Args:
-        wanted: "tcmalloc", "jemalloc", "default", or "auto": the first of these that is there.
+        choice: "tcmalloc", "jemalloc", "default", or "auto": the first of these that is there.
 
     Raises:
         ValueError: where it is not installed.
     """
-    names = {"auto": list(_ALLOCATORS), "default": []}.get(wanted, [wanted])
+    names = {"auto": list(_ALLOCATORS), "default": []}.get(choice, [choice])
     for name in names:
         for folder in (*_FOLDERS, str(Path(sys.prefix) / "lib")):
-            found = sorted(Path(folder).glob(_ALLOCATORS[name])) if Path(folder).is_dir() else []
-            if found:
-                return str(found[0])
-    if wanted in _ALLOCATORS:
-        raise ValueError(f"{wanted} is not installed in any of {', '.join(_FOLDERS)}")
+            paths = sorted(Path(folder).glob(_ALLOCATORS[name])) if Path(folder).is_dir() else []
+            if paths:
+                return str(paths[0])
+    if choice in _ALLOCATORS:
+        raise ValueError(f"{choice} is not installed in any of {', '.join(_FOLDERS)}")
     return None
 
 

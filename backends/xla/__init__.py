@@ -1,4 +1,4 @@
-"""The door to XLA: the only package that imports jaxlib. It knows arrays and modules, and nothing of jaxprs.
+"""The door to XLA: the only package that imports jaxlib. It deals with arrays and modules, never with jaxprs.
 
 Importing it costs about 40 ms over NumPy. The client starts with the first array, MLIR with the first lowering.
 """
@@ -143,5 +143,5 @@ def __getattr__(name: str) -> Any:
         from functorch_like.backends.xla import mlir as module
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(module, name)
-    return found
+    value = globals()[name] = getattr(module, name)
+    return value

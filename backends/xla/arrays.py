@@ -52,7 +52,7 @@ def attach(name: str, attribute: Any) -> None:
 
 
 def present(attributes: dict[str, Any], doc: str) -> None:
-    """Show the attributes of arrays in `help(Array)`, and call both of their classes by the name that users know."""
+    """Show the attributes of arrays in `help(Array)`, and call both of their classes by the public name."""
     own = {name: vars(ArrayImpl)[name] for name in ("aval", "block_until_ready", "delete", "is_deleted", "is_ready")}
     for name, attribute in (own | attributes).items():
         setattr(Array, name, attribute)
@@ -162,7 +162,7 @@ def check_alive(x: Any) -> None:
 def release(values: Iterable[Any]) -> None:
     """Delete the arrays among `values` whose memory was donated.
 
-    C++ answers the use of a donated array with few words and a line on stderr; of a deleted one it asks Python.
+    C++ gives the use of a donated array a short error and a line on stderr; for a deleted one it calls Python.
     """
     for x in values:
         if type(x) is ArrayImpl and x.is_deleted():
@@ -241,7 +241,7 @@ def _restore(value: np.ndarray[Any, Any], weak_type: bool) -> Any:
 
 
 def reduce_array(x: Any) -> tuple[Any, ...]:
-    """For pickle and copy: the values and the weak type. An array comes back on the default device."""
+    """Return the values and the weak type, for pickle and copy. An array comes back on the default device."""
     return _restore, (to_numpy(x), x.aval.weak_type)
 
 

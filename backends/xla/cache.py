@@ -3,8 +3,8 @@
 Whether, where and how much is kept is set in `functorch_like.backends.cache`.
 
 TRAP: jaxlib checks nothing about what it loads. Machine code of another version or for another processor loads and
-runs, and whoever can write the file runs code in the user's name. Hence a key that names version and processor, a
-checksum that covers the name of the file too, and a directory and files that nobody else can write to.
+runs, and a writer of the file runs code in the user's name. Hence a key that names version and processor, a
+checksum that covers the name of the file too, and a directory and files that no other user can write to.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAGIC = b"functorch_like executable 2\n"
 _UNFINISHED = ".new-"
 _TEXT = ".text"
 _NAME = re.compile(r"[0-9a-f]{64}(\.text)?|\.new-.*")
-# Windows tells nothing of other users in these bits.
+# Windows has no other users in these bits.
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH if hasattr(os, "getuid") else 0
 DEFAULT_BYTES = 2 << 30
 # Looking over the directory costs, and most processes write little: so it is done when a name begins like this, which
@@ -36,10 +36,10 @@ _SWEEPING = ("00", "40", "80", "c0")
 _asked: Callable[[], tuple[bool, str, int]] = lambda: (True, "", DEFAULT_BYTES)
 
 
-def on_settings(ask: Callable[[], tuple[bool, str, int]]) -> None:
+def on_settings(read: Callable[[], tuple[bool, str, int]]) -> None:
     """Set the function that returns if programs are kept, where ("" is the default place), and the limit in bytes."""
     global _asked
-    _asked = ask
+    _asked = read
 
 
 def directory() -> Path | None:
@@ -69,24 +69,24 @@ def _usable(named: str) -> Path | None:
 def default_directory() -> Path:
     """functorch_like/ in $XDG_CACHE_HOME or ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME")
-    # The standard says to ignore a relative XDG_CACHE_HOME.
+    # The standard requires to ignore a relative XDG_CACHE_HOME.
     return (Path(base) if base and os.path.isabs(base) else Path.home() / ".cache") / "functorch_like"
 
 
 def _trouble(path: Path) -> str:
     """Return the reason why a directory cannot be trusted, or an empty string."""
-    found = path.stat()
-    if _belongs_to_another(found):
+    status = path.stat()
+    if _belongs_to_another(status):
         return f"{path} belongs to another user"
-    if found.st_mode & _WRITABLE_BY_OTHERS:
-        return f"other users can write to {path} (mode {stat.S_IMODE(found.st_mode):04o}: chmod go-w)"
+    if status.st_mode & _WRITABLE_BY_OTHERS:
+        return f"other users can write to {path} (mode {stat.S_IMODE(status.st_mode):04o}: chmod go-w)"
     if not os.access(path, os.W_OK | os.X_OK):
         return f"{path} cannot be written to"
     return ""
 
 
-def _belongs_to_another(found: os.stat_result) -> bool:
-    return hasattr(os, "getuid") and found.st_uid != os.getuid()
+def _belongs_to_another(status: os.stat_result) -> bool:
+    return hasattr(os, "getuid") and status.st_uid != os.getuid()
 
 
 def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
@@ -94,7 +94,7 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
 
     `program` is a module, or a fingerprint of it in bytes. The name covers it without the user's lines (or editing a
     comment above would recompile), all options (XLA_FLAGS among them: jaxlib reads them into every CompileOptions),
-    jaxlib, and the processor. `about` tells what else is kept of a program.
+    jaxlib, and the processor. `about` names what else is kept of a program.
     """
     if device.platform != "cpu" or directory() is None:
         return None
@@ -102,7 +102,7 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
         from functorch_like.backends.xla import mlir
 
         program = mlir.anonymous_bytecode(program)
-    found = digest.sha256(_MAGIC)
+    hashed = digest.sha256(_MAGIC)
     for part in (
         FULL_VERSION.encode(),
         processor.identity(),
@@ -111,9 +111,9 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
         program,
         about.encode(),
     ):
-        found.update(len(part).to_bytes(8, "little"))
-        found.update(part)
-    return found.hexdigest()
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return hashed.hexdigest()
 
 
 def home(name: str | None) -> str:
@@ -134,12 +134,12 @@ def has(home: str) -> bool:
 def load(name: str | None, device: Any, options: Any, host_calls: list[Any]) -> Any:
     """The program kept under a key, or None; its callbacks call `host_calls` now. A damaged file is removed.
 
-    Where nobody lowered the program, so that `host_calls` is empty, it receives the kernels that the program calls.
+    If this process has not lowered the program, `host_calls` is empty, and receives the kernels that the program calls.
     """
     folder, body = directory(), _read(name)
     if folder is None or name is None or body is None:
         return None
-    if b"lapack_" in body:  # the name of a routine that it calls; nobody lowered it in this process, perhaps
+    if b"lapack_" in body:  # the name of a routine that it calls; it may not have been lowered in this process
         from functorch_like.backends.xla import lapack
 
         lapack.ensure()
@@ -150,12 +150,12 @@ def load(name: str | None, device: Any, options: Any, host_calls: list[Any]) -> 
     host_kernels.bind(body, host_calls)
     try:
         rebound = [list(host_calls)] if host_calls else []
-        found = device.client.deserialize_executable(body, sharding.device_list(device), options, *rebound)
+        program = device.client.deserialize_executable(body, sharding.device_list(device), options, *rebound)
     except (JaxRuntimeError, ValueError):
-        _remove(folder / name)  # ours, whole, and still refused: compile again
+        _remove(folder / name)  # the package's own, whole, and still refused: compile again
         return None
     _touch(folder / name)
-    return found
+    return program
 
 
 def recall(name: str | None) -> str | None:
@@ -179,7 +179,7 @@ def _read(name: str | None) -> bytes | None:
         return None
     header = len(_MAGIC) + digest.SIZE
     body = content[header:]
-    # The directory was looked at once, and somebody who can write to one above it may have put another in its place.
+    # The directory was looked at once, and a user who can write to one above it may have put another in its place.
     trusted = not _belongs_to_another(seen) and not seen.st_mode & _WRITABLE_BY_OTHERS
     if trusted and content[:header] == _header(name, body):
         return body
@@ -211,7 +211,7 @@ def _write(name: str, body: bytes) -> bool:
     folder = directory()
     if folder is None:
         return False
-    import tempfile  # 4 ms, and whoever writes has compiled
+    import tempfile  # 4 ms, little after compiling
 
     try:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=_UNFINISHED)
@@ -239,24 +239,24 @@ class File(NamedTuple):
 
 def files(folder: Path) -> list[File]:
     """List the files in a directory of the cache."""
-    found: list[File] = []
+    entries: list[File] = []
     for entry in os.scandir(folder):
         try:
             seen = entry.stat()
         except OSError:
             continue  # another process was faster
-        found.append(File(seen.st_mtime, seen.st_size, entry.name))
-    return found
+        entries.append(File(seen.st_mtime, seen.st_size, entry.name))
+    return entries
 
 
 def sweep(folder: Path) -> None:
     """Remove the programs not used for longest, until nine tenths of the limit are left."""
     limit = _asked()[2]
-    found = files(folder)
-    total = sum(file.size for file in found)
+    entries = files(folder)
+    total = sum(file.size for file in entries)
     if total <= limit:
         return
-    for file in sorted(found):
+    for file in sorted(entries):
         if total <= limit * 0.9:
             return
         _remove(folder / file.name)
@@ -268,15 +268,15 @@ def clear() -> int:
     folder = directory()
     if folder is None:
         return 0
-    ours = [file for file in files(folder) if _NAME.fullmatch(file.name)]
-    for file in ours:
+    own = [file for file in files(folder) if _NAME.fullmatch(file.name)]
+    for file in own:
         _remove(folder / file.name)
-    return programs(ours)
+    return programs(own)
 
 
-def programs(found: Sequence[File]) -> int:
+def programs(entries: Sequence[File]) -> int:
     """Return how many of the files are programs; others are texts, or were not finished."""
-    return sum(not file.name.startswith(_UNFINISHED) and not file.name.endswith(_TEXT) for file in found)
+    return sum(not file.name.startswith(_UNFINISHED) and not file.name.endswith(_TEXT) for file in entries)
 
 
 def _touch(path: Path) -> None:

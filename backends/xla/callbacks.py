@@ -1,7 +1,7 @@
 """Python functions that compiled programs call.
 
 A program refers to a function by its position in the list it was compiled with. C++ hands it copies of the operands
-as read-only NumPy arrays, on the thread the program happens to run on, and wants a tuple of NumPy arrays.
+as read-only NumPy arrays, on the thread the program happens to run on, and takes a tuple of NumPy arrays.
 
 TRAP: C++ checks nothing. It copies as many bytes as the results should have, whatever was returned, and crashes where
 there is no such position. And of an exception it keeps the text only. `HostCall` stands in between.
@@ -94,7 +94,7 @@ def _checked(out: Any, aval: ShapedArray, position: int) -> np.ndarray[Any, Any]
 
 
 def _is_int(out: Any, aval: ShapedArray) -> bool:
-    """Return True if it is a Python int where an unsigned dtype or a float is wanted."""
+    """Return True if it is a Python int where an unsigned dtype or a float is expected."""
     return isinstance(out, (bool, int)) and aval.dtype.kind != "b"
 
 

@@ -1,6 +1,6 @@
 """Clients and devices, started at first use.
 
-Environment variables, read when the first device is asked for:
+Environment variables, read at the first use of a device:
     FT_PLATFORM     "cpu" or "gpu": use this platform alone. Unset: a GPU if there is one, and the CPU.
     FT_CPU_ASYNC    "1": compiled calls on the CPU return before they have finished. Off by default: a NumPy array
                     passed in is not copied, so with it on, C++ may not be handed NumPy arrays directly (`dispatch.py`).
@@ -44,17 +44,17 @@ def _start() -> dict[str, Any]:
     with interrupts.held, _lock:
         if _clients:
             return _clients
-        wanted = os.environ.get("FT_PLATFORM", "").lower()
-        if wanted not in ("", "cpu", "gpu", "cuda"):
+        platform = os.environ.get("FT_PLATFORM", "").lower()
+        if platform not in ("", "cpu", "gpu", "cuda"):
             raise DeviceError(
-                f"FT_PLATFORM={wanted!r} is no platform", fix='set FT_PLATFORM to "cpu" or "gpu", or unset it'
+                f"FT_PLATFORM={platform!r} is no platform", fix='set FT_PLATFORM to "cpu" or "gpu", or unset it'
             )
         made: dict[str, Any] = {}
-        if wanted != "cpu":
-            gpu = cuda.make_client(required=wanted in ("gpu", "cuda"))
+        if platform != "cpu":
+            gpu = cuda.make_client(required=platform in ("gpu", "cuda"))
             if gpu is not None:
                 made["gpu"] = gpu
-        if wanted in ("", "cpu"):
+        if platform in ("", "cpu"):
             memory.keep_freed(_asked_memory())
             with _sized():
                 of_processes = processes.cpu_client_options()
@@ -71,16 +71,16 @@ _asked_threads: Callable[[], int] = lambda: 0
 _asked_memory: Callable[[], int | None] = lambda: None
 
 
-def on_threads(ask: Callable[[], int]) -> None:
+def on_threads(read: Callable[[], int]) -> None:
     """Set the function that returns the number of threads of the CPU's client; 0 means all that the process may use."""
     global _asked_threads
-    _asked_threads = ask
+    _asked_threads = read
 
 
-def on_kept_memory(ask: Callable[[], int | None]) -> None:
+def on_kept_memory(read: Callable[[], int | None]) -> None:
     """Set the function that returns how many bytes of freed memory are kept, as `memory.keep_freed` takes them."""
     global _asked_memory
-    _asked_memory = ask
+    _asked_memory = read
 
 
 def started() -> bool:
@@ -91,11 +91,11 @@ def started() -> bool:
 @contextmanager
 def _sized() -> Generator[None]:
     """Within the block XLA makes pools of so many threads: it looks at a variable that is meant for containers."""
-    before, wanted = os.environ.get("NPROC"), _asked_threads()
-    if not wanted:
+    before, threads = os.environ.get("NPROC"), _asked_threads()
+    if not threads:
         yield
         return
-    os.environ["NPROC"] = str(wanted)
+    os.environ["NPROC"] = str(threads)
     try:
         yield
     finally:
@@ -135,7 +135,7 @@ def local_devices(backend: str | None = None) -> list[Any]:
 
 
 def default_backend() -> str:
-    """The platform computations run on unless told otherwise: "gpu" where there is one."""
+    """The platform computations run on by default: "gpu" where there is one."""
     return next(iter(_start()))
 
 

@@ -46,7 +46,7 @@ def devices(card: str, hosts: int = 1, per_host: int = 1) -> list[Any]:
 
 @functools.cache
 def cpu_devices(count: int) -> list[Any]:
-    """Return CPU devices to compile for, as many as are asked for; they are not those that arrays are on."""
+    """Return CPU devices to compile for, as many as requested; they are not those that arrays are on."""
     return list(xc.make_cpu_client(asynchronous=False, num_devices=count).devices())
 
 

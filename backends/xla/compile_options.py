@@ -1,4 +1,4 @@
-"""Compile options: ours by default, the user's on top."""
+"""Compile options: the package's by default, the user's on top."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _from_settings: Callable[[str], Iterable[tuple[str, Any]]] = lambda platform: ()
 
 
 def on_compile(chosen: Callable[[str], Iterable[tuple[str, Any]]]) -> None:
-    """Ask this, with the platform, which options settings stand for, whenever a program is compiled."""
+    """Set the function that gives, for a platform, the options of settings whenever a program is compiled."""
     global _from_settings
     _from_settings = chosen
 
 
 def defaults(platform: str) -> dict[str, Any]:
-    """The options set unless the user sets them, without those this jaxlib was found not to know."""
-    wanted = {**_EVERYWHERE, **(_CPU if platform == "cpu" else {})}
-    return {name: value for name, value in wanted.items() if name not in _refused}
+    """The options set unless the user sets them, without those that this jaxlib was found not to have."""
+    options = {**_EVERYWHERE, **(_CPU if platform == "cpu" else {})}
+    return {name: value for name, value in options.items() if name not in _refused}
 
 
 def refuse(message: str) -> bool:
@@ -69,7 +69,7 @@ def check(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """The user's options in canonical form.
 
     Raises:
-        ArgumentError: for what cannot be an option. Whether XLA knows it is seen when something is compiled.
+        ArgumentError: for what cannot be an option. Unknown names are found when something is compiled.
     """
     for name, value in options.items():
         if not isinstance(name, str) or not name.startswith("xla_"):
@@ -83,7 +83,7 @@ def check(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def check_known(message: str) -> None:
-    """Raise ArgumentError if the text of a compile error says that an option, or its value, is none of XLA's."""
+    """Raise ArgumentError if the text of a compile error names an option, or its value, as none of XLA's."""
     unknown = re.search(r"No such compile option: '(\w+)'", message)
     if unknown:
         raise ArgumentError(
@@ -98,7 +98,7 @@ def check_known(message: str) -> None:
 
 
 def _near(name: Any) -> str:
-    """ "; did you mean 'x'?", where an option that we know of has a name like it."""
+    """ "; did you mean 'x'?", where a known option has a name like it."""
     typed = dir(type(xc.CompileOptions().executable_build_options.debug_options))
     return nearest(str(name), [*(n for n in typed if n.startswith("xla_")), *_OFTEN])
 
@@ -106,7 +106,7 @@ def _near(name: Any) -> str:
 def chosen(
     platform: str, overrides: dict[str, Any] | None = None, fitting: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The options by name: ours, then those that fit the program, then those of settings, then the user's."""
+    """The options by name: the package's, then those that fit the program, then those of settings, then the user's."""
     return {**defaults(platform), **(fitting or {}), **dict(_from_settings(platform)), **(overrides or {})}
 
 

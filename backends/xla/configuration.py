@@ -1,4 +1,4 @@
-"""Settings that jaxlib's jit knows about: changing one recompiles, changing it back hits the cache again.
+"""Settings that are part of jaxlib's jit key: changing one recompiles, changing it back hits the cache again.
 
 A setting has a global value and, inside a `with` block built on `swap_local` and `restore`, a value of its own in one
 thread. All must be made at import: one made later costs every function already compiled a miss, and none is ever
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from operator import attrgetter
 from typing import Any
 
 from functorch_like.backends.xla.jaxlib_api import _jax
@@ -23,7 +24,7 @@ _all: list[Setting] = []
 
 
 def switched_on(variable: str) -> bool:
-    """Return True if an environment variable says yes. `backends.external_settings` refuses text that says neither."""
+    """Return True if an environment variable means yes. `backends.external_settings` refuses what means neither."""
     return os.environ.get(variable, "").strip().lower() in ("1", "true", "on", "yes")
 
 
@@ -42,10 +43,8 @@ class Setting:
         self.swap_local = config.swap_local  # returns a token for `restore`
         self.restore = config.set_local  # the token may be jaxlib's "unset"
 
-    @property
-    def value(self) -> Any:
-        """This thread's value, else the global one."""
-        return self._config.value
+    #: This thread's value, else the global one.
+    value: Any = property(attrgetter("_config.value"))  # no Python function: it is asked at each operation
 
     @property
     def global_value(self) -> Any:
@@ -53,7 +52,7 @@ class Setting:
         return self._config.get_global()
 
     def unset_local(self) -> None:
-        """Forget this thread's own value."""
+        """Drop this thread's own value."""
         self._config.set_local(_config.unset)
 
     def __repr__(self) -> str:
@@ -63,7 +62,7 @@ class Setting:
 def config(name: str, default: Any, *, in_jit_key: bool = True, in_trace_key: bool | None = None) -> Setting:
     """A new setting; call it at import time only.
 
-    `in_jit_key` makes C++ look again when it changes; `in_trace_key` (the same unless said) makes it part of
+    `in_jit_key` makes C++ look again when it changes; `in_trace_key` (the same by default) makes it part of
     `settings`.
     """
     in_trace_key = in_jit_key if in_trace_key is None else in_trace_key
@@ -88,8 +87,8 @@ def adopted(values: list[Any]) -> Generator[None]:
         yield
 
 
-# C++ refuses to run a compiled function until it was told these three.
-_disable_jit = config("cpp_disable_jit", False)  # ours stays False: disable_jit is done above, where tracers are known
+# C++ refuses to run a compiled function until these three are set.
+_disable_jit = config("cpp_disable_jit", False)  # stays False: disable_jit is done above, where tracers are known
 _enable_x64 = config("cpp_enable_x64", True)  # 64-bit types always work; anything else would squash data silently
 _post_hook = config("cpp_post_hook", None, in_jit_key=False)
 # Set in the child of a fork, whose C++ threads are gone: every compiled function then comes to Python, which refuses.

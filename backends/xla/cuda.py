@@ -53,10 +53,10 @@ _api: list[Any] = []  # the plugin's, once it is loaded
 _asked_memory: Callable[[], tuple[bool | None, float | None]] = lambda: (None, None)
 
 
-def on_memory(ask: Callable[[], tuple[bool | None, float | None]]) -> None:
+def on_memory(read: Callable[[], tuple[bool | None, float | None]]) -> None:
     """Set the function that returns the client's way to take memory: at once or not, and the share; None: XLA's."""
     global _asked_memory
-    _asked_memory = ask
+    _asked_memory = read
 
 
 def find_plugin() -> Path | None:
@@ -85,7 +85,7 @@ def _preload() -> None:
                 try:
                     ctypes.CDLL(str(Path(folder) / "lib" / name))
                 except OSError:
-                    continue  # a system-wide CUDA may have it; if none has, making the client says so
+                    continue  # a system-wide CUDA may have it; if none has, making the client raises
 
 
 def make_client(required: bool = False) -> Any:

@@ -49,8 +49,8 @@ def call(
         target, attrs = _HYBRID[routine][in_avals[0].dtype.kind == "c"], {"magma": "auto", **(attrs or {})}
     else:
         target = _TARGETS[routine]
-    given = {key: _text(value) for key, value in (attrs or {}).items()}
-    return matrix_call(e, target, operands, in_avals, out_avals, lead=lead, attrs=given, aliases=aliases)
+    texts = {key: _text(value) for key, value in (attrs or {}).items()}
+    return matrix_call(e, target, operands, in_avals, out_avals, lead=lead, attrs=texts, aliases=aliases)
 
 
 def _text(value: bool | int | str) -> str:

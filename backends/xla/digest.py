@@ -8,7 +8,7 @@ SIZE = 32
 
 
 def sha256(data: bytes = b"") -> Any:
-    """As `hashlib.sha256`."""
+    """Return the hash of `hashlib.sha256`."""
     import hashlib
 
     return hashlib.sha256(data)

@@ -21,7 +21,7 @@ Miss = Callable[..., tuple[Any, Any, bool]]
 # only costs its function one more miss.
 # A small program takes 0.3 MB.
 _cache = _jax.PjitFunctionCache(capacity=4096)
-#: Of one function. Beyond, C++ forgets all of them; those still in use come back at the price of a miss.
+#: Of one function. Beyond, C++ drops all of them; those still in use come back at the price of a miss.
 MOST_SIGNATURES = 1024
 _serial = itertools.count()
 _MOST_REPEATED = 8
@@ -38,7 +38,7 @@ _clearings = 0
 
 
 def clear_functions() -> None:
-    """Make C++ forget every program that it runs without Python: the next call of each function comes to its `miss`."""
+    """Make C++ drop every program that it runs without Python: the next call of each function comes to its `miss`."""
     global _clearings
     _clearings += 1
     _cache.clear()
@@ -98,9 +98,9 @@ def function(
         name: what C++ calls it in profiles.
         fun: what it stands for; held weakly.
         miss: gets the arguments of the call and returns `(out, fastpath, remove)`. `fastpath` (see
-            `Executable.fastpath`) is what C++ will run from now on for this signature; with None it will always ask
+            `Executable.fastpath`) is what C++ will run from now on for this signature; with None it will always call
             `miss` again, unless `remove` is True, which stores nothing at all.
-        again: is asked before `miss`, with the arguments as a tuple and a dictionary; None where it has no answer.
+        again: called before `miss`, with the arguments as a tuple and a dictionary; returns None if it has no result.
         static_argnums: positions of arguments compared by hash and ==, not by signature.
         static_argnames: likewise by name.
     """
@@ -151,9 +151,9 @@ def function(
             # TRAP: for a tree that is too deep, C++ comes here with the error set, and the first call in C fails.
             deep = isinstance(error, (SystemError, RecursionError))
             refused = pytree.refused(error, name, args, kwargs) if deep else error
-            told = _polish(refused) or refused
-            if told is not error:
-                raise told from None
+            raised = _polish(refused) or refused
+            if raised is not error:
+                raise raised from None
             raise
 
     # TRAP: entries are shared by functions with the same `fun` and key, whatever their name and miss; so number them.

@@ -32,12 +32,12 @@ def to_dlpack(
     Args:
         self: the array.
         stream: of the consumer, on GPUs.
-        max_version: the consumer's; only asked for by newer ones.
-        dl_device: where the consumer wants it: where it is, or the host.
+        max_version: the consumer's; only newer ones pass it.
+        dl_device: where the consumer requests it: where it is, or the host.
         copy: True copies first.
 
     Raises:
-        ExchangeError: where it is wanted on a device that it is not on, for one that is split over several devices,
+        ExchangeError: where it is requested on a device that it is not on, for one that is split over several devices,
             and for dtypes that DLPack does not have.
     """
     split = arrays.split_of(self)
@@ -101,25 +101,25 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
 
 
 class _Capsule:
-    """The producer's tensor on the host, for NumPy, which asks in its own way."""
+    """The producer's tensor on the host, for NumPy, which has its own protocol."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
 
-    def __dlpack__(self, **asked: Any) -> Any:
+    def __dlpack__(self, **options: Any) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _CPU, 0
 
 
-def _host(x: Any, wanted: dict[str, Any]) -> np.ndarray[Any, Any]:
+def _host(x: Any, options: dict[str, Any]) -> np.ndarray[Any, Any]:
     """A NumPy array of a tensor. XLA reads what NumPy has no dtype for."""
     try:
-        return np.from_dlpack(_Capsule(x.__dlpack__(**wanted)) if wanted else x)
+        return np.from_dlpack(_Capsule(x.__dlpack__(**options)) if options else x)
     except (BufferError, RuntimeError, TypeError) as error:
         try:
             cpu = client.find_device("cpu")
-            return np.array(arrays.to_numpy(_jax.dlpack_managed_tensor_to_buffer(x.__dlpack__(**wanted), cpu, None)))
+            return np.array(arrays.to_numpy(_jax.dlpack_managed_tensor_to_buffer(x.__dlpack__(**options), cpu, None)))
         except Exception:
             raise ExchangeError(f"a {type(x).__name__} cannot be read by DLPack: {error}", fix="convert it") from error

@@ -48,8 +48,8 @@ class Effects:
         ordered = "ordered" in effects
         self.host_calls.append(callbacks.HostCall(fun, out_avals, ordered))
         token = [TOKEN] if ordered else []
-        given = [*operands, self.token] if ordered else operands
-        made = self.op("stablehlo.custom_call", given, [*out_avals, *token], attrs)
+        inputs = [*operands, self.token] if ordered else operands
+        made = self.op("stablehlo.custom_call", inputs, [*out_avals, *token], attrs)
         outs = made if isinstance(made, list) else [made]
         if ordered:
             *outs, self.token = outs

@@ -15,7 +15,7 @@ class Event(NamedTuple):
     """One thing that happened.
 
     Attributes:
-        kind: "trace", "derive", "lower", "compile", "load", "run" and others that listeners may know.
+        kind: "trace", "derive", "lower", "compile", "load", "run" and others for listeners.
         name: of the function or program.
         seconds: what it took.
         about: more, by name.
@@ -34,12 +34,12 @@ class _Listeners(threading.local):
 _listeners = _Listeners()
 
 
-#: Whether programs are written to the log as they are traced, lowered, compiled and loaded.
+#: Setting: True if programs are written to the log as they are traced, lowered, compiled and loaded.
 LOGGED = configuration.config("log_compiles", configuration.switched_on("FT_LOG_COMPILES"), in_jit_key=False)
 
-#: What the log and reports say of the kinds of events that make programs.
+#: Verbs of the log and reports for the kinds of events that make programs.
 VERBS = {"trace": "traced", "lower": "lowered", "compile": "compiled", "load": "loaded"}
-#: What follows the name of the program.
+#: Text after the name of the program.
 ORIGINS = {"load": " from the cache on disk"}
 
 
@@ -55,7 +55,7 @@ def line(event: Event) -> str:
 
 
 def tell(kind: str, name: str, seconds: float = 0.0, **about: Any) -> None:
-    """Tell an event to all who listen in this thread."""
+    """Pass an event to all listeners of this thread."""
     if LOGGED.value and kind in VERBS:
         logging.getLogger("functorch_like").warning("%s", line(Event(kind, name, seconds, about)))
     for listener in _listeners.all:

@@ -169,19 +169,19 @@ class Executable:
         return arrays.device_put(x, self.device)
 
     def _mismatch(self, given: Sequence[ShapedArray]) -> ArgumentError:
-        wanted, got = (", ".join(map(repr, avals)) for avals in (self.in_avals, given))
+        expected, got = (", ".join(map(repr, avals)) for avals in (self.in_avals, given))
         return ArgumentError(
-            f"the program {self.name!r} takes ({wanted}), got ({got})",
+            f"the program {self.name!r} takes ({expected}), got ({got})",
             fix="pass what it was compiled for, or compile another",
         )
 
     def _results(self, out_avals: Sequence[ShapedArray] | None, committed: bool) -> list[Any]:
         if out_avals is not None and list(out_avals) != self.out_avals:
             return [handler(aval, self._sharding, committed) for aval in out_avals]
-        found = self._handlers.get(committed)
-        if found is None:
-            found = self._handlers[committed] = [handler(a, self._sharding, committed) for a in self.out_avals]
-        return found
+        handlers = self._handlers.get(committed)
+        if handlers is None:
+            handlers = self._handlers[committed] = [handler(a, self._sharding, committed) for a in self.out_avals]
+        return handlers
 
     def fastpath(
         self,
@@ -265,12 +265,12 @@ def compile(
     Args:
         module: what `build` made; or a function that makes it.
         device: the default one if None.
-        options: XLA's, by name, on top of ours.
+        options: XLA's, by name, on top of the package's.
         fitting: options that fit the program, under those of settings.
         in_avals: of the arguments; read from the module if None.
         out_avals: of the results.
         name: for messages.
-        fingerprint: tells the program from all others, so that the module need not be made where the program is on
+        fingerprint: identifies the program, so that the module need not be made where the program is on
             disk. The module itself does, if None.
         host_calls: what the module's callbacks call: the list that `build` fills; or, where the program is on disk and
             no module is made, loading.
@@ -284,7 +284,7 @@ def compile(
     made: Any = functools.cache(module) if callable(module) else lambda: module
     inner = loaded(made, device, options, fitting, name, fingerprint, host_calls)
     if in_avals is None:
-        from functorch_like.backends.xla import mlir  # 15 ms, and whoever has a module has paid them
+        from functorch_like.backends.xla import mlir  # 15 ms, which making a module has spent already
 
         in_avals = mlir.argument_avals(made())
     return Executable(inner, device, in_avals, out_avals, name, host_calls)
@@ -346,9 +346,9 @@ def _loaded(
 ) -> Any:
     while True:
         chosen = compile_options.options(device, overrides, fitting)
-        found, key, note = _from_disk(make, device, chosen, name, fingerprint, host_calls)
-        if found is not None:
-            return found
+        program, key, note = _from_disk(make, device, chosen, name, fingerprint, host_calls)
+        if program is not None:
+            return program
         from functorch_like.backends.xla import mlir
 
         module = make()
@@ -367,7 +367,7 @@ def _loaded(
             if compile_options.refuse(str(error)):
                 continue
             compile_options.check_known(str(error))
-            mlir.verify(module)  # says more, if the module itself is wrong
+            mlir.verify(module)  # raises a better error, if the module itself is wrong
             raise CompileError(f"XLA cannot compile {name!r} for {device}: {error}", fix=_remedy(overrides)) from error
         counters.compiles += 1
         events.tell("compile", name, time.perf_counter() - started, device=device, options=overrides or {}, how=why)

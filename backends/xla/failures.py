@@ -16,8 +16,8 @@ PARTS = (
 
 def is_double_donation(error: BaseException) -> bool:
     """Return True for XLA's error, or this package's, of an array that one call donates and uses elsewhere."""
-    told = str(error)
-    return "Attempt to donate" in told or "previously donated in the same call" in told or DONATED_TWICE in told
+    text = str(error)
+    return "Attempt to donate" in text or "previously donated in the same call" in text or DONATED_TWICE in text
 
 
 DONATED_TWICE = "one call donates an array and uses it a second time"
@@ -26,23 +26,23 @@ ONCE = "pass a copy, fnp.copy(x), in one of the places, or do not donate the arg
 
 def failure(what: str, device: Any, error: BaseException) -> FtError:
     """The error to raise for one that XLA raised while `what` ran on a device."""
-    told = str(error)
+    text = str(error)
     if is_double_donation(error):
         return DonatedError(f"{what}: {DONATED_TWICE}", fix=ONCE)
     lost = collective_failure(what, error)
     if lost is not None:
         return lost
-    if "RESOURCE_EXHAUSTED" not in told and "Out of memory" not in told:
-        return CompileError(f"{what} failed on {device}: {told}")
-    return OutOfMemoryError(f"{what} ran out of memory on {device}{_allocation(told)}", fix=PARTS)
+    if "RESOURCE_EXHAUSTED" not in text and "Out of memory" not in text:
+        return CompileError(f"{what} failed on {device}: {text}")
+    return OutOfMemoryError(f"{what} ran out of memory on {device}{_allocation(text)}", fix=PARTS)
 
 
 def out_of_memory(error: BaseException) -> OutOfMemoryError | None:
     """Return the error for memory that ran out while C++ ran a program without Python; None for another error."""
-    told = str(error) if isinstance(error, (ValueError, RuntimeError)) else ""
-    if not told.startswith("RESOURCE_EXHAUSTED") or isinstance(error, FtError):
+    text = str(error) if isinstance(error, (ValueError, RuntimeError)) else ""
+    if not text.startswith("RESOURCE_EXHAUSTED") or isinstance(error, FtError):
         return None
-    return OutOfMemoryError(f"memory ran out{_allocation(told)}", fix=PARTS)
+    return OutOfMemoryError(f"memory ran out{_allocation(text)}", fix=PARTS)
 
 
 def lost_process(error: BaseException, name: str) -> FtError | None:
@@ -52,7 +52,7 @@ def lost_process(error: BaseException, name: str) -> FtError | None:
     return collective_failure(f"the program {name!r}" if name else "a program", error)
 
 
-def _allocation(told: str) -> str:
+def _allocation(text: str) -> str:
     """The size that could not be allocated, as the end of a sentence; XLA's whole text where it names none."""
-    asked = re.search(r"allocat\w+ (\d+) ?bytes", told, re.IGNORECASE)
-    return f": one allocation of {bytes_text(int(asked[1]))}" if asked else f": {told}"
+    size = re.search(r"allocat\w+ (\d+) ?bytes", text, re.IGNORECASE)
+    return f": one allocation of {bytes_text(int(size[1]))}" if size else f": {text}"

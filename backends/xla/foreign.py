@@ -21,7 +21,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 PLATFORMS = ("cpu", "gpu")
 _lock = threading.Lock()
 _targets: dict[tuple[str, str], tuple[int, Any]] = {}
-# Prototypes of our own: those of `ctypes.pythonapi` belong to everybody in the process.
+# Prototypes of the package: those of `ctypes.pythonapi` are shared by the whole process.
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
@@ -95,19 +95,19 @@ def attribute(name: str, value: Any) -> str:
         return '"' + "".join(chr(b) if plain(b) else f"\\{b:02X}" for b in value.encode()) + '"'
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
         raise ArgumentError(f"attribute {name}={value} does not fit 64 bits", fix="pass it as a string")
-    given = np.asarray(value)
-    if given.dtype.kind not in _TYPES or given.ndim > 1 or given.dtype == np.longdouble:
+    array = np.asarray(value)
+    if array.dtype.kind not in _TYPES or array.ndim > 1 or array.dtype == np.longdouble:
         raise DtypeError(
             f"attribute {name}={value!r:.60} cannot be passed to a foreign function",
             fix="pass a bool, int, float, str, NumPy scalar or NumPy vector; arrays go among the operands",
         )
-    kind = _TYPES[given.dtype.kind]
-    if given.ndim:  # arrays have signless types only
+    kind = _TYPES[array.dtype.kind]
+    if array.ndim:  # arrays have signless types only
         kind = kind.lstrip("u")
-        given = given.view(f"i{given.dtype.itemsize}") if given.dtype.kind == "u" else given
-    of = kind if kind == "i1" else f"{kind}{8 * given.dtype.itemsize}"
-    texts = [_number(x) for x in np.atleast_1d(given)]
-    if given.ndim:
+        array = array.view(f"i{array.dtype.itemsize}") if array.dtype.kind == "u" else array
+    of = kind if kind == "i1" else f"{kind}{8 * array.dtype.itemsize}"
+    texts = [_number(x) for x in np.atleast_1d(array)]
+    if array.ndim:
         return f"array<{of}: {', '.join(texts)}>" if texts else f"array<{of}>"
     return texts[0] if of == "i1" else f"{texts[0]} : {of}"
 

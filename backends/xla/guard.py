@@ -1,7 +1,7 @@
 """One process, one owner of jaxlib: `jax` and this package cannot share it.
 
 jaxlib keeps the methods of its array class, the state of its jit and several cached Python classes once per process.
-Whoever comes second overwrites them for both: silently wrong numbers, not an error. So importing this package after
+The second to be imported overwrites them for both: silently wrong numbers, no error. So importing this package after
 `jax` raises, and importing `jax` after this package raises.
 
 The second rule has another use. jaxlib's C++ imports `jax` by itself in some calls (see `jax_import_stubs.py`). Where
@@ -29,7 +29,7 @@ _REMEDY = (
 
 
 def refuse_jax() -> None:
-    """Raise ImportError if `jax` was imported before us."""
+    """Raise ImportError if `jax` was imported before this package."""
     if "jax" in sys.modules:
         raise ImportError(
             f"functorch_like cannot be imported: jax is already imported in this process. {_WHY} {_REMEDY}",
@@ -67,7 +67,7 @@ class _Refusing:
         raise ImportError(f"jax cannot be imported after functorch_like. {_WHY} {_REMEDY}", name="jax")
 
     def exec_module(self, module: ModuleType) -> None:
-        """Never reached; the import system asks for it."""
+        """Never reached; the import system requires it."""
 
 
 class _DenyJax:

@@ -18,7 +18,7 @@ import numpy as np
 
 from functorch_like.backends.xla import callbacks
 
-#: What C++ calls Python functions by that get the memory of operands and results itself.
+#: Name under which C++ calls Python functions that get the memory of operands and results itself.
 TARGET = "xla_buffer_python_cpu_callback"
 
 

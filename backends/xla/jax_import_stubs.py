@@ -1,9 +1,9 @@
-"""Answers to the imports that jaxlib's C++ makes behind our back.
+"""Stubs for the imports that jaxlib's C++ makes by itself.
 
 TRAP: C++ imports "jax.core" (for ShapedArray), "jax._src.named_sharding" and "jax._src.literals" once, keeping what
 it finds for the life of the process, and "jax._src.sharding_impls" for every array it wraps by itself. With jax
-installed these would really import jax. `stubbed` puts modules of ours in their place for the length of one call,
-and `prime` makes C++ ask for all it keeps, once, right after the first client exists.
+installed these would really import jax. `stubbed` puts stub modules in their place for the length of one call,
+and `prime` makes C++ import all it keeps, once, right after the first client exists.
 
 The package "jax" itself needs a stub too: C++ imports with an empty from-list, which imports the parent first.
 
@@ -42,7 +42,7 @@ def on_spec(check: Callable[[Any, Any], None]) -> None:
 
 
 def _check_spec(mesh: Any, spec: Any) -> None:
-    """Answer C++, which asks whenever a NamedSharding is made."""
+    """Check a spec for C++, which calls this whenever a NamedSharding is made."""
     if type(mesh) is not _OneDeviceMesh:
         _spec_check(mesh, spec)
 
@@ -107,7 +107,7 @@ def _in_place_of_others() -> Generator[None]:
 
 
 class _OneDeviceMesh:
-    """As much of a mesh as NamedSharding's constructor reads."""
+    """The part of a mesh that NamedSharding's constructor reads."""
 
     size = 1
 
@@ -116,7 +116,7 @@ class _OneDeviceMesh:
 
 
 def prime(device: Any) -> None:
-    """Let C++ look up, and keep for ever, our answers."""
+    """Let C++ look up the stubs, which it keeps for ever."""
     one = sharding.single(device)
     host = np.zeros(1, np.float32)
     with _in_place_of_others():

@@ -1,7 +1,7 @@
 """jaxlib itself, imported once and in the right order; every other file takes `_jax` and `xc` from here.
 
-The order matters: jaxlib reads TF_CPP_MIN_LOG_LEVEL when it is loaded, `jax` must not be there before us, and may
-not come after us (see `guard.py`).
+The order matters: jaxlib reads TF_CPP_MIN_LOG_LEVEL when it is loaded, `jax` must not be imported before, and may
+not be imported after it (see `guard.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jaxlib import xla_client as xc  # noqa: E402
 
 guard.deny_jax()
 
-# TRAP: 0.10 wants one more argument in array_result_handler than later versions.
+# TRAP: 0.10 takes one more argument in array_result_handler than later versions.
 HANDLER_SKIPS_CHECKS: bool = VERSION < (0, 11)
 # The full version string with the number of the extension interface: part of every key of the on-disk cache.
 FULL_VERSION: str = f"{guard.jaxlib_version()}+{xc._version}"

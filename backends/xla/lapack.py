@@ -1,7 +1,7 @@
 """LAPACK on CPUs, through the custom calls that jaxlib brings along.
 
 TRAP: a program that calls one of them before `ensure` has run kills the process; that holds for programs loaded from
-the on-disk cache too. So `call` makes sure when a program is lowered, and the cache when it loads one that nobody
+the on-disk cache too. So `call` makes sure when a program is lowered, and the cache when it loads one that was not
 lowered in this process.
 """
 
@@ -17,7 +17,7 @@ from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.backends.xla.matrix_calls import matrix_call
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-#: What routines are called for complex numbers, where that differs.
+#: Names of routines for complex numbers, where they differ.
 _COMPLEX = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr"}
 
 _lock = threading.Lock()
@@ -65,9 +65,9 @@ def call(
         e, operands, in_avals, out_avals, lead, aliases: as for `matrix_call`.
     """
     ensure()
-    given = {
+    texts = {
         key: f"{ord(value)} : ui8" if isinstance(value, str) else f"{value} : i32"
         for key, value in (attrs or {}).items()
     }
     target = f"lapack_{named(routine, in_avals[0].dtype)}_ffi"
-    return matrix_call(e, target, operands, in_avals, out_avals, lead=lead, attrs=given, aliases=aliases)
+    return matrix_call(e, target, operands, in_avals, out_avals, lead=lead, attrs=texts, aliases=aliases)

@@ -2,12 +2,12 @@
 
 XLA:CPU moves a matrix product together with what surrounds it into one YNNPACK fusion. A broadcast inside of such a
 fusion is no array: YNNPACK keeps one element with stride 0. Its kernels for products pack the right operand as if each
-element along its free and batch dimensions were in memory, so a right operand that is a broadcast along one of these is
-read past its end: the result is wrong, or made of memory that nobody wrote. jaxlib 0.10.2, 0.11.2 and 0.12.0.1 are
+element along its free and batch dimensions were in memory. So a right operand that is a broadcast along one of these is
+read past its end: the result is wrong, or made of memory never written. jaxlib 0.10.2, 0.11.2 and 0.12.0.1 are
 alike in this. Along a batch dimension that was seen where the contracted dimension is the last of both operands. The
 left operand, bias terms and reductions may be broadcasts; so may a right operand along contracted dimensions.
 
-XLA leaves products of bfloat16 to a library before it knows whether the library takes them. Those that none takes
+XLA leaves products of bfloat16 to a library before it is known whether the library takes them. Those that none takes
 compile, and fail when they run.
 
 XLA's own simplifier makes broadcasts of much (`where` with a scalar condition, `full(...) * s`, `pad` of a constant),
@@ -57,9 +57,9 @@ def flaw_of(inner: Any) -> Flaw | None:
         inner: jaxlib's loaded executable of a CPU program.
     """
     for module in inner.hlo_modules():
-        found = flaw_in(module.to_string(_print_options(module)))
-        if found:
-            return found
+        flaw = flaw_in(module.to_string(_print_options(module)))
+        if flaw:
+            return flaw
     return None
 
 

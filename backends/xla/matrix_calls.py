@@ -1,6 +1,6 @@
 """Custom calls of routines of linear algebra, on stacks of matrices.
 
-TRAP: LAPACK and its like want matrices column by column; a wrong layout gives wrong numbers and no error.
+TRAP: LAPACK and its like take matrices column by column; a wrong layout gives wrong numbers and no error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Memory that is kept for later calls, and given back on `clear_caches`.
 
-glibc asks the system for each block of more than 32 MB and returns it when it is freed. Each of its pages then costs a
+glibc maps each block of more than 32 MB anew and returns it to the system when freed. Each of its pages then costs a
 page fault at its next use, which takes longer than most operations on the page: a training step whose temporaries have
 60 MB spent a quarter to a half of its time on them. XLA:CPU, NumPy and PyTorch all get their memory there.
 """
@@ -13,14 +13,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-#: The part of the memory that is kept at most, unless a setting says how much.
+#: The part of the memory that is kept at most, unless a setting gives the amount.
 _PART = 8
 #: glibc takes a C int.
 _MOST = 2**31 - 1
 #: Parameters of mallopt (malloc.h), and the largest values that glibc chooses for them by itself.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _USUAL = 1 << 25
-#: By these variables users tell glibc what to do.
+#: Variables by which users set this in glibc.
 _SET_BY_USERS = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_MAX_", "MALLOC_TOP_PAD_")
 
 _clears: list[Callable[[], object]] = []
@@ -47,7 +47,7 @@ def keep_freed(amount: int | None) -> None:
     """Have the C library keep up to so many bytes of freed memory for what is allocated next, where it can (glibc).
 
     Args:
-        amount: bytes; 0 for glibc's own way, None for a part of the memory, unless the environment tells glibc.
+        amount: bytes; 0 for glibc's own way, None for a part of the memory, unless the environment sets glibc's.
     """
     if amount is None:
         if any(map(os.environ.get, _SET_BY_USERS)) or "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", ""):

@@ -21,7 +21,7 @@ from functorch_like.errors import ArgumentError, DeviceError, UnsupportedError
 
 
 class AxisType(enum.Enum):
-    """Use of an axis of a mesh: `Auto` axes split arrays as XLA chooses, and as specs say."""
+    """Use of an axis of a mesh: `Auto` axes split arrays as XLA and specs choose."""
 
     Auto = enum.auto()
     Explicit = enum.auto()
@@ -91,8 +91,8 @@ class AbstractMesh:
 
     @property
     def _internal_device_list(self) -> Any:
-        """C++ reads it of every mesh, before it asks Python to check the spec."""
-        client.default_device()  # from then on C++ knows whom to ask
+        """Read by C++ of every mesh, before it calls Python to check the spec."""
+        client.default_device()  # from then on C++ has the function to call
         return None
 
     @property
@@ -214,19 +214,19 @@ class Mesh(AbstractMesh):
 
     def __new__(cls, devices: Any, axis_names: Sequence[str] | str, axis_types: Any = None) -> Mesh:
         grid = _grid(devices)
-        given = _names(axis_names)
-        _check_types(axis_types, given)
-        key = (tuple(grid.flat), grid.shape, given)
-        found = cls._interned.get(key)
-        if found is None:
+        names = _names(axis_names)
+        _check_types(axis_types, names)
+        key = (tuple(grid.flat), grid.shape, names)
+        mesh = cls._interned.get(key)
+        if mesh is None:
             made = object.__new__(cls)
-            made._describe(grid.shape, given)
+            made._describe(grid.shape, names)
             _check_devices(key[0])
             grid.flags.writeable = False
             made.devices, made._entered = grid, threading.local()
             made._list = xc.DeviceList(key[0])
-            found = cls._interned.setdefault(key, made)
-        return found
+            mesh = cls._interned.setdefault(key, made)
+        return mesh
 
     def __init__(self, devices: Any, axis_names: Sequence[str] | str, axis_types: Any = None) -> None:
         pass  # `__new__` may return a mesh that is in use
@@ -268,8 +268,8 @@ class Mesh(AbstractMesh):
         True
         """
         grid = self.devices
-        mine = np.array([device.process_index == device.client.process_index() for device in grid.flat], bool)
-        places = np.argwhere(mine.reshape(grid.shape))
+        local = np.array([device.process_index == device.client.process_index() for device in grid.flat], bool)
+        places = np.argwhere(local.reshape(grid.shape))
         if not len(places):
             raise DeviceError(f"no device of {self!r} belongs to this process", fix="use mesh.devices")
         block = tuple(slice(a, b + 1) for a, b in zip(places.min(0), places.max(0), strict=True))
@@ -339,13 +339,13 @@ def _shown(mesh: AbstractMesh) -> str:
 
 
 def _names(axis_names: Any) -> tuple[str, ...]:
-    given = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-    for name in given:
+    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    for name in names:
         if not isinstance(name, str):
             raise ArgumentError(f"a mesh axis is named {name!r} of type {type(name).__name__}", fix="use strings")
-    if len(set(given)) != len(given):
-        raise ArgumentError(f"two axes of a mesh have one name: {given}", fix="give each axis a name of its own")
-    return given
+    if len(set(names)) != len(names):
+        raise ArgumentError(f"two axes of a mesh have one name: {names}", fix="give each axis a name of its own")
+    return names
 
 
 def _grid(devices: Any) -> np.ndarray[Any, Any]:
@@ -412,6 +412,6 @@ def make_mesh(
 def _more(there: Sequence[Any], count: int) -> str:
     if there[0].platform != "cpu":
         return "use a smaller mesh"
-    asked = os.environ.get("FT_CPU_DEVICES")
-    said = f" (it is {asked})" if asked else ""
-    return f"use a smaller mesh, or set the environment variable FT_CPU_DEVICES={count} before Python starts{said}"
+    present = os.environ.get("FT_CPU_DEVICES")
+    note = f" (it is {present})" if present else ""
+    return f"use a smaller mesh, or set the environment variable FT_CPU_DEVICES={count} before Python starts{note}"

@@ -137,7 +137,7 @@ def signature(in_avals: tuple[ShapedArray, ...], out_avals: tuple[ShapedArray, .
 flags = (ir.BoolAttr.get(False, context), ir.BoolAttr.get(True, context))
 
 
-#: Tells XLA to keep the body of a function that is called apart from its callers.
+#: Attribute that makes XLA keep the body of a function that is called apart from its callers.
 apart = ir.DictAttr.get({"inlineable": string("false")}, context)
 
 
@@ -155,7 +155,7 @@ def splat(dtype: np.dtype[Any], shape: tuple[int, ...], element: bytes) -> ir.At
     return ir.DenseElementsAttr.get(bits, type=element_type(dtype), shape=shape, context=context)
 
 
-# Bit patterns pass through these: NumPy's buffers do not know bfloat16, float8 and int4. Complex ones go as pairs.
+# Bit patterns pass through these: NumPy's buffers have no bfloat16, float8 and int4. Complex ones go as pairs.
 _STORAGE: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 
 
@@ -198,7 +198,7 @@ def bytecode(module: ir.Module) -> bytes:
 
 
 def secluded(module: ir.Module) -> ir.Module:
-    """The same module in a context that nothing else uses. (3 ms)"""
+    """Copy a module to a context that nothing else uses. (3 ms)"""
     return ir.Module.parse(bytecode(module), _make_context())
 
 
@@ -208,7 +208,7 @@ def _stripping() -> Any:
 
 
 def anonymous_bytecode(module: ir.Module) -> bytes:
-    """The same without the user's lines: what the program computes, and nothing else."""
+    """Copy a module without the user's lines: what the program computes, and nothing else."""
     with lock, context:
         copied = module.operation.clone()
         try:

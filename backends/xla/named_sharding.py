@@ -171,7 +171,7 @@ def indices(where: Any, shape: tuple[int, ...]) -> list[Index]:
     part = shard_shape(where, shape)
     axes = where.spec.axes(len(shape))
     size = where.mesh.shape
-    found: list[Index] = []
+    results: list[Index] = []
     for place in np.ndindex(*where.mesh.axis_sizes):
         at = dict(zip(where.mesh.axis_names, place, strict=True))
         index: list[slice] = []
@@ -180,8 +180,8 @@ def indices(where: Any, shape: tuple[int, ...]) -> list[Index]:
             for name in () if entry is UNCONSTRAINED else entry:
                 k = k * size[name] + at[name]
             index.append(slice(None) if n == whole else slice(k * n, (k + 1) * n))
-        found.append(tuple(index))
-    return found
+        results.append(tuple(index))
+    return results
 
 
 @lru_cache(4096)
@@ -406,7 +406,7 @@ copyreg.pickle(SingleDeviceSharding, lambda s: (sharding.single_in, (s._device, 
 def spec_of(mesh: Mesh, hlo: Any, ndim: int) -> PartitionSpec | None:
     """Return the spec of XLA's sharding on a mesh; None where it has none.
 
-    XLA may split an axis of the mesh, which a spec cannot say.
+    XLA may split an axis of the mesh, which a spec cannot express.
     """
     if hlo.is_replicated():
         return PartitionSpec()

@@ -17,7 +17,7 @@ from typing import Any
 from functorch_like.backends.xla.failures import out_of_memory
 from functorch_like.errors import TreeDepthError, TreeError
 
-# Prototypes of our own: those of `ctypes.pythonapi` belong to everybody in the process.
+# Prototypes of the package: those of `ctypes.pythonapi` are shared by the whole process.
 _enter = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(("Py_EnterRecursiveCall", ctypes.pythonapi))
 _leave = ctypes.PYFUNCTYPE(None)(("Py_LeaveRecursiveCall", ctypes.pythonapi))
 #: Levels that may be in use by C below the Python functions that are running.

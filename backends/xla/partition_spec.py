@@ -24,7 +24,7 @@ UNCONSTRAINED = _Unconstrained()
 
 
 class PartitionSpec(tuple[Entry, ...]):
-    """For each dimension of an array, the mesh axes that split it.
+    """Mesh axes that split an array, for each of its dimensions.
 
     An entry is a name, a tuple of names (the first one varies slowest), None for a dimension that is not split, or
     `PartitionSpec.UNCONSTRAINED` for one that `lax.with_sharding_constraint` leaves to the compiler. Dimensions beyond
@@ -58,7 +58,7 @@ class PartitionSpec(tuple[Entry, ...]):
         return tuple(entries)
 
     def axes(self, ndim: int) -> tuple[Any, ...]:
-        """For each of `ndim` dimensions a tuple of names; UNCONSTRAINED stays as it is."""
+        """Return a tuple of names for each of `ndim` dimensions; UNCONSTRAINED stays as it is."""
         found = tuple(e if e is UNCONSTRAINED else names(e) for e in self)
         return found + ((),) * (ndim - len(found))
 

@@ -44,16 +44,16 @@ class Partitioned:
     def mesh_symbol(self, mesh: AbstractMesh) -> str:
         """The name of a mesh in this module, which is defined there at its first use."""
         key = mesh.shape_tuple
-        found = self._meshes.get(key)
-        if found is None:
-            found = self._meshes[key] = "mesh" if not self._meshes else f"mesh_{len(self._meshes)}"
-            attrs = {"sym_name": mlir.string(found), "mesh": mlir.parsed(mesh_attribute(mesh))}
+        symbol = self._meshes.get(key)
+        if symbol is None:
+            symbol = self._meshes[key] = "mesh" if not self._meshes else f"mesh_{len(self._meshes)}"
+            attrs = {"sym_name": mlir.string(symbol), "mesh": mlir.parsed(mesh_attribute(mesh))}
             at = ir.InsertionPoint.at_block_begin(self._module.body)
             ir.Operation.create("sdy.mesh", [], [], attrs, None, 0, mlir.unknown, at)
-        return found
+        return symbol
 
     def sharding(self, mesh: AbstractMesh, spec: PartitionSpec, ndim: int, open_rest: bool = False) -> Any:
-        """The attribute that says how an array is split."""
+        """The attribute of how an array is split."""
         return mlir.parsed(f"#sdy.sharding<@{self.mesh_symbol(mesh)}, {dimensions(spec, ndim, open_rest)}>")
 
     def border(self, each: Sequence[Any] | None, avals: Sequence[ShapedArray]) -> list[dict[str, Any]] | None:
@@ -101,7 +101,7 @@ class Partitioned:
         return mlir.parsed(f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * count)}]>")
 
     def constrain(self, x: Any, mesh: AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> Any:
-        """`x`, split as the spec says."""
+        """`x`, split by the spec."""
         return self.op("sdy.sharding_constraint", [x], [aval], {"sharding": self.sharding(mesh, spec, aval.ndim)})
 
     def channel(self) -> Any:

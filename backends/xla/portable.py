@@ -49,7 +49,7 @@ def written(module: ir.Module) -> tuple[bytes, str]:
 
 
 #: Functions that programs may call: routines of linear algebra, and marks for XLA. Any other, such as a callback by its
-#: address, would let a file run what it likes.
+#: address, would let a file run anything.
 _CALLED = re.compile(
     r"lapack_\w+|cusolver_\w+|cusparse_gtsv2_ffi|cuhybrid_\w+|cpu_csr_sparse_dense_ffi|LayoutConstraint"
     r"|annotate_device_placement"
@@ -106,10 +106,10 @@ def _check_signature(
     with mlir.lock:
         functions: list[Any] = list(module.body.operations)
         main = [f.type for f in functions if ir.StringAttr(f.attributes["sym_name"]).value == "main"]
-        given = [(list(t.inputs), list(t.results)) for t in main]
+        signatures = [(list(t.inputs), list(t.results)) for t in main]
         stated = [mlir.types[a] for a in in_avals], [mlir.types[a] for a in out_avals]
-        if given != [stated]:
-            text = "; ".join(f"{', '.join(map(str, ins))} -> {', '.join(map(str, outs))}" for ins, outs in given)
+        if signatures != [stated]:
+            text = "; ".join(f"{', '.join(map(str, ins))} -> {', '.join(map(str, outs))}" for ins, outs in signatures)
             raise ArgumentError(
                 f"the program of {name} is not of the shapes and dtypes that its file states: {text or 'no main'}",
                 fix="export it again",

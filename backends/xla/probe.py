@@ -11,7 +11,7 @@ from functorch_like.errors import CompileError, FtError
 
 
 def accepts(options: Mapping[str, Any]) -> bool:
-    """Return True if this jaxlib's XLA for CPUs knows these options and takes their values."""
+    """Return True if this jaxlib's XLA for CPUs has these options and takes their values."""
     return _accepts(compile_options.check(options))
 
 

@@ -1,8 +1,8 @@
 """Several processes: jaxlib's coordination service and client, and the options of device clients that belong to it.
 
 TRAP: a client that cannot connect, or whose service goes away, aborts the process (SIGABRT). So `connect` comes after
-all processes have met (`functorch_like.distributed` sees to that), and the service is the last to stop. It is
-"recoverable": then jaxlib aborts nobody for the death of a peer, and leaving waits for nobody. The package itself
+all processes have met (`functorch_like.distributed` ensures it), and the service is the last to stop. It is
+"recoverable": then jaxlib aborts no process for the death of a peer, and leaving waits for none. The package itself
 watches for deaths.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         """Exchange of programs between this process and the others."""
 
         def agree(self, digest: bytes, name: str, ranks: frozenset[int], about: bytes) -> dict[int, bytes] | None:
-            """Compare digests of a program; return what each process says about it, None if they agreed on it before.
+            """Compare digests of a program; return the answer of each process, None if they agreed on it before.
 
             Raises:
                 DistributedError: where digests differ.
@@ -223,9 +223,9 @@ def in_turn(digest: bytes, name: str, processes: frozenset[int], home: str, pres
     answers = _peers.agree(digest, name, processes, json.dumps([home, present]).encode())
     group = frozenset[int]()
     if answers is not None and home:
-        said = {rank: json.loads(answer) for rank, answer in answers.items()}
-        has_it = {rank: there for rank, (place, there) in said.items() if place == home}
-        if not has_it[min(has_it)]:  # all of these know it, and wait or compile
+        replies = {rank: json.loads(answer) for rank, answer in answers.items()}
+        has_it = {rank: there for rank, (place, there) in replies.items() if place == home}
+        if not has_it[min(has_it)]:  # each of these finds the same group, and waits or compiles
             group = frozenset(rank for rank, there in has_it.items() if not there)
     key = f"compiled/{digest.hex()}"
     leads = _membership.index == min(group, default=-1)

@@ -25,45 +25,45 @@ _FORBIDS = (
 @functools.cache
 def _described() -> dict[str, str]:
     """Return the flags of the first processor in /proc/cpuinfo, which stands for all."""
-    found: dict[str, str] = {}
+    facts: dict[str, str] = {}
     try:
         with open("/proc/cpuinfo") as file:
             for line in file:
                 if not line.strip():
                     break
                 name, _, value = line.partition(":")
-                found[name.strip()] = value.strip()
+                facts[name.strip()] = value.strip()
     except OSError:
-        found["model name"] = platform.processor()
-    return found
+        facts["model name"] = platform.processor()
+    return facts
 
 
 def name() -> str:
     """Return the processor's name as its maker gives it."""
-    found = _described()
-    return found.get("model name") or found.get("CPU part") or platform.machine()
+    facts = _described()
+    return facts.get("model name") or facts.get("CPU part") or platform.machine()
 
 
 @functools.cache
 def features() -> frozenset[str]:
     """Instruction sets and the like that XLA may use, by the names the kernel gives them: "avx2", "fma", "asimd"."""
-    found = _described()
-    return allowed((found.get("flags") or found.get("Features") or "").split(), os.environ.get("XLA_FLAGS", ""))
+    facts = _described()
+    return allowed((facts.get("flags") or facts.get("Features") or "").split(), os.environ.get("XLA_FLAGS", ""))
 
 
 def allowed(features: Iterable[str], flags: str) -> frozenset[str]:
     """Return the features that remain under the text of XLA_FLAGS: its `xla_cpu_max_isa` forbids newer ones."""
-    told = re.findall(r"--xla_cpu_max_isa=(\w+)", flags)
+    limits = re.findall(r"--xla_cpu_max_isa=(\w+)", flags)
     levels = [level for level, _ in _FORBIDS]
-    if not told or told[-1].upper() not in levels:  # levels of other architectures: XLA judges them
+    if not limits or limits[-1].upper() not in levels:  # levels of other architectures: XLA judges them
         return frozenset(features)
-    forbidden = tuple(start for _, starts in _FORBIDS[: levels.index(told[-1].upper()) + 1] for start in starts)
+    forbidden = tuple(start for _, starts in _FORBIDS[: levels.index(limits[-1].upper()) + 1] for start in starts)
     return frozenset(f for f in features if not f.startswith(forbidden))
 
 
 @functools.cache
 def identity() -> bytes:
     """Return the features that machine code depends on. `cpu_feature_guard` of jaxlib names only its own minimum."""
-    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU part")
-    lines = [f"{key}: {value}" for key, value in _described().items() if key in wanted]
+    keys = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU part")
+    lines = [f"{key}: {value}" for key, value in _described().items() if key in keys]
     return "\n".join([platform.machine(), platform.system(), *lines]).encode()

@@ -14,7 +14,7 @@ from jaxlib import _profile_data, _profiler  # pyright: ignore[reportAttributeAc
 
 from functorch_like.errors import ArgumentError
 
-#: Named stretches of time in a trace; free when nobody profiles.
+#: Named stretches of time in a trace; free without a profiler.
 TraceMe = _profiler.TraceMe
 
 _active = threading.Lock()  # XLA has one profiler for the process
@@ -45,7 +45,7 @@ class Session:
         if not _active.acquire(blocking=False):
             raise ArgumentError("the profiler is running already", fix="end the other trace before a new one begins")
         try:
-            client.default_device()  # starts the client: the profiler sees nothing of one that starts later
+            client.default_device()  # starts the client: the profiler records nothing of one that starts later
             options = _profiler.ProfileOptions()
             options.python_tracer_level = 0
             options.host_tracer_level = 2
@@ -74,13 +74,13 @@ def operations(recorded: bytes) -> list[Operation]:
             total = totals.setdefault((str(about.get("hlo_module", "")), str(about["hlo_op"])), [0, 0.0])
             total[0] += 1
             total[1] += event.duration_ns * 1e-9
-    wanted = {program for program, _ in totals}
-    lines = _lines(program for program in client.live_modules() if program.name in wanted)
-    found = [
+    programs = {program for program, _ in totals}
+    lines = _lines(program for program in client.live_modules() if program.name in programs)
+    rows = [
         Operation(name, program, int(calls), seconds, lines.get((program, name), ""))
         for (program, name), (calls, seconds) in totals.items()
     ]
-    return sorted(found, key=lambda each: -each.seconds)
+    return sorted(rows, key=lambda each: -each.seconds)
 
 
 def _events(recorded: bytes) -> list[tuple[Any, dict[str, Any]]]:
@@ -93,7 +93,7 @@ def _events(recorded: bytes) -> list[tuple[Any, dict[str, Any]]]:
 
 def _lines(modules: Iterable[Any]) -> dict[tuple[str, str], str]:
     """The user's line of every operation of these modules."""
-    found: dict[tuple[str, str], str] = {}
+    lines: dict[tuple[str, str], str] = {}
     for module in modules:
         text = module.to_string()
         frames = _frames(text)
@@ -102,8 +102,8 @@ def _lines(modules: Iterable[Any]) -> dict[tuple[str, str], str]:
             direct = re.search(r'source_file="(.*?)" source_line=(\d+)', metadata)
             line = frames.get(frame[1], "") if frame else f"{direct[1]}:{direct[2]}" if direct else ""
             if line:
-                found[module.name, name] = line
-    return found
+                lines[module.name, name] = line
+    return lines
 
 
 def _frames(text: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Costs of a compiled program from the text of its optimised HLO: products, memory traffic, collectives.
 
-Bodies of loops count as often as they run, where XLA knows that; else once. Of branches all count.
+Bodies of loops count as often as they run, where XLA finds the count; else once. Of branches all count.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Collective(NamedTuple):
 
     Attributes:
         kind: "all-reduce", "all-gather", "reduce-scatter", "all-to-all" or "collective-permute".
-        group: positions of the devices of one group; () where the text does not tell.
+        group: positions of the devices of one group; () where the text does not name them.
         bytes: of the larger of operands and result.
         count: how often it runs.
     """
@@ -107,14 +107,14 @@ def costs(text: str) -> Costs:
 
 # -------------------------------------------------------------------------------------------------------------- reading
 def _computations(text: str) -> tuple[dict[str, list[Instruction]], str]:
-    found: dict[str, list[Instruction]] = {}
+    computations: dict[str, list[Instruction]] = {}
     current: list[Instruction] | None = None
     entry = ""
     for raw in text.splitlines():
         line = raw.strip()
         head = _HEAD.match(line)
         if head:
-            current = found[head[2]] = []
+            current = computations[head[2]] = []
             entry = head[2] if head[1] else entry
         elif line == "}":
             current = None
@@ -122,7 +122,7 @@ def _computations(text: str) -> tuple[dict[str, list[Instruction]], str]:
             instruction = _instruction(line)
             if instruction is not None:
                 current.append(instruction)
-    return found, entry
+    return computations, entry
 
 
 def _instruction(line: str) -> Instruction | None:
@@ -174,11 +174,11 @@ def _width(kind: str) -> float:
 
 def _multiplicities(computations: dict[str, list[Instruction]], entry: str) -> dict[str, tuple[int, bool]]:
     """Return the number of runs of each computation, and whether it is part of a fusion, which has one kernel."""
-    found: dict[str, tuple[int, bool]] = {}
+    counts: dict[str, tuple[int, bool]] = {}
 
     def visit(name: str, runs: int, fused: bool) -> None:
-        before, was_fused = found.get(name, (0, True))
-        found[name] = before + runs, fused and was_fused
+        before, was_fused = counts.get(name, (0, True))
+        counts[name] = before + runs, fused and was_fused
         for each in computations[name]:
             trips = _TRIPS.search(each.line)
             inner = fused or each.operation in ("fusion", "reduce", "scatter", "sort", "map", "reduce-window")
@@ -189,7 +189,7 @@ def _multiplicities(computations: dict[str, list[Instruction]], entry: str) -> d
 
     if entry:
         visit(entry, 1, False)
-    return found
+    return counts
 
 
 def _called(line: str) -> Iterator[str]:

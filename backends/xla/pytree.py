@@ -1,4 +1,4 @@
-"""Nested containers, flattened in C++. Our own registry: the default one is shared with whoever else uses jaxlib."""
+"""Nested containers, flattened in C++. The registry is the package's: all users of jaxlib share the default one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ registry = _jax.pytree.PyTreeRegistry(
 # By these, pickle and copy find it, and with it structures.
 registry.__module__, registry.__name__ = __name__, "registry"
 
-_call: Any = nesting.call  # its type says that it takes a function first, not another `call`
+_call: Any = nesting.call  # its type states that it takes a function first, not another `call`
 _those, _flatten = nesting.those, registry.flatten
 # The C++ method itself.
 flatten_one_level = registry.flatten_one_level  # (tree) -> (children, aux data), None for a leaf
@@ -48,14 +48,14 @@ is_node = registry.is_node
 
 def flatten_one_level_with_keys(tree: Any) -> Any:
     """Pairs of key and child, and the aux data; None for a leaf."""
-    found = registry.flatten_one_level_with_keys(tree)
+    result = registry.flatten_one_level_with_keys(tree)
     fields = getattr(tree, "_fields", None) if isinstance(tree, tuple) else None
     # A class that was registered has keys and aux data of its own; for other named tuples the aux data is the class.
-    if fields is not None and found is not None and found[1] is type(tree):
+    if fields is not None and result is not None and result[1] is type(tree):
         # TRAP: C++ gives every child of a named tuple the key of the first.
         keys = [GetAttrKey(name) for name in fields]
-        return [(key, child) for key, (_, child) in zip(keys, found[0], strict=True)], found[1]
-    return found
+        return [(key, child) for key, (_, child) in zip(keys, result[0], strict=True)], result[1]
+    return result
 
 
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Any]:
@@ -87,9 +87,9 @@ def flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None) -> 
 
 
 def refused(error: BaseException, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
-    """Return the error to raise for one that C++ raised in a call of function `name`: itself, if it says enough."""
-    told = nesting.refused(error, flatten_one_level_with_keys, (args, kwargs), names=("args", "kwargs"))
-    return told.complete(operation=name) if isinstance(told, TreeError) else told
+    """Return the error to raise for one that C++ raised in a call of function `name`: itself, if it is clear enough."""
+    result = nesting.refused(error, flatten_one_level_with_keys, (args, kwargs), names=("args", "kwargs"))
+    return result.complete(operation=name) if isinstance(result, TreeError) else result
 
 
 def unflatten(treedef: Any, leaves: Any) -> Any:

@@ -12,7 +12,7 @@ from functorch_like.backends.xla.partitioning import Partitioning
 
 
 def reshard(x: Any, where: Any) -> Any:
-    """Return an array split as `where` says, which is on the devices of the array, in the same order."""
+    """Return an array split by `where`, which is on the devices of the array, in the same order."""
     counters.device_to_device += 1
     inner, windowed = _mover(x.aval.strong(), x._sharding, where)
     results = window.dispatch(inner, [x]) if windowed else inner.execute_sharded([x])

@@ -56,7 +56,7 @@ def check_concrete(where: Any) -> None:
 
 
 def place(x: np.ndarray[Any, Any], where: Any, weak_type: bool) -> Any:
-    """Copy a NumPy array to where a sharding says."""
+    """Copy a NumPy array to the devices of a sharding."""
     if type(where) is SingleDeviceSharding:
         return arrays.device_put(x, where, weak_type=weak_type)
     check_concrete(where)
@@ -69,7 +69,7 @@ def put(x: np.ndarray[Any, Any], where: Any, *, weak_type: bool = False) -> Any:
     aval = ShapedArray(x.shape, x.dtype, weak_type)
     check_concrete(where)
     # TRAP: views that share one data pointer are refused under other semantics than this one, which needs copies that
-    # nobody else writes to.
+    # nothing else writes to.
     return _assemble(aval, where, lambda index: np.array(x[index], order="C"))
 
 
@@ -165,12 +165,12 @@ def global_shards(x: Any) -> list[Shard]:
         return [Shard(where._device, (slice(None),) * len(shape), 0, x)]
     data = dict(zip(where.mesh.local_devices, local_parts(x), strict=True))
     seen: dict[Any, int] = {}
-    found: list[Shard] = []
+    shards: list[Shard] = []
     for device, index in zip(where.mesh.devices.flat, named_sharding.indices(where, shape), strict=True):
         key = tuple((s.start, s.stop) for s in index)
         copy = seen[key] = seen.get(key, -1) + 1
-        found.append(Shard(device, index, copy, data.get(device)))
-    return found
+        shards.append(Shard(device, index, copy, data.get(device)))
+    return shards
 
 
 def values_are_here(x: Any) -> bool:
@@ -245,7 +245,7 @@ def _put_where(x: Any, where: Any) -> Any:
 
 
 def _changed_kind(x: Any, where: Any) -> Any:
-    """An array in memory of another kind. TRAP: C++ moves parts as they are, whatever the spec says."""
+    """An array in memory of another kind. TRAP: C++ moves parts as they are, and ignores the spec."""
     if not named_sharding.is_equivalent_to(x._sharding, where.with_memory_kind(x._sharding.memory_kind), x.aval.ndim):
         x = move(x, where.with_memory_kind(x._sharding.memory_kind), False)
     return _put_where(x, where)
@@ -277,7 +277,7 @@ def bring(x: Any, where: Any) -> Any:
     return put(host, where)
 
 
-#: What arrays say of their sharding, by the names of their properties.
+#: Properties of arrays about their sharding, by name.
 PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "sharding": lambda x: x._sharding,
     "addressable_shards": lambda x: [shard for shard in global_shards(x) if shard.data is not None],

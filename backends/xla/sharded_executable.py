@@ -22,7 +22,7 @@ class ShardedExecutable(Executable):
 
     Attributes:
         mesh: where it runs.
-        in_shardings: of the arguments; None where XLA chose what no spec can say.
+        in_shardings: of the arguments; None where XLA chose what no spec can express.
         out_shardings: likewise of the results.
     """
 
@@ -60,18 +60,18 @@ class ShardedExecutable(Executable):
     def out_shardings(self) -> list[Any]:
         return self._outs
 
-    def _chosen(self, asked: Sequence[Any], ask: Any, avals: Sequence[ShapedArray]) -> list[Any]:
-        """The shardings that were asked for, and in place of None those that XLA chose."""
-        if None not in asked:
-            return list(asked)
-        told = ask() or [None] * len(avals)
-        found: list[Any] = []
-        for where, proto, aval in zip(asked, told, avals, strict=True):
+    def _chosen(self, requested: Sequence[Any], read: Any, avals: Sequence[ShapedArray]) -> list[Any]:
+        """The shardings that were requested, and in place of None those that XLA chose."""
+        if None not in requested:
+            return list(requested)
+        protos = read() or [None] * len(avals)
+        results: list[Any] = []
+        for where, proto, aval in zip(requested, protos, avals, strict=True):
             if where is None:
                 hlo = xc.HloSharding.replicate() if proto is None else xc.HloSharding.from_proto(proto)
                 where = self._readable(hlo, aval)
-            found.append(where)
-        return found
+            results.append(where)
+        return results
 
     def _readable(self, hlo: Any, aval: ShapedArray) -> Any:
         spec = named_sharding.spec_of(self.mesh, hlo, aval.ndim)
@@ -81,7 +81,7 @@ class ShardedExecutable(Executable):
         return where if named_sharding.divides(where, aval.shape) else None
 
     def settled(self) -> Partitioning | None:
-        """The partitioning to compile with instead, where XLA chose what no spec can say; None where it did not."""
+        """The partitioning to compile with instead, where XLA chose what no spec can express; None where it did not."""
         if None not in self.in_shardings and None not in self.out_shardings:
             return None
         whole = named_sharding.named(self.mesh, PartitionSpec())
@@ -92,16 +92,19 @@ class ShardedExecutable(Executable):
         """The collectives that the program contains, by kind."""
         return collectives(self._inner)
 
-    def report(self, asked: Partitioning) -> str:
+    def report(self, requested: Partitioning) -> str:
         """Describe in words how the program is partitioned, who chose that, and what its devices exchange."""
-        outs = asked.outs or (None,) * len(self.out_shardings)
+        outs = requested.outs or (None,) * len(self.out_shardings)
         texts = [f"over {self.mesh!r}"]
-        for what, chosen, said in (("argument", self.in_shardings, asked.ins), ("result", self.out_shardings, outs)):
-            for i, (where, known) in enumerate(zip(chosen, said, strict=True)):
+        for what, chosen, required in (
+            ("argument", self.in_shardings, requested.ins),
+            ("result", self.out_shardings, outs),
+        ):
+            for i, (where, known) in enumerate(zip(chosen, required, strict=True)):
                 by = "chosen by XLA" if known is None else "given"
                 texts.append(f"{what} {i} {where.spec!r} ({by})")
-        found = [f"{c.count} {c.kind} ({bytes_text(c.bytes)})" for c in self.collectives()]
-        return "; ".join([*texts, f"collectives: {', '.join(found) or 'none'}"])
+        counts = [f"{c.count} {c.kind} ({bytes_text(c.bytes)})" for c in self.collectives()]
+        return "; ".join([*texts, f"collectives: {', '.join(counts) or 'none'}"])
 
     def execute(
         self, args: Sequence[Any], out_avals: Sequence[ShapedArray] | None = None, *, committed: bool = True
@@ -136,12 +139,12 @@ class ShardedExecutable(Executable):
 
     def _results(self, out_avals: Sequence[ShapedArray] | None, committed: bool) -> list[Any]:
         avals = self.out_avals if out_avals is None else list(out_avals)
-        found = self._handlers.get(True)
-        if found is None or avals != self.out_avals:
-            found = [handler(aval, where, True) for aval, where in zip(avals, self.out_shardings, strict=True)]
+        handlers = self._handlers.get(True)
+        if handlers is None or avals != self.out_avals:
+            handlers = [handler(aval, where, True) for aval, where in zip(avals, self.out_shardings, strict=True)]
             if avals == self.out_avals:
-                self._handlers[True] = found
-        return found
+                self._handlers[True] = handlers
+        return handlers
 
     def fastpath(
         self,
@@ -183,7 +186,7 @@ def compile(
         in_avals: of the arguments.
         out_avals: of the results.
         name: for messages.
-        fingerprint: tells the program from all others.
+        fingerprint: identifies the program.
         host_calls: what the module's callbacks call.
     """
     client.check_not_forked()

@@ -20,31 +20,31 @@ _lists: dict[Any, Any] = {}
 
 def single(device: Any) -> Any:
     """The sharding "all of it on `device`". One object per device, so that comparing is by identity."""
-    found = _singles.get(device)
-    if found is None:
-        found = _singles.setdefault(device, _jax.SingleDeviceSharding(device, None))
-    return found
+    result = _singles.get(device)
+    if result is None:
+        result = _singles.setdefault(device, _jax.SingleDeviceSharding(device, None))
+    return result
 
 
 def single_in(device: Any, kind: str | None) -> Any:
     """The sharding of arrays on one device, in its memory of a kind: one object for each."""
     if kind in (None, device.default_memory().kind):
         return single(device)
-    found = _in_other_memory.get((device, kind))
-    if found is None:
+    result = _in_other_memory.get((device, kind))
+    if result is None:
         made = _jax.SingleDeviceSharding(device, memory_kind=kind)
-        found = _in_other_memory.setdefault((device, kind), made)
-    return found
+        result = _in_other_memory.setdefault((device, kind), made)
+    return result
 
 
 def device_list(device: Any) -> Any:
     """jaxlib's list of one device, made once; or that of a mesh."""
     if not isinstance(device, xc.Device):
         return device._internal_device_list
-    found = _lists.get(device)
-    if found is None:
-        found = _lists.setdefault(device, xc.DeviceList((device,)))
-    return found
+    result = _lists.get(device)
+    if result is None:
+        result = _lists.setdefault(device, xc.DeviceList((device,)))
+    return result
 
 
 def is_usual(where: Any) -> bool:

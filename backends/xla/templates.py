@@ -14,14 +14,15 @@ class Template(NamedTuple):
     """Operations of one result each, without their operands.
 
     Attributes:
-        steps: of each operation its name, the types of its results, its attributes, and where its operands are among
-            the equation's operands and the values of earlier steps. Without a name it is a constant of that key.
+        steps: of each operation its name, the types of its results, its attributes, of a reduction the operation and
+            the type in its region, and where its operands are among the equation's operands and the values of earlier
+            steps. Without a name it is a constant of that key.
         single: whether it is one operation, of all operands in their order.
         returned: where the results are.
         several: whether the rule returns a list.
     """
 
-    steps: list[tuple[str | None, Any, Any, Sequence[int]]]
+    steps: list[tuple[str | None, Any, Any, Any, Sequence[int]]]
     single: bool
     returned: list[int]
     several: bool
@@ -32,7 +33,7 @@ def template_of(operands: Sequence[Any], written: Sequence[Any], out: Any) -> Te
 
     Args:
         operands: of the equation.
-        written: name, types, attributes, operands and value of each operation.
+        written: name, types, attributes, region, operands and value of each operation.
         out: what the rule returned.
 
     Returns:
@@ -49,11 +50,14 @@ def template_of(operands: Sequence[Any], written: Sequence[Any], out: Any) -> Te
     places.update(made)
     several = isinstance(out, (list, tuple))
     try:
-        steps = [(name, types, attrs, [places[id(x)] for x in taken]) for name, types, attrs, taken, _ in written]
+        steps = [
+            (name, types, attrs, fold, [places[id(x)] for x in taken]) for name, types, attrs, fold, taken, _ in written
+        ]
         returned = [places[id(x)] for x in (out if several else (out,))]
     except KeyError:
         return False
     if not written:
         return False
-    plain = len(steps) == 1 and steps[0][0] is not None and steps[0][-1] == list(range(count))
+    name, _, _, fold, taken = steps[0]
+    plain = len(steps) == 1 and name is not None and fold is None and taken == list(range(count))
     return Template(steps, plain and returned == [count] and not several, returned, several)

@@ -22,9 +22,9 @@ def frames(traceback: Any) -> list[tuple[str, int, str]]:
 _locate = _jax.Traceback.code_addr2location
 
 
-def innermost(traceback: Any, wanted: Callable[[str], bool]) -> tuple[str, int, str] | None:
-    """The innermost frame whose file name is wanted, decoding no other."""
+def innermost(traceback: Any, accept: Callable[[str], bool]) -> tuple[str, int, str] | None:
+    """The innermost frame whose file name is accepted, decoding no other."""
     for code, offset in zip(*traceback.raw_frames(), strict=True):
-        if wanted(code.co_filename):
+        if accept(code.co_filename):
             return code.co_filename, _locate(code, offset)[0], code.co_name
     return None

@@ -116,7 +116,7 @@ def _apply_in(
     dtype: dtypes.DType, prim: Primitive, args: Sequence[Any], avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> Any:
     """Apply a primitive under the current trace to floats of a dtype, and give the results their own dtypes again."""
-    wanted = abstract_eval(prim, avals, params)
+    expected = abstract_eval(prim, avals, params)
     operands = [_convert(a, dtype, aval.weak_type) if dtypes.is_float(aval.dtype) else a
                 for a, aval in zip(args, avals, strict=True)]  # fmt: skip
     if params.get("preferred_element_type") is not None:
@@ -124,8 +124,8 @@ def _apply_in(
         params = {**params, "preferred_element_type": None}
     out = state.trace.process(prim, operands, params)
     if prim.multiple_results:
-        return [_convert(o, w.dtype, w.weak_type) for o, w in zip(out, wanted, strict=True)]
-    return _convert(out, wanted.dtype, wanted.weak_type)
+        return [_convert(o, w.dtype, w.weak_type) for o, w in zip(out, expected, strict=True)]
+    return _convert(out, expected.dtype, expected.weak_type)
 
 
 def _convert(x: Any, dtype: dtypes.DType, weak_type: bool) -> Any:

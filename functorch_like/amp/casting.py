@@ -38,10 +38,10 @@ def cast_floating(tree_of_arrays: T, dtype: DTypeLike) -> T:
     >>> ft.grad(loss)({"w": fnp.ones(2)})["w"].dtype.name
     'float32'
     """
-    wanted = dtypes.as_dtype(dtype)
-    if not dtypes.is_float(wanted):
+    to = dtypes.as_dtype(dtype)
+    if not dtypes.is_float(to):
         raise DtypeError(
-            f"cast_floating converts to a floating-point dtype, got {wanted.name!r}",
+            f"cast_floating converts to a floating-point dtype, got {to.name!r}",
             fix='"float32", "bfloat16", "float16", ...; for others map astype over the leaves',
         )
 
@@ -49,8 +49,8 @@ def cast_floating(tree_of_arrays: T, dtype: DTypeLike) -> T:
         if not is_value(leaf) or isinstance(leaf, (bool, int, float, complex)):
             return leaf
         aval = aval_of(leaf)
-        if not dtypes.is_float(aval.dtype) or (aval.dtype == wanted and not aval.weak_type):
+        if not dtypes.is_float(aval.dtype) or (aval.dtype == to and not aval.weak_type):
             return leaf
-        return convert_element_type(leaf, new_dtype=wanted)
+        return convert_element_type(leaf, new_dtype=to)
 
     return tree.map(cast, tree_of_arrays)

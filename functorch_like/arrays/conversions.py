@@ -1,6 +1,6 @@
-"""From arrays to Python and NumPy: numbers, text, copies; and what traced values say instead.
+"""Conversion of arrays to Python and NumPy: numbers, text, copies; and the errors that traced values raise instead.
 
-A traced value has no number behind it. Under plain `grad` it has: there `bool()` and `int()` work, because their
+A traced value has no number, except under plain `grad`: there `bool()` and `int()` work, because their
 derivative is zero anyhow; `float()`, `item()` and NumPy would lose the derivative silently, so they raise.
 """
 
@@ -41,7 +41,7 @@ _NUMPY = (
     "indexed), or compute the value outside"
 )
 
-#: Conversions that are followed where values are known.
+#: Conversions that are traced where values are known.
 _FOLLOWED = frozenset({"bool", "int", "index", "float", "complex", "item", "tolist", "tobytes", "numpy.asarray"})
 _TOO_LARGE = "; arrays of more than 16 elements make no paths"
 _UNKNOWN = (
@@ -74,7 +74,7 @@ def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
 
 # ------------------------------------------------------------------------------------------------------------- numbers
 def _scalar(x: Any, what: str, value: Any = None) -> Any:
-    """The number, or its `value` where that is known already."""
+    """Return the number; `value` if it is known already."""
     shape = x.aval.shape
     if shape:
         raise ShapeError(
@@ -86,7 +86,7 @@ def _scalar(x: Any, what: str, value: Any = None) -> Any:
 
 
 def array_bool(self: Any) -> bool:
-    """Truth of an array of one element."""
+    """Return the truth value of an array of one element."""
     aval = aval_of(self)
     if aval.size != 1:
         raise ShapeError(
@@ -98,34 +98,34 @@ def array_bool(self: Any) -> bool:
 
 
 def array_int(self: Any) -> int:
-    """An array of rank 0 as int, towards zero."""
+    """Convert an array of rank 0 to int, rounded towards zero."""
     return int(_scalar(self, "int").item())
 
 
 def array_float(self: Any) -> float:
-    """An array of rank 0 as float."""
+    """Convert an array of rank 0 to float."""
     return float(_scalar(self, "float").item())
 
 
 def array_complex(self: Any) -> complex:
-    """An array of rank 0 as complex."""
+    """Convert an array of rank 0 to complex."""
     return complex(_scalar(self, "complex").item())
 
 
 def array_index(self: Any) -> int:
-    """An integer array of rank 0 as index."""
+    """Convert an integer array of rank 0 to an index."""
     if not dtypes.is_integer(self.aval.dtype):
         raise DtypeError(f"{self.aval!r} cannot be an index", fix="convert it: x.astype('int32')", at=_at())
     return operator.index(_scalar(self, "index").item())
 
 
 def array_item(self: Any, *args: Any) -> Any:
-    """One element as Python number: the only one, or the one at an index."""
+    """Return one element as a Python number: the only one, or the one at an index."""
     return xla.to_numpy(self).item(*args)
 
 
 def array_tolist(self: Any) -> Any:
-    """The elements as nested lists of Python numbers."""
+    """Return the elements as nested lists of Python numbers."""
     return xla.to_numpy(self).tolist()
 
 
@@ -137,13 +137,13 @@ def array_tobytes(self: Any, order: str = "C") -> bytes:
 def array_interface(self: Any) -> dict[str, Any]:
     """Shape, dtype and memory as NumPy's array interface, version 3; the memory is read-only, on the host."""
     dtype = self.aval.dtype
-    if dtype.isbuiltin != 1:  # before values are read: NumPy's own conversion comes by here
+    if dtype.isbuiltin != 1:  # before values are read: NumPy's own conversion calls this
         raise AttributeError(f"the array interface has no name for {dtype.name}; convert it: x.astype('float32')")
     try:
         values = xla.to_numpy(self)
-    except DonatedError as e:  # what looks for the attribute goes on to others, which say so
+    except DonatedError as e:  # callers then try other protocols, whose errors explain it
         raise AttributeError("the array was donated to a computation or deleted") from e
-    # A buffer, and no address: it lives as long as whoever reads it.
+    # A buffer, not an address: the memory lives as long as its reader.
     return {"version": 3, "shape": values.shape, "typestr": values.dtype.str, "data": np.ascontiguousarray(values).data}
 
 
@@ -153,19 +153,19 @@ def _concrete(tracer: Tracer, what: str, fix: str) -> Any:
 
 
 def tracer_bool(self: Any) -> bool:
-    """Truth, where the value is known."""
+    """Return the truth value, where it is known."""
     value = _concrete(self, "bool", _BRANCH)
     return array_bool(value) if self.aval.size != 1 else bool(value)
 
 
 def tracer_int(self: Any) -> int:
-    """As int, where the value is known."""
+    """Convert to int, where the value is known."""
     value = _concrete(self, "int", _NUMBER)
     return int(value if not isinstance(value, np.ndarray) else _scalar(self, "int", value))
 
 
 def tracer_index(self: Any) -> int:
-    """As index, where the value is known."""
+    """Convert to an index, where the value is known."""
     value = _concrete(
         self, "index", "traced positions work as x[i]; sizes and ranges must be static: jit(static_argnums=...)"
     )
@@ -194,7 +194,7 @@ tracer_reduce = _losing("pickle", "return the value from the transformed functio
 
 
 def tracer_hash(self: Any) -> int:
-    """Raise: what is traced has no value that a dict or a set could look up."""
+    """Raise: a traced value has no hash for a dict or a set."""
     aval = self.aval
     raise DtypeError(
         f"unhashable: a traced {aval!r} is no key of a dict, no member of a set and no static argument",
@@ -231,7 +231,7 @@ def _printable(x: Any) -> np.ndarray[Any, Any]:
 
 
 def array_str(self: Any) -> str:
-    """The elements as NumPy prints them; as `repr` where they cannot be read."""
+    """Return the elements as NumPy prints them; `repr` where they cannot be read."""
     return array_repr(self) if self.is_deleted() or not xla.values_are_here(self) else str(_printable(self))
 
 
@@ -263,7 +263,7 @@ def tracer_repr(self: Any) -> str:
 
 
 def tracer_format(self: Any, spec: str) -> str:
-    """Its description; a number's format needs a number."""
+    """Return the description; the format of a number raises."""
     if spec:
         refuse(self, "format", "format the result of the transformed function, or print it with f'{x}'")
     return tracer_repr(self)
@@ -282,7 +282,7 @@ def _shown(index: Any) -> str:
 
 
 def setitem(self: Any, index: Any, value: Any) -> NoReturn:
-    """Arrays are immutable."""
+    """Raise: arrays are immutable."""
     aval = aval_of(self)
     at = _shown(index)
     if isinstance(value, (int, float, complex)):
@@ -300,14 +300,14 @@ def setitem(self: Any, index: Any, value: Any) -> NoReturn:
 
 
 def delitem(self: Any, index: Any) -> NoReturn:
-    """Arrays are immutable."""
+    """Raise: arrays are immutable."""
     raise ImmutableError(
         f"arrays are immutable: nothing of {aval_of(self)!r} can be deleted", fix="use a slice or fnp.where", at=_at()
     )
 
 
 def length(self: Any) -> int:
-    """The size of the first dimension."""
+    """Return the size of the first dimension."""
     shape = self.aval.shape
     if not shape:
         raise _unsized("len()", self)
@@ -321,7 +321,7 @@ def _unsized(what: str, x: Any) -> FtError:
 
 
 def rows(self: Any) -> Any:
-    """The slices along the first dimension, one after the other."""
+    """Iterate over the slices along the first dimension."""
     shape = self.aval.shape
     if not shape:
         raise _unsized("iteration", self)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import Block, PyTree
 
 
-#: What `devices` lists; for annotations and `isinstance`.
+#: Type of a device, as `devices` lists them; for annotations and `isinstance`.
 Device = client.Device
 
 External(
@@ -48,7 +48,7 @@ def devices(backend: str | None = None) -> list[Device]:
         A list of devices, in the order of their ids.
 
     Raises:
-        DeviceError: where there is no such platform; names those there are.
+        DeviceError: where there is no such platform; the error lists the platforms that exist.
 
     >>> import functorch_like as ft
     >>> ft.devices("cpu")[0].platform
@@ -182,7 +182,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
 @api_boundary.public
 def set_default_device(device: Device | str | None) -> None:
-    """Set where arrays are made and computations run that no device is named for, in every thread.
+    """Set the device, in every thread, of arrays and computations for which none is named.
 
     Args:
         device: as `devices()` lists it, or "cpu", "gpu", "cpu:1"; None for the first there is.
@@ -199,7 +199,7 @@ def set_default_device(device: Device | str | None) -> None:
 
 
 def default_device(device: Device | str | None) -> Block:
-    """A block, or decorator, within which arrays are made and computations run on a device, in this thread.
+    """Make arrays and run computations on a device, in this thread: a context manager, or a decorator.
 
     Arrays that were put on a device by `device_put(x, device)` stay there, and so do computations with them. Jitted
     functions are compiled once for each device.
@@ -268,7 +268,7 @@ def device_put(
         The pytree with `Array` leaves.
 
     Raises:
-        DeviceError: where there is no such device; names those there are.
+        DeviceError: where there is no such device; the error lists the platforms that exist.
         ShapeError: where a sharding does not divide a dimension.
         DistributedError: where a sharding is over several processes, and these give different values.
 
@@ -287,7 +287,7 @@ def device_put(
 
 
 def _check_same(leaves: Sequence[Any], places: Sequence[Any]) -> None:
-    """Refuse values that differ between processes: each puts its own on its devices, and calls them one array.
+    """Raise where values differ between processes: each puts its own part of one array on its devices.
 
     All processes of a mesh meet here, at each call.
     """
@@ -317,7 +317,7 @@ def _check_same(leaves: Sequence[Any], places: Sequence[Any]) -> None:
 
 
 def _places(places: Any, x: Any) -> list[Any]:
-    """A device or sharding for each leaf, from a prefix pytree of them."""
+    """Return a device or sharding for each leaf, from a prefix pytree of them."""
     from functorch_like.backends.xla import named_sharding
 
     def one(place: Any) -> Any:
@@ -337,7 +337,7 @@ def _put(leaf: Any, device: Any) -> Any:
             from functorch_like.sharding import constraints  # few programs have meshes
 
             return constraints.constrain(constraints.to_memory(leaf, device), device)
-        return copy(leaf)  # placement inside a traced program is XLA's
+        return copy(leaf)  # XLA decides on placement inside a traced program
     if isinstance(leaf, (np.ndarray, np.generic)):
         return dtype_origins.made(xla.device_put(np.asarray(leaf, aval.dtype), device))
     host = leaf if type(leaf) is ArrayImpl else np.asarray(leaf, aval.dtype)

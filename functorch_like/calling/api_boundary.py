@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def public(fun: F) -> F:
-    """Mark a function that users call: an error of ours that passes through it tells the user's line and hides ours."""
+    """Mark a function that users call: errors that leave it name the user's line, without frames of the package."""
 
     @functools.wraps(fun)
     def boundary(*args: Any, **kwargs: Any) -> Any:
@@ -38,9 +38,9 @@ def public(fun: F) -> F:
             result = second_call(e, fun, args, kwargs)
             if result is not NO_CALL:
                 return result
-            told = finalize_error(e, boundary, args, kwargs)
-            if told is not None:
-                raise told from None
+            replacement = finalize_error(e, boundary, args, kwargs)
+            if replacement is not None:
+                raise replacement from None
             raise
 
     boundary.is_boundary = True  # type: ignore[attr-defined]
@@ -79,7 +79,7 @@ def wrap_public_functions(module: types.ModuleType) -> None:
 def finalize_error(
     error: BaseException, fun: Callable[..., Any] | None = None, args: Any = (), kwargs: Any = MappingProxyType({})
 ) -> FtError | None:
-    """Complete an error of ours with the user's line; drop our frames from it, and from errors that callbacks raise.
+    """Complete an error of the package with the user's line; drop the package's frames from it and callbacks' errors.
 
     Args:
         error: as it leaves a public function.
@@ -88,15 +88,15 @@ def finalize_error(
         kwargs: its keyword arguments.
 
     Returns:
-        The error of ours to raise in its place, where it is one that C++ or NumPy has few words for.
+        The error of the package to raise in its place, where that of C++ or NumPy is unclear; None otherwise.
     """
     unclear = clearer(error, fun, args, kwargs)
     if unclear is not None:
         unclear.__traceback__ = filter_traceback(error.__traceback__)
         return _placed(unclear)
-    ours = unsorted(error) or _out_of_memory(error) or failures.lost_process(error, getattr(fun, "__name__", ""))
-    if ours is not None:
-        return _placed(ours.complete(operation=getattr(fun, "__name__", "")))
+    clear = unsorted(error) or _out_of_memory(error) or failures.lost_process(error, getattr(fun, "__name__", ""))
+    if clear is not None:
+        return _placed(clear.complete(operation=getattr(fun, "__name__", "")))
     mark(error)
     if isinstance(error, FtError):
         if fun is not None and not error.has_left:
@@ -120,12 +120,12 @@ def _out_of_memory(error: BaseException) -> FtError | None:
     """Return the error for one of XLA's or NumPy's of an array that there is no memory for; None for another one."""
     if not isinstance(error, MemoryError) or isinstance(error, FtError):
         return failures.out_of_memory(error)
-    told = f"memory ran out: {error}"
+    message = f"memory ran out: {error}"
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and dtype is not None:
         aval = ShapedArray(shape, dtype)
-        told = f"an array {aval!r} takes {bytes_text(aval.size * aval.dtype.itemsize)}, for which there is no memory"
-    return OutOfMemoryError(told, fix=f"check the sizes; {PARTS}")
+        message = f"an array {aval!r} takes {bytes_text(aval.size * aval.dtype.itemsize)}, for which there is no memory"
+    return OutOfMemoryError(message, fix=f"check the sizes; {PARTS}")
 
 
 xla.on_error(finalize_error)

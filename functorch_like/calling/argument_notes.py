@@ -33,7 +33,7 @@ _NONE = re.compile(r"^unsupported operand type.*'NoneType'")
 
 
 def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
-    """Tell the signature with an error for arguments that do not fit, or that an attribute was called, once.
+    """Add a note to an error once: the signature that arguments do not fit, or that an attribute was called.
 
     Args:
         error: as it leaves a public function.
@@ -53,12 +53,12 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
     if found is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
         return
     name = name_of(fun)
-    if error.__traceback__.tb_next is None:  # `fun` itself could not be called
+    if error.__traceback__.tb_next is None:  # the call of `fun` failed, not one inside of it
         parameters = inspect.signature(fun).parameters
         renamed = [
-            f"; what {library} calls {theirs} is {ours}"
-            for library, theirs, ours in _RENAMED
-            if f"'{theirs}'" in str(error) and ours in parameters and theirs not in parameters
+            f"; what {library} calls {foreign} is {own}"
+            for library, foreign, own in _RENAMED
+            if f"'{foreign}'" in str(error) and own in parameters and foreign not in parameters
         ]
         if "'requires_grad'" in str(error):
             renamed.append("; a derivative belongs to a function: ft.grad(f)(x)")
@@ -79,7 +79,7 @@ def call_of(fun: Callable[..., Any]) -> str:
 def name_of(fun: Callable[..., Any]) -> str:
     """The name of a public function as users write it."""
     path = fun.__module__.split(".")
-    for n in range(1, len(path) + 1):  # the first module that has it is the one that users know
+    for n in range(1, len(path) + 1):  # the first module that has it is the public one
         if vars(sys.modules.get(".".join(path[:n]), sys)).get(fun.__name__) is fun:
             return ".".join((*_short(path[1:n]), fun.__name__))
     if fun.__qualname__.startswith("_"):  # a method of arrays

@@ -1,6 +1,6 @@
 """Arguments of compiled functions: which are static, and what a call's cache key is.
 
-The C++ fast path keeps its own key for calls it has seen; this one is for the calls that reach Python.
+The C++ fast path keeps its own key of earlier calls; this one is for the calls that reach Python.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ CHECKED = frozenset({int, np.int64, np.uint64})
 
 def argument_path(in_tree: Any, position: int) -> str:
     """Return the user's name for a leaf of `(args, kwargs)`: `args[0]['w']`, `kwargs['rate']`."""
-    return _said_path(tree.leaf_paths(in_tree)[position])
+    return _shown_path(tree.leaf_paths(in_tree)[position])
 
 
-def _said_path(path: str) -> str:
+def _shown_path(path: str) -> str:
     return ("args" if path.startswith("[0]") else "kwargs") + path[3:]
 
 
@@ -147,9 +147,9 @@ _SIMPLE = frozenset({int, str, type(None)})
 
 
 def wrap_static(value: Any) -> Any:
-    """A static value as C++ may compare it: itself where types inside of it cannot matter.
+    """A static value as C++ may compare it: wrapped where types inside of it may matter.
 
-    C++ looks at the type of the value itself. Of tuples, most hold ints and names alone.
+    C++ compares the type of the value alone. Most tuples hold only ints and names.
     """
     kind = type(value)
     if kind in _SIMPLE:
@@ -162,7 +162,7 @@ def wrap_static(value: Any) -> Any:
 
 
 def unwrap_static(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments as the user said them, from those that C++ was given."""
+    """Arguments as the user passed them, from those that C++ got."""
     plain = lambda a: a.value if type(a) is StaticValue else a
     return tuple(map(plain, args)), {k: plain(v) for k, v in kwargs.items()}
 
@@ -192,7 +192,7 @@ class FlatCall:
     __slots__ = ("avals", "leaves", "narrowed", "statics", "tree")
 
     def __init__(self, static: Static, args: Sequence[Any], kwargs: dict[str, Any], abstract: bool = False) -> None:
-        """`abstract` allows `ShapeDtypeStruct`, and whatever else has a shape and a dtype, in place of arrays."""
+        """Take a call apart; `abstract` allows `ShapeDtypeStruct` and anything else with shape and dtype for arrays."""
         if static.nums or static.names:
             nums, names = static
             positional = tuple((i, args[i]) for i in nums if i < len(args))
@@ -240,11 +240,11 @@ class FlatCall:
 
     def hosts(self) -> dict[int, str]:
         """Positions of the leaves whose dtype NumPy chose, with what to call each: `a NumPy array (args[1])`."""
-        found = dtype_origins.hosts(self.leaves)
-        if not found:
-            return found
+        result = dtype_origins.hosts(self.leaves)
+        if not result:
+            return result
         paths = tree.leaf_paths(self.tree)
-        return {i: text if "(" in text else f"{text} ({_said_path(paths[i])})" for i, text in found.items()}
+        return {i: text if "(" in text else f"{text} ({_shown_path(paths[i])})" for i, text in result.items()}
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -298,9 +298,9 @@ def donated_twice(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> D
 
 def check_hashable(static: Static, args: Sequence[Any], kwargs: dict[str, Any], name: str) -> None:
     """Refuse static arguments that cannot be part of a cache key."""
-    given = [(f"argument {i}", args[i]) for i in static.nums if i < len(args)]
-    given += [(f"argument {k!r}", kwargs[k]) for k in static.names if k in kwargs]
-    for label, value in given:
+    values = [(f"argument {i}", args[i]) for i in static.nums if i < len(args)]
+    values += [(f"argument {k!r}", kwargs[k]) for k in static.names if k in kwargs]
+    for label, value in values:
         try:
             hash(value)
         except TypeError:

@@ -15,7 +15,7 @@ from functorch_like.backends import xla
 
 
 class _Zeros:
-    """Stands in a structure for float0 zeros, and has no leaves; put together again it is what it stands for."""
+    """Stand-in for float0 zeros in a structure, without leaves; unflattening gives the zeros."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape

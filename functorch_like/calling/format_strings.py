@@ -10,7 +10,7 @@ from functorch_like.errors import ArgumentError
 
 
 class _Anything:
-    """Stands for a value that is not there yet: it can be formatted and looked into in every way."""
+    """Stand-in for a value that does not exist yet: it has all items and attributes, and any format."""
 
     def __format__(self, spec: str) -> str:
         return ""

@@ -149,7 +149,7 @@ def host_function(
 ) -> tuple[callbacks.Host, list[Any], Any]:
     """A function of pytrees as one of flat arrays, those arrays, and the structure of its results.
 
-    `numbers` tells whether numbers become arrays, or go along as they are.
+    With `numbers`, numbers become arrays; else they are passed as they are.
     """
     check_callable(callback, name, f"{name}(f, ...)")
     avals, structure = promised(result_shape_dtypes)

@@ -43,7 +43,7 @@ class Package(types.ModuleType):
             value = _TABLES[self.__name__].arrived(name, value)
         super().__setattr__(name, value)
 
-    def __reduce__(self) -> Any:  # as cloudpickle, which knows the exact type alone, does with modules
+    def __reduce__(self) -> Any:  # as cloudpickle does with modules of the exact type
         return importlib.import_module, (self.__name__,)
 
 
@@ -92,7 +92,7 @@ class _Table:
             return self.listing()
         else:
             raise public_names.missing(self.module, name)
-        # Threads that ask at once must get one object: pickle and comparisons by `is` rely on it.
+        # Threads at the same time must get one object: pickle and comparisons by `is` rely on it.
         return self.namespace.setdefault(name, found)
 
     def listing(self) -> list[str]:

@@ -47,13 +47,13 @@ class Transformed(ByName):
             return self._function(*args, **kwargs)
         except Exception as e:
             refused = e if isinstance(e, FtError) else pytree.refused(e, getattr(self, "__name__", ""), args, kwargs)
-            told = api_boundary.finalize_error(refused, self) or refused
-            if told is not e:
-                raise told from None
+            error = api_boundary.finalize_error(refused, self) or refused
+            if error is not e:
+                raise error from None
             raise
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute of the user's function: a module that is called has its parameters there."""
+        """Return an attribute of the user's function: a module that is called has its parameters there."""
         if name.startswith("__") or "_made_by" not in self.__dict__:
             raise AttributeError(name)
         fun: Any = self

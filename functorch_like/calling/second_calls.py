@@ -21,7 +21,7 @@ NO_CALL: Any = object()
 
 _PACKAGE = __name__.partition(".")[0]
 _OF_ARRAYS = ("numpy", "lax", "nn", "scipy", "random", "image", "ops")
-#: Files that stand between an operation and the line that asks for it.
+#: Files between an operation and the line that calls it.
 _BETWEEN = (
     "api_boundary.py", "second_calls.py", "promotion.py", "array_methods.py", "eager_jit.py", "options.py", "makers.py",
 )  # fmt: skip
@@ -41,7 +41,7 @@ def second_call(error: Exception, fun: Callable[..., Any], args: tuple[Any, ...]
         return NO_CALL
     if isinstance(error, FtError) and error.promotion:
         mark(error)
-        if error.promotion == "nested" and not _asked_by_package():
+        if error.promotion == "nested" and not _called_by_package():
             return _by_standard_rules(fun, args, kwargs)
         return NO_CALL
     if any(map(_has_protocol, values)):
@@ -95,8 +95,8 @@ def _converted(x: Any) -> Any:
     return x.__jax_array__() if _has_protocol(x) else x
 
 
-def _asked_by_package() -> bool:
-    """Return True if a line of the package asks for the operation under way."""
+def _called_by_package() -> bool:
+    """Return True if a line of the package called the present operation."""
     return next(_callers(), None) is not None
 
 

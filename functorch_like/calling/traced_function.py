@@ -83,7 +83,7 @@ def staged(
     fun: Callable[..., Any],
     call: FlatCall,
     what: str,
-    kept: Cache[Any, TracedFunction] | None = None,
+    cache: Cache[Any, TracedFunction] | None = None,
     through: Callable[[Any], Callable[..., Any]] | None = None,
 ) -> TracedFunction:
     """A function staged for arguments like these.
@@ -97,15 +97,15 @@ def staged(
         kept: where to keep it instead, for a function that is made for the occasion.
         through: makes of the function the one that is staged; always the same for one `what`.
     """
-    if kept is None:
+    if cache is None:
         try:
-            kept = _BODIES.setdefault(fun, Cache())
+            cache = _BODIES.setdefault(fun, Cache())
         except TypeError:  # not hashable, or no weak references to it
-            kept = Cache()
+            cache = Cache()
     key: Any = (what, call.key, follower(state.trace) is not None)
     try:
-        found = kept.get(key)
-    except TypeError:  # a static value, or what a node of a pytree says of itself, is not hashable: nothing is kept
+        found = cache.get(key)
+    except TypeError:  # a static value, or static data of a pytree node, is not hashable: nothing is kept
         found = key = None
     if found is None:
         xla.counters.traces += 1
@@ -116,7 +116,7 @@ def staged(
         )
         found = TracedFunction(jaxpr, consts, trees[0])
         if key is not None and not any(isinstance(c, Tracer) for c in consts):
-            kept.keep(key, found, _MOST_BODIES)
+            cache.keep(key, found, _MOST_BODIES)
     return found
 
 
@@ -131,7 +131,7 @@ def structure_diff_table(
         avals: of their leaves.
         root: what the pytrees are, ahead of the paths of their leaves.
     """
-    columns = [dict(zip(tree.leaf_paths(t), map(_told, a), strict=True)) for t, a in zip(trees, avals, strict=True)]
+    columns = [dict(zip(tree.leaf_paths(t), map(_shown, a), strict=True)) for t, a in zip(trees, avals, strict=True)]
     paths = dict.fromkeys(path for column in columns for path in column)
     rows = [[root + path or "the result", *(column.get(path, "-") for column in columns)] for path in paths]
     rows = [row for row in rows if len(set(row[1:])) > 1]
@@ -143,5 +143,5 @@ def structure_diff_table(
     return "\n".join(f"    {line}" for line in lines)
 
 
-def _told(aval: ShapedArray) -> str:
+def _shown(aval: ShapedArray) -> str:
     return f"{aval!r} (weak)" if aval.weak_type else repr(aval)

@@ -63,7 +63,7 @@ _KINDS = (
 
 
 def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwargs: Any) -> FtError | None:
-    """Return the error to raise in the place of one that says too little, or None.
+    """Return a clearer error to raise in the place of another one, or None.
 
     Args:
         error: as it leaves a public function.
@@ -120,7 +120,7 @@ def _transforms(fun: Any) -> bool:
 
 
 def _assigned(cause: FtError, message: str) -> FtError | None:
-    """NumPy says "setting an array element with a sequence" of a traced value that has no number."""
+    """Complete an error of NumPy's assignments ("setting an array element with a sequence") of traced values."""
     if not message.startswith("setting an array element"):
         return None
     cause.operation = "assignment to an element of a NumPy array"

@@ -1,7 +1,7 @@
 """Warning where a NumPy array of 64 bits widens a narrower array.
 
-Dtypes are promoted in `dtypes.py`, by rules that know nothing of NumPy: a float32 array and a float64 one give float64.
-Who made the first may not have chosen the second, for float64 is what NumPy, pandas and scikit-learn hand out.
+Dtypes are promoted in `dtypes.py`, by rules independent of NumPy: a float32 array and a float64 one give float64. The
+user may not have chosen float64, which is the default of NumPy, pandas and scikit-learn.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from functorch_like.core import state, transform_stack
 from functorch_like.errors import DtypeError, FtError, WideningWarning
 from functorch_like.ir.dtype_origins import origin
 
-#: Lines of the user's that were warned of; forgotten with what was traced.
+#: The user's lines for which a warning was issued; forgotten with what was traced.
 _WARNED: set[tuple[str, int]] = known(set())
 
 
 def notice(operands: Sequence[Any], avals: Sequence[ShapedArray], dtype: np.dtype[Any]) -> None:
-    """Tell of a promotion to 64 bits where NumPy alone is why, and operands of fewer bits are not NumPy's.
+    """Issue a notice of a promotion to 64 bits that only NumPy's dtypes cause, where narrower operands are not NumPy's.
 
     Raises:
         DtypeError: where `backends.promotion.widening` is "raise".
@@ -39,7 +39,7 @@ def notice(operands: Sequence[Any], avals: Sequence[ShapedArray], dtype: np.dtyp
     wide = [(a, text) for a, text in strong if dtypes.real_part(a.dtype) == dtypes.float64]
     narrow = [a for a, text in strong if dtypes.is_narrow(a.dtype) and not text]
     if narrow and wide and all(text for _, text in wide):
-        _tell(_error(avals, narrow[0], *wide[0], dtype))
+        _issue(_error(avals, narrow[0], *wide[0], dtype))
 
 
 def _error(
@@ -57,8 +57,8 @@ def _error(
     )
 
 
-def _tell(error: FtError) -> None:
-    """Raise the error, or warn in its words: once for each line of the user's."""
+def _issue(error: FtError) -> None:
+    """Raise the error, or warn with its text: once for each of the user's lines."""
     events.tell("widen", error.operation, why=f"{error.reason}, at {error.at}")
     rule = promotion.widening
     if rule == "raise":
@@ -83,12 +83,12 @@ _WRAPPERS = {
 def _called() -> str:
     """The function of the package that the user's line calls, or a library beneath it, as pandas for `series * x`."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    found = ""
+    name = ""
     while frame is not None and not source_info.is_users(frame.f_code.co_filename):
         if source_info.is_ours(frame.f_code.co_filename):
-            found = _name(frame) or found
+            name = _name(frame) or name
         frame = frame.f_back
-    return found
+    return name
 
 
 def _name(frame: types.FrameType) -> str:

@@ -1,4 +1,4 @@
-"""Errors as values: what goes wrong inside of a compiled program comes out of it beside its results.
+"""Errors as values: a checked program returns its failures beside its results.
 
 >>> import functorch_like as ft
 >>> from functorch_like import checkify

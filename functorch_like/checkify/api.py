@@ -39,8 +39,8 @@ def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callabl
             `|`: `float_checks` are nan and div, `automatic_checks` all but the user's, `all_checks` all.
 
     Returns:
-        The function. The error tells the first thing that went wrong, in the order of the program; the result is what
-        it would be without checks. `error.throw()` raises it, `error.get()` gives its text or None.
+        The function. The error is the first failure in the order of the program; the result is what it would be
+        without checks. `error.throw()` raises it, `error.get()` gives its text or None.
 
     Raises:
         ArgumentError: for unknown sets of errors.
@@ -57,8 +57,8 @@ def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callabl
     (None, 0.5)
     """
     traced_function.check_callable(f, "checkify")
-    wanted = frozenset(errors)
-    if not wanted <= all_checks:
+    checks = frozenset(errors)
+    if not checks <= all_checks:
         raise ArgumentError(
             f"errors={errors!r} of checkify has unknown members",
             fix="join checkify.user_checks, nan_checks, div_checks, index_checks, float_checks, all_checks by |",
@@ -68,7 +68,7 @@ def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callabl
     def checkified(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         call = FlatCall(Static((), ()), args, kwargs)
         body = traced_function.staged(f, call, "checkify")
-        outs, state = run(body.jaxpr, [*body.consts, *traced_function.operands(call)], wanted)
+        outs, state = run(body.jaxpr, [*body.consts, *traced_function.operands(call)], checks)
         return state.error(), body.out_tree.unflatten(outs)
 
     return checkified
@@ -76,14 +76,14 @@ def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callabl
 
 @api_boundary.public
 def check(pred: ArrayLike, msg: str, *fmt_args: ArrayLike, debug: bool = False, **fmt_kwargs: ArrayLike) -> None:
-    """Tell a checkified function that something must hold.
+    """Check a condition in a function that `checkify` wraps.
 
     Outside of transformations it is an ordinary check, and raises at once. Inside of `jit` it needs `checkify` around
     it: compiled code cannot raise.
 
     Args:
         pred: a bool scalar, which must be True.
-        msg: what to say if it is not; a format string, as for `str.format`.
+        msg: the error's text if it is not; a format string, as for `str.format`.
         fmt_args: values for its fields; arrays appear with their values at the time.
         debug: whether it may be left out where nothing checkifies it.
         fmt_kwargs: values for its named fields.

@@ -17,13 +17,13 @@ from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vma
 
 
 def _custom(rule: str) -> Any:
-    """The function is checked, its rules are not; `rule` names the one that gives results, to which more come."""
+    """Check the function, not its rules; `rule` is the parameter of the rule whose results get the failures added."""
 
     def custom(
         state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]
     ) -> list[Any]:
         jaxpr: Jaxpr = params["fun"]
-        part = checked(jaxpr, state.wanted)
+        part = checked(jaxpr, state.checks)
         if part.same:
             return list(prim(*operands, **params))
         count, consts = len(jaxpr.outputs), params["consts"]
@@ -47,8 +47,8 @@ def _with_jvp(rule: Any, more: Callable[[Sequence[Any]], list[Any]], count: int)
 
         def flat(*xs: Any) -> list[Any]:
             rest = iter(xs[len(some) :])
-            given = [next(rest) if s else None for s in some]
-            outs, ts = rule(xs[: len(some)], given, expected and expected[:count])
+            tangents_in = [next(rest) if s else None for s in some]
+            outs, ts = rule(xs[: len(some)], tangents_in, expected and expected[:count])
             has[:] = [t is not None for t in ts]
             return [*outs, *(t for t in ts if t is not None)]
 
@@ -75,14 +75,14 @@ def _with_vjp(fwd: Any, more: Callable[[Sequence[Any]], list[Any]], count: int) 
 
 
 def _silent(fun: Callable[..., list[Any]], args: Sequence[Any]) -> list[Any]:
-    """Results of a rule, in which nothing is checked: it is the function that tells what fails."""
+    """Results of a rule, in which nothing is checked: failures are reported by the function."""
     jaxpr, consts = stage(fun, [aval_of(a) for a in args], name="rule", chain="")
     return run(jaxpr, [*consts, *args], frozenset())[0]
 
 
 def _inlined(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """The function itself: a rule for batches knows nothing of errors, so a map outside of `checkify` does without."""
-    part = checked(params["fun"], state.wanted)
+    """Inline the function: a rule for batches has no errors, so a map outside of `checkify` runs without the rule."""
+    part = checked(params["fun"], state.checks)
     if part.same:
         return list(prim(*operands, **params))
     outs = evaluate(part.jaxpr, [*part.consts, *operands])

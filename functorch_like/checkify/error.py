@@ -1,4 +1,4 @@
-"""The error value: which of the places that can fail did, and what is known of it. A pytree of arrays."""
+"""The error value, a pytree of arrays: which place of a program failed first, and the values kept there."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from functorch_like import source_info, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.errors import CheckError
 
-#: How many failed elements of a map are told one by one.
-_MOST_TOLD = 8
+#: Number of failed elements of a map that are listed.
+_MOST_SHOWN = 8
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Site:
-    """A place in a program that can fail. Each is equal to itself alone.
+    """A place in a program that can fail. Equality is identity.
 
     Attributes:
-        text: what to say, from a position (see `Places`) and the values that were kept.
-        avals: of these.
+        text: the message, from a position (see `Places`) and the values that were kept.
+        avals: of these values.
         source: the user's line.
         loops: the loops around it, the outermost last: what each is called, and the level of its steps.
     """
@@ -32,13 +32,13 @@ class Site:
     source: Any
     loops: tuple[tuple[str, int], ...] = ()
 
-    def told(self, at: int, steps: Sequence[Any], values: Sequence[Any]) -> str:
+    def message(self, at: int, steps: Sequence[Any], values: Sequence[Any]) -> str:
         """Message of the failure."""
         around = [_step(int(steps[level]), what) for what, level in reversed(self.loops)]
         return "".join(around) + self.text(at, values)
 
 
-#: What a loop is called that takes the elements of a map one after the other.
+#: Name of loops that take the elements of a map one after the other.
 ELEMENTS = "elements"
 
 
@@ -50,9 +50,9 @@ NUMBER = ShapedArray((), np.dtype(np.int32))
 
 
 class Places(NamedTuple):
-    """Places that can fail, and what is known of their failures when a program runs.
+    """Places that can fail, and the layout of their failures when a program runs.
 
-    That is, as flat arrays (none where nothing can fail): the number of the first place that failed, from 1, or 0; the
+    Failures are flat arrays (none where nothing can fail): the number of the first place that failed, from 1, or 0; the
     position in what it looked at, counted in rows; the steps of the loops around it, of the innermost first; and
     values of each place, which mean something where the number is its own.
     """
@@ -73,7 +73,7 @@ class Error:
     """Error value that a checkified function returns beside its result.
 
     It is a pytree of arrays, so that it may be returned from `jit`, carried through loops, and mapped: under vmap
-    there is one for each element, and `get` tells which of them failed.
+    there is one for each element, and `get` names those that failed.
     """
 
     __slots__ = ("_flat", "_places")
@@ -110,18 +110,18 @@ class Error:
             return []
         codes, positions, *rest = map(np.asarray, self._flat)
         failed = [tuple(map(int, at)) for at in np.argwhere(codes)]
-        found = [self._told(int(codes[at]), at, int(positions[at]), rest) for at in failed[:_MOST_TOLD]]
-        if len(failed) > len(found):
-            found.append((f"and {len(failed) - len(found)} more", ""))
-        return found
+        texts = [self._message(int(codes[at]), at, int(positions[at]), rest) for at in failed[:_MOST_SHOWN]]
+        if len(failed) > len(texts):
+            texts.append((f"and {len(failed) - len(texts)} more", ""))
+        return texts
 
-    def _told(self, code: int, at: tuple[int, ...], position: int, rest: Sequence[Any]) -> tuple[str, str]:
+    def _message(self, code: int, at: tuple[int, ...], position: int, rest: Sequence[Any]) -> tuple[str, str]:
         sites, depth = self._places
         start = depth + sum(len(s.avals) for s in sites[: code - 1])
         site = sites[code - 1]
         values = [v[at] for v in rest[start : start + len(site.avals)]]
         where = f"at mapped index {', '.join(map(str, at))}: " if at else ""
-        text = site.told(position, [v[at] for v in rest[:depth]], values)
+        text = site.message(position, [v[at] for v in rest[:depth]], values)
         return where + text, str(source_info.user_line(site.source) or "")
 
     def __repr__(self) -> str:

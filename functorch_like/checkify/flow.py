@@ -1,4 +1,4 @@
-"""Checks inside of calls, branches and loops: each stays what it is, with more results."""
+"""Checks inside of calls, branches and loops, which get additional results for failures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _zeros(avals: Sequence[ShapedArray]) -> list[Any]:
 # --------------------------------------------------------------------------------------------------------------- call
 def _call(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     jaxpr: Jaxpr = params["jaxpr"]
-    part = checked(jaxpr, state.wanted)
+    part = checked(jaxpr, state.checks)
     if part.same:
         return list(prim(*operands, **params))
     outs = list(prim(*part.consts, *operands, **{**params, "jaxpr": part.jaxpr}))
@@ -52,7 +52,7 @@ def _call(state: State, source: Any, prim: Primitive, operands: Sequence[Any], p
 # --------------------------------------------------------------------------------------------------------------- cond
 def _cond(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     branches: tuple[Jaxpr, ...] = params["branches"]
-    parts = [checked(b, state.wanted) for b in branches]
+    parts = [checked(b, state.checks) for b in branches]
     if all(part.same for part in parts):
         return list(prim(*operands, **params))
     places = Places(
@@ -68,7 +68,7 @@ def _cond(state: State, source: Any, prim: Primitive, operands: Sequence[Any], p
             before += len(part.places.sites)
         return consts, tuple(made)
 
-    consts, made = branches[0].memo(("checkify cond", state.wanted, branches), make)
+    consts, made = branches[0].memo(("checkify cond", state.checks, branches), make)
     index, *rest = operands
     outs = list(prim(index, *consts, *rest, branches=made))
     count = len(branches[0].outputs)
@@ -110,75 +110,75 @@ def _merged(before: Sequence[Any], now: Sequence[Any], step: Any, depth: int) ->
 
 def _scan(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     jaxpr, num_consts, num_carry = (params[k] for k in ("jaxpr", "num_consts", "num_carry"))
-    part = checked(jaxpr, state.wanted)
+    part = checked(jaxpr, state.checks)
     if part.same:
         return list(prim(*operands, **params))
     places = part.places.inside(ELEMENTS if jaxpr.name.startswith(sequential_vmap.NAME) else "scan")
-    told = places.avals()
+    failure_avals = places.avals()
 
     def make() -> Jaxpr:
         def fun(*args: Any) -> list[Any]:
             more, own = args[: len(part.consts)], args[len(part.consts) :]
-            consts, (step, *carries), xs = groups(own, num_consts, 1 + len(told) + num_carry)
-            before, carries = carries[: len(told)], carries[len(told) :]
+            consts, (step, *carries), xs = groups(own, num_consts, 1 + len(failure_avals) + num_carry)
+            before, carries = carries[: len(failure_avals)], carries[len(failure_avals) :]
             outs = evaluate(part.jaxpr, [*more, *consts, *carries, *xs])
             after = _merged(before, outs[len(jaxpr.outputs) :], step, part.places.depth)
             return [elementwise.add(step, ONE), *after, *outs[: len(jaxpr.outputs)]]
 
         consts, carries, xs = groups(jaxpr.in_avals, num_consts, num_carry)
         first_avals = [aval_of(c) for c in part.consts]
-        return _staged(jaxpr.name, fun, [*first_avals, *consts, NUMBER, *told, *carries, *xs])
+        return _staged(jaxpr.name, fun, [*first_avals, *consts, NUMBER, *failure_avals, *carries, *xs])
 
-    body = jaxpr.memo(("checkify scan", state.wanted, num_consts, num_carry), make)
+    body = jaxpr.memo(("checkify scan", state.checks, num_consts, num_carry), make)
     consts, carries, xs = groups(operands, num_consts, num_carry)
-    sizes = {"num_consts": len(part.consts) + num_consts, "num_carry": 1 + len(told) + num_carry}
+    sizes = {"num_consts": len(part.consts) + num_consts, "num_carry": 1 + len(failure_avals) + num_carry}
     outs = prim(
-        *part.consts, *consts, NONE, *_zeros(told), *carries, *xs, **{**params, "jaxpr": body, **sizes}
+        *part.consts, *consts, NONE, *_zeros(failure_avals), *carries, *xs, **{**params, "jaxpr": body, **sizes}
     )  # fmt: skip
-    state.absorb(places, outs[1 : 1 + len(told)])
-    return list(outs[1 + len(told) :])
+    state.absorb(places, outs[1 : 1 + len(failure_avals)])
+    return list(outs[1 + len(failure_avals) :])
 
 
 def _while(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """The condition is computed before the loop and at the end of each step, where it may fail like the body."""
+    """Rule of while loops: the condition runs before the loop and in each step, where it may fail like the body."""
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    asked, done = checked(cond, state.wanted), checked(body, state.wanted)
-    if asked.same and done.same:
+    test, done = checked(cond, state.checks), checked(body, state.checks)
+    if test.same and done.same:
         return list(prim(*operands, **params))
-    inner = Places((*done.places.sites, *asked.places.sites), max(done.places.depth, asked.places.depth))
+    inner = Places((*done.places.sites, *test.places.sites), max(done.places.depth, test.places.depth))
     places = inner.inside("while_loop")
-    told, n, m = places.avals(), params["cond_nconsts"], params["body_nconsts"]
+    failure_avals, n, m = places.avals(), params["cond_nconsts"], params["body_nconsts"]
     cond_consts, body_consts, starts = groups(operands, n, m)
-    cond_consts, body_consts = [*asked.consts, *cond_consts], [*done.consts, *body_consts]
+    cond_consts, body_consts = [*test.consts, *cond_consts], [*done.consts, *body_consts]
     n, m = len(cond_consts), len(body_consts)
 
     def make() -> tuple[Jaxpr, Jaxpr]:
         def step(*args: Any) -> list[Any]:
             questions, consts, (_, count, *rest) = groups(args, n, m)
-            before, carries = rest[: len(told)], rest[len(told) :]
-            part = State(state.wanted)
+            before, carries = rest[: len(failure_avals)], rest[len(failure_avals) :]
+            part = State(state.checks)
             outs = evaluate(done.jaxpr, [*consts, *carries])
             part.absorb(done.places, outs[len(carries) :])
             outs = outs[: len(carries)]
-            more, *found = evaluate(asked.jaxpr, [*questions, *outs])
-            part.absorb(asked.places, found)
+            more, *found = evaluate(test.jaxpr, [*questions, *outs])
+            part.absorb(test.places, found)
             return [more, elementwise.add(count, ONE), *_merged(before, part.flat(), count, inner.depth), *outs]
 
         flag = ShapedArray((), np.dtype(bool))
-        carried = [flag, NUMBER, *told, *body.in_avals[params["body_nconsts"] :]]
+        carried = [flag, NUMBER, *failure_avals, *body.in_avals[params["body_nconsts"] :]]
         again = _staged(cond.name, lambda more, *_: [more], carried)
         consts = [aval_of(c) for c in (*cond_consts, *body_consts)]
         return again, _staged(body.name, step, [*consts, *carried])
 
-    again, stepping = body.memo(("checkify while", state.wanted, cond, n, m), make)
-    more, *found = evaluate(asked.jaxpr, [*cond_consts, *starts])
-    state.absorb(asked.places, found)
+    again, stepping = body.memo(("checkify while", state.checks, cond, n, m), make)
+    more, *found = evaluate(test.jaxpr, [*cond_consts, *starts])
+    state.absorb(test.places, found)
     outs = prim(
-        *cond_consts, *body_consts, more, NONE, *_zeros(told), *starts,
+        *cond_consts, *body_consts, more, NONE, *_zeros(failure_avals), *starts,
         cond_jaxpr=again, body_jaxpr=stepping, cond_nconsts=0, body_nconsts=n + m,
     )  # fmt: skip
-    state.absorb(places, outs[2 : 2 + len(told)])
-    return list(outs[2 + len(told) :])
+    state.absorb(places, outs[2 : 2 + len(failure_avals)])
+    return list(outs[2 + len(failure_avals) :])
 
 
 RULES.update({call: _call, checkpoint: _call, cond: _cond, scan: _scan, while_: _while})

@@ -13,9 +13,9 @@ from functorch_like.ir.jaxpr import Jaxpr, Literal, Var
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import derive
 
 
-def run(jaxpr: Jaxpr, args: Sequence[Any], wanted: frozenset[str]) -> tuple[list[Any], State]:
+def run(jaxpr: Jaxpr, args: Sequence[Any], checks: frozenset[str]) -> tuple[list[Any], State]:
     """Results of a jaxpr, and what failed."""
-    state = State(wanted)
+    state = State(checks)
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     carried = core.state.source
     try:
@@ -30,7 +30,7 @@ def run(jaxpr: Jaxpr, args: Sequence[Any], wanted: frozenset[str]) -> tuple[list
 
 
 class Checked(NamedTuple):
-    """A jaxpr with its checks: after the results comes what is known of its places.
+    """A jaxpr with its checks: its outputs are the results, and after them the failures of its places.
 
     Attributes:
         jaxpr, consts: it, and the values of its first inputs.
@@ -44,18 +44,18 @@ class Checked(NamedTuple):
     same: bool
 
 
-def checked(jaxpr: Jaxpr, wanted: frozenset[str]) -> Checked:
+def checked(jaxpr: Jaxpr, checks: frozenset[str]) -> Checked:
     """The jaxpr that runs a jaxpr with its checks."""
 
     def make() -> Checked:
         places: list[Places] = []
 
         def fun(*args: Any) -> list[Any]:
-            outs, state = run(jaxpr, args, wanted)
+            outs, state = run(jaxpr, args, checks)
             places[:] = [state.places]
             return [*outs, *state.flat()]
 
         made, consts = derive(jaxpr, "checked", "checks", fun, jaxpr.in_avals)
         return Checked(made, consts, places[0], not places[0].sites and not jaxpr.effects)
 
-    return jaxpr.memo(("checkify", wanted), make)
+    return jaxpr.memo(("checkify", checks), make)

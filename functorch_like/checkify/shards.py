@@ -27,7 +27,7 @@ def _shard_map(
     mesh, axes = params["mesh"], params["axes"]
     count = len(jaxpr.outputs)
     with axes_in_scope(mesh, axes):
-        part = checked(jaxpr, state.wanted)
+        part = checked(jaxpr, state.checks)
     if part.same:
         return list(prim(*operands, **params))
 
@@ -43,18 +43,18 @@ def _shard_map(
         assert not consts  # all is passed
         return made
 
-    told = len(part.places.avals())
+    failure_count = len(part.places.avals())
     outs = prim(
         *part.consts,
         *operands,
-        jaxpr=jaxpr.memo(("checkify shard_map", state.wanted, axes), make),
+        jaxpr=jaxpr.memo(("checkify shard_map", state.checks, axes), make),
         mesh=mesh,
         axes=axes,
         in_specs=(*(PartitionSpec() for _ in part.consts), *params["in_specs"]),
-        out_specs=(*params["out_specs"], *(PartitionSpec(axes) for _ in range(told))),
+        out_specs=(*params["out_specs"], *(PartitionSpec(axes) for _ in range(failure_count))),
     )
     found = outs[count:]
-    if told:
+    if failure_count:
         codes = found[0]
         _, device = first_true(elementwise.ne(codes, structural.full_like(codes, 0)))
         state.absorb(part.places, [_row(x, device) for x in found])

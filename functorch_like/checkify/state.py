@@ -37,22 +37,22 @@ class _Candidate(NamedTuple):
 
 
 class State:
-    """Sites that can fail so far, and what is known of them.
+    """Sites recorded so far, with the traced values of their failures.
 
     Most places look for elements that are not finite. Of arrays of one shape, one array keeps the number of the first
     such place for each element; so a check is two elementwise operations, which fuse with what is checked, and only at
     the end something is reduced.
     """
 
-    def __init__(self, wanted: frozenset[str]) -> None:
-        self.wanted = wanted
+    def __init__(self, checks: frozenset[str]) -> None:
+        self.checks = checks
         self.places = Places()
         self._values: list[Any] = []
         self._candidates: list[_Candidate] = []
         self._elements: dict[tuple[int, ...], Any] = {}  # numbers, by shape
 
     def look(self, site: Site, bad: Any) -> None:
-        """Another place, which fails where an element is true."""
+        """Record a place that fails where an element of `bad` is true."""
         shape = aval_of(bad).shape
         self.places = Places((*self.places.sites, site), self.places.depth)
         number, never = (structural.full(shape, n, NUMBER.dtype) for n in (len(self.places.sites), _NEVER))
@@ -61,11 +61,11 @@ class State:
         self._elements[shape] = found if before is None else elementwise.min(before, found)
 
     def add(self, site: Site, failed: Any, position: Any, values: Sequence[Any] = ()) -> None:
-        """Another place, whether it failed and at which position, and what to keep of it."""
+        """Record a place: whether it failed, at which position, and the values to keep."""
         self.absorb(Places((site,)), [elementwise.select_n(failed, NONE, ONE), position, *values])
 
     def absorb(self, places: Places, flat: Sequence[Any]) -> None:
-        """The places of a part that has run, with what is known of them."""
+        """Record the places of a part that has run, with its failures."""
         if not places.sites:
             return
         before, count = len(self.places.sites), 2 + places.depth
@@ -76,22 +76,22 @@ class State:
         self.places = Places((*self.places.sites, *places.sites), max(self.places.depth, places.depth))
 
     def flat(self) -> list[Any]:
-        """Failures as a flat list, laid out as `Places` says."""
+        """Failures as a flat list, in the layout of `Places`."""
         found = [*self._candidates, *(_least(x) for x in self._elements.values())]
         if not found:
             return []
         number = found[0].number
         for each in found[1:]:
             number = elementwise.min(number, each.number)
-        told = [NONE] * (1 + self.places.depth)
+        where = [NONE] * (1 + self.places.depth)
         for each in found:
             mine = elementwise.eq(number, each.number)
             own = [each.position, *each.steps]
-            told = [
-                *(t if o is t else elementwise.select_n(mine, t, o) for t, o in zip(told, own, strict=False)),
-                *told[len(own) :],
+            where = [
+                *(t if o is t else elementwise.select_n(mine, t, o) for t, o in zip(where, own, strict=False)),
+                *where[len(own) :],
             ]
-        return [elementwise.select_n(elementwise.eq(number, _int(_NEVER)), number, NONE), *told, *self._values]
+        return [elementwise.select_n(elementwise.eq(number, _int(_NEVER)), number, NONE), *where, *self._values]
 
     def error(self) -> Error:
         return Error(self.flat(), self.places)
@@ -113,7 +113,7 @@ def _least(numbers: Any) -> _Candidate:
 
 
 def first_true(flags: Any) -> tuple[Any, Any]:
-    """Return if any element is true, and the position of the first in row-major order."""
+    """Return whether any element is true, and the position of the first in row-major order."""
     size = aval_of(flags).size
     if not aval_of(flags).shape:
         return flags, NONE
@@ -131,7 +131,7 @@ def first(before: Any, now: Any) -> Any:
 
 
 def chosen(which: Any, old: Any, new: Any) -> Any:
-    """`new` where a scalar says so."""
+    """Select `new` where a scalar is true, `old` elsewhere."""
     if not aval_of(new).shape:
         return elementwise.select_n(which, old, new)
     return elementwise.select_n(

@@ -131,11 +131,11 @@ class Batches(Generic[T]):
         real = len(rows)
         if self._remainder == "pad" and real < self._size:
             rows = np.concatenate([rows, np.repeat(rows[-1:], self._size - real)])
-        mine = rows[self._mine]
-        if self._key is None and len(mine) and mine[-1] - mine[0] == len(mine) - 1:  # consecutive: no fancy indexing
-            batch = [np.array(array[mine[0] : mine[-1] + 1]) for array in self._arrays]
+        own = rows[self._mine]
+        if self._key is None and len(own) and own[-1] - own[0] == len(own) - 1:  # consecutive: no fancy indexing
+            batch = [np.array(array[own[0] : own[-1] + 1]) for array in self._arrays]
         else:
-            batch = [np.asarray(array[mine]) for array in self._arrays]
+            batch = [np.asarray(array[own]) for array in self._arrays]
         whole = self._structure.unflatten(batch)
         if self._remainder != "pad":
             return whole

@@ -38,24 +38,24 @@ class Explanation(Display):
         lines = [paint(self._head(), "head")]
         if self._ran_only():
             lines.append(f"  {_RAN_ONLY}")
-        for event in self._told():
-            verb = _TOLD[event.kind]
+        for event in self._shown():
+            verb = _VERBS[event.kind]
             first, *rest = terminal.wrapped(_line(event), "  ", "      ")
             lines += [first.replace(verb, paint(verb, _STYLES.get(event.kind, "blue")), 1), *rest]
         return "\n".join(lines)
 
     def markup(self) -> elements.Markup:
         """Return a table of the events, with bars as long as they took."""
-        longest = max((event.seconds for event in self._told()), default=0.0) or 1.0
+        longest = max((event.seconds for event in self._shown()), default=0.0) or 1.0
         rows = [
             (
-                elements.span(_TOLD[event.kind] + _AFTER.get(event.kind, ""), _STYLES.get(event.kind, "blue")),
+                elements.span(_VERBS[event.kind] + _AFTER.get(event.kind, ""), _STYLES.get(event.kind, "blue")),
                 elements.element("code", elements.breakable(event.name)),
                 _duration(event.seconds) if event.seconds else "",
                 elements.bar(event.seconds / longest) if event.seconds else "",
                 _reasons(event),
             )
-            for event in self._told()
+            for event in self._shown()
         ]
         head = elements.element("div", self._head(), cls="head")
         table = elements.table(("event", "program", "time", "", "why"), rows, numbers=[2]) if rows else None
@@ -67,15 +67,15 @@ class Explanation(Display):
     def _ran_only(self) -> bool:
         return not any(self.count(kind) for kind in ("trace", "lower", "compile", "load", "numpy"))
 
-    def _told(self) -> list[events.Event]:
-        return [event for event in self.events if event.kind in _TOLD]
+    def _shown(self) -> list[events.Event]:
+        return [event for event in self.events if event.kind in _VERBS]
 
 
 _RAN_ONLY = "ran what was compiled before: nothing was traced, lowered, compiled or loaded"
 #: Work that a second call would not do again is in a colour of its own.
 _STYLES = {"trace": "orange", "lower": "orange", "compile": "red", "load": "green", "run": "green"}
 
-_TOLD: dict[str, str] = {
+_VERBS: dict[str, str] = {
     **events.VERBS,
     "derive": "derived",
     "widen": "widened",
@@ -98,7 +98,7 @@ _AFTER = {**events.ORIGINS, "exchange": " for its optimised form"}
 
 def _line(event: events.Event) -> str:
     took = f" in {_duration(event.seconds)}" if event.seconds else ""
-    what, about = f"{_TOLD[event.kind]} {event.name}{_AFTER.get(event.kind, '')}{took}", _reasons(event)
+    what, about = f"{_VERBS[event.kind]} {event.name}{_AFTER.get(event.kind, '')}{took}", _reasons(event)
     return f"{what}: {about}" if about else what
 
 
@@ -121,7 +121,7 @@ def explain(
     """A function that calls `fun` and returns what happened: what was traced, compiled, loaded, and why.
 
     With a mesh nothing runs: `fun` is compiled for the mesh, whose devices need not be there, and a plan is returned.
-    It tells the memory on each device, the collectives with their bytes, and an estimate of time (docs/distributed.md).
+    It has the memory on each device, the collectives with their bytes, and an estimate of time (docs/distributed.md).
 
     Args:
         fun: any function, jitted ones most of all.

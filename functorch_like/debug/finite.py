@@ -1,7 +1,7 @@
-"""`debug.nans` and `debug.infs`: every result is looked at, and what first was not finite is named.
+"""`debug.nans` and `debug.infs`: every result is checked, and the first primitive with NaN or infinity is named.
 
 Programs run as they are. Where one gives NaN, it runs once more, primitive by primitive and with the checks of
-`checkify`, which tell the primitive and the user's line.
+`checkify`, which name the primitive and the user's line.
 
 Environment variables, read at import:
     FT_DEBUG_NANS  "1": as `debug.set_nans(True)`.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _Watch(NamedTuple):
-    """Looks at results of programs, for NaN, infinities, or both."""
+    """Inspector of programs' results for NaN, infinities, or both."""
 
     nans: bool = False
     infs: bool = False
@@ -40,31 +40,31 @@ class _Watch(NamedTuple):
         if found:
             token = INSPECTED.swap_local(None)
             try:
-                raise _told(program, args, *found[0])
+                raise _error_of(program, args, *found[0])
             finally:
                 INSPECTED.restore(token)
 
     def found(self, values: Sequence[Any]) -> list[tuple[int, str]]:
         """Positions of values that are not finite, and what they are."""
-        found: list[tuple[int, str]] = []
+        result: list[tuple[int, str]] = []
         for k, x in enumerate(values):
             if dtypes.is_inexact(aval_of(x).dtype):
                 host = np.asarray(x)
                 if self.nans and np.isnan(host).any():
-                    found.append((k, "nan"))
+                    result.append((k, "nan"))
                 elif self.infs and np.isinf(host).any():
-                    found.append((k, "inf"))
-        return found
+                    result.append((k, "inf"))
+        return result
 
 
-def _told(program: Program, args: Sequence[Any], position: int, kind: str) -> NonFiniteError:
+def _error_of(program: Program, args: Sequence[Any], position: int, kind: str) -> NonFiniteError:
     """The error for a program whose result at a position is not finite."""
     from functorch_like.checkify import run  # 20 ms of modules, needed only here
 
     jaxpr, name = program.lowered.jaxpr, program.lowered.name
     word = {"nan": "nan", "inf": "infinity"}[kind]
     line = str(source_info.user_line(core.state.source) or "")
-    # A kernel was traced at the line of the first call; a function under jit knows the line of each primitive.
+    # A kernel was traced at the line of the first call; a function under jit has the line of each primitive.
     own_lines = bool(jaxpr.origin)
     reason = f"{word} in result {position} of {name}"
     if _calls_out(jaxpr):
@@ -92,7 +92,7 @@ def _told(program: Program, args: Sequence[Any], position: int, kind: str) -> No
 
 
 def _calls_out(jaxpr: Jaxpr) -> bool:
-    """Return True if running it again would be seen outside."""
+    """Return True if running it again has effects outside."""
     return any(e.prim.name == "io_callback" or any(map(_calls_out, inner_jaxprs(e.params))) for e in jaxpr.equations)
 
 
@@ -119,9 +119,9 @@ def _within(**changes: bool) -> Generator[None]:
 def nans(enable: bool = True) -> Block:
     """A block, or decorator, within which every result that has NaN raises, naming the primitive it came from.
 
-    It sees what compiled functions return, forwards and backwards, and each operation outside of them. NaN that a
-    program makes and does not return is not seen. All calls go through Python and results are looked at on the host,
-    so this is slow; arrays that are donated are copied. Nothing is compiled again.
+    Results of compiled functions are checked, forwards and backwards, and each operation outside of them. NaN that a
+    program makes and does not return is not found. All calls go through Python and results are read on the host, so
+    this is slow; arrays that are donated are copied. Nothing is compiled again.
 
     Args:
         enable: False ends an outer block's effect.
@@ -144,7 +144,7 @@ def nans(enable: bool = True) -> Block:
 
 
 def infs(enable: bool = True) -> Block:
-    """As `nans`, for infinities.
+    """A block like `nans`, for infinities.
 
     Args:
         enable: False ends an outer block's effect.

@@ -1,4 +1,4 @@
-"""`named_scope`: names for parts of a program, seen where the program is looked at."""
+"""`named_scope`: names for parts of a program, shown in its texts and profiles."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
 
 @contextmanager
 def _scope(name: str) -> Generator[None]:
-    # What is recorded in the meantime is named at the end, so that recording itself knows nothing of scopes.
+    # Equations recorded in the meantime are named at the end, so that recording does not depend on scopes.
     begun: list[tuple[list[Any], int]] = []
     trace = state.trace
     while trace is not EVALUATE:

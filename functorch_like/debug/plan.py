@@ -91,7 +91,7 @@ class Exchange:
 
     Attributes:
         kind: such as "all-reduce".
-        axes: of the mesh; () where the text of the program does not tell.
+        axes: of the mesh; () where the text of the program does not give them.
         devices: in a group.
         count: how many run.
         bytes: of all of them together.
@@ -151,7 +151,7 @@ class Plan(Display):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """Of one run: with all collectives behind computing, and with none."""
+        """Estimates for one run: with all collectives behind computing, and with none."""
         return max(self.computing, self.communicating), self.computing + self.communicating
 
     def _rates(self) -> Rates:

@@ -1,4 +1,4 @@
-"""`debug.print`, `debug.log` and `debug.callback`: what a compiled program tells while it runs."""
+"""`debug.print`, `debug.log` and `debug.callback`: output of a compiled program while it runs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def callback(callback: Callable[..., object], *args: PyTree, ordered: bool = False, **kwargs: PyTree) -> None:
     """Call a Python function with values of the program, when it runs; what it returns is ignored.
 
-    The call is made as often as the program gets there: in a loop, each time around. Derivatives do not see it:
-    `grad` calls it once, with the values of the function itself; `checkpoint` does not call it again when it computes
-    again. Under vmap it is called for each element; in a `cond` or `while_loop` whose predicate vmap maps over, for
+    The call is made as often as the program gets there: in a loop, each time around. Derivatives do not repeat it:
+    `grad` calls it once, with the values of the function; `checkpoint` does not call it again when it computes again.
+    Under vmap it is called for each element; in a `cond` or `while_loop` whose predicate vmap maps over, for
     those elements that come there, one after the other.
 
     Args:
@@ -54,7 +54,7 @@ def callback(callback: Callable[..., object], *args: PyTree, ordered: bool = Fal
 def print(fmt: str, *args: object, ordered: bool = False, **kwargs: object) -> None:
     """Print values of the program when it runs: `debug.print("loss {:.3f} at {step}", loss, step=step)`.
 
-    When and how often is said at `debug.callback`.
+    For when and how often, see `debug.callback`.
 
     Args:
         fmt: as for `str.format`. (Not an f-string: that would be filled in while the function is traced, when there
@@ -79,7 +79,7 @@ def print(fmt: str, *args: object, ordered: bool = False, **kwargs: object) -> N
 
 @api_boundary.public
 def log(fmt: str, *args: object, ordered: bool = False, **kwargs: object) -> None:
-    """As `print`, to the logger "functorch_like" of Python's `logging`, at its level INFO.
+    """Log values as `print` prints them, to the logger "functorch_like" of Python's `logging`, at its level INFO.
 
     Args:
         fmt: as for `print`.
@@ -105,7 +105,7 @@ def _formatted(
     name: str, write: Callable[[str], Any], fmt: str, args: Sequence[Any], ordered: bool, kwargs: dict[str, Any]
 ) -> None:
     check_format(f"debug.{name}", fmt, args, kwargs)
-    told = lambda *a, **k: write(fmt.format(*a, **k))
-    told.__name__ = name
-    host, operands, _ = host_function(told, None, args, kwargs, f"debug.{name}", numbers=False)
+    printed = lambda *a, **k: write(fmt.format(*a, **k))
+    printed.__name__ = name
+    host, operands, _ = host_function(printed, None, args, kwargs, f"debug.{name}", numbers=False)
     debug_callback(*operands, fun=host, ordered=bool(ordered))

@@ -46,12 +46,12 @@ def progress(
         ft.lax.fori_loop(0, n, ft.progress(body, n), init)
 
     A compiled loop reports about 50 times, through the host, and pays 50 us or so for each report. In programs that
-    are compiled the reports stay, and ask each time whether a line is shown. Derivatives do not report again; under
+    are compiled the reports stay, and look up each time whether a line is shown. Derivatives do not report again; under
     `vmap` one loop of all elements does.
 
     Args:
         xs: an iterable; arrays to scan over, or None with `total`; or the body of a `fori_loop`.
-        total: the number of steps, where xs does not tell: iterables without a length, and bodies, which need it.
+        total: the number of steps, where xs does not have it: iterables without a length, and bodies, which need it.
         label: of the line.
         every: compiled loops report at each of so many steps; a fiftieth of them if None.
         start: the lower bound of the `fori_loop`.
@@ -199,7 +199,7 @@ class Meter:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: `4.2 s`, `3:05`, `2:03:05`."""
+    """A time as text: `4.2 s`, `3:05`, `2:03:05`."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

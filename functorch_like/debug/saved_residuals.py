@@ -29,16 +29,16 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     known = len(derived.inputs) - sum(some)
     parts = partial_eval_jaxpr(derived, [False] * known + [True] * sum(some))
     closed_over = len(parts.consts) + len(more) + len(consts)
-    found: list[tuple[ShapedArray, str]] = []
+    result: list[tuple[ShapedArray, str]] = []
     for kind, k in sorted(parts.residuals):  # arguments first
         if kind == "out":
-            found.append((parts.known.out_avals[k].strong(), _origin(parts.known, k)))
+            result.append((parts.known.out_avals[k].strong(), _origin(parts.known, k)))
         elif k < closed_over:
-            found.append((parts.known.in_avals[k].strong(), "from a value that is closed over"))
+            result.append((parts.known.in_avals[k].strong(), "from a value that is closed over"))
         else:
             path = argument_path(call.tree, k - closed_over)
-            found.append((parts.known.in_avals[k].strong(), f"from the argument {path}"))
-    return found
+            result.append((parts.known.in_avals[k].strong(), f"from the argument {path}"))
+    return result
 
 
 @api_boundary.public

@@ -1,4 +1,4 @@
-"""Return True if a block leaves traced values behind: a list, an attribute or a cache that holds on to them."""
+"""Tracer leaks: traced values that a block leaves behind, in a list, an attribute or a cache."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def checking_leaks() -> Generator[None]:
 
 
 def check_tracer_leaks(enable: bool = True) -> AbstractContextManager[object]:
-    """As `checking_leaks`; does nothing where it is not enabled.
+    """A block like `checking_leaks`, without effect where it is not enabled.
 
     Args:
         enable: whether to look.

@@ -1,7 +1,7 @@
-"""The coordinator: where the processes of a program meet, exchange small values, and learn of each other's end.
+"""The coordinator: where the processes of a program meet, exchange small values, and get notice of each other's end.
 
-It runs on threads of process 0, or in the launcher. Each process keeps one TCP connection to it, and the coordinator
-notices a death as that connection closes, a frozen process or lost machine as its heartbeats stop.
+It runs on threads of process 0, or in the launcher. Each process keeps one TCP connection to it. A death closes
+that connection; a frozen process or lost machine stops its heartbeats.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Coordinator:
         self._ended = threading.Event()
         self._all_left = threading.Event()
         self._connections: dict[int, Connection] = {}
-        self._failing: set[int] = set()  # those that said why they end
+        self._failing: set[int] = set()  # those that reported why they end
         self._hellos: dict[int, Message] = {}
         self._heard: dict[int, float] = {}
         self._left: set[int] = set()
@@ -262,7 +262,7 @@ class Coordinator:
                     self._lost(rank, reason)
 
     def fail(self, reason: str, timeout: float) -> None:
-        """Tell every process that the coordinator's own process ends, and why; wait until they have ended by this.
+        """Notify every process that the coordinator's own process ends, and why; wait until they have ended by this.
 
         Args:
             reason: why.
@@ -275,7 +275,7 @@ class Coordinator:
     def _await_others(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         others = set(range(self._count)) - {self._host_process}
-        # A process that said why it ends is still there, and jaxlib would abort it if its service went first.
+        # A process that reported why it ends is still there, and jaxlib would abort it if its service went first.
         ended = lambda: self._disconnected | (self._gone.keys() - self._failing)
         while self._started and time.monotonic() < deadline and not others <= ended():
             time.sleep(0.01)

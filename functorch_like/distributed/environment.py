@@ -11,7 +11,7 @@ from functorch_like.errors import DistributedError, nearest
 
 
 class Place(NamedTuple):
-    """The place of a process. None for what the environment does not tell.
+    """The place of a process. None for what the environment does not give.
 
     Attributes:
         coordinator_address: where the processes meet, "host:port".

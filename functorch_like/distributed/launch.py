@@ -124,7 +124,7 @@ class Launch:
                 os.killpg(process.pid, number)
 
     def end_on(self, number: int) -> None:
-        """Note the signal that asks for the end, and end what is left after the time of grace by force."""
+        """Note the signal for the end, and end what is left after the time of grace by force."""
         self._ended_by = number
         self._end_by_force_in_a_while()
 
@@ -133,7 +133,7 @@ class Launch:
         self._forced_at = min(self._forced_at, time.monotonic() + self._grace)
 
     def stop(self) -> None:
-        """Ask all processes to end, and end them by force in a while."""
+        """Send all processes the signal to end, and end them by force in a while."""
         if not self._stopping:
             self._end_by_force_in_a_while()
             self.signal(signal.SIGTERM)
@@ -174,7 +174,7 @@ class Launch:
 
 
 def device_variables(options: argparse.Namespace) -> dict[str, str]:
-    """Return the variables that say how many devices a process has."""
+    """Return the variables for the number of devices of a process."""
     return {} if options.cpu_devices is None else {"FT_CPU_DEVICES": str(options.cpu_devices)}
 
 

@@ -71,7 +71,7 @@ def initialize(
         num_processes: how many processes there are.
         process_id: the number of this one, from 0.
         local_device_ids: the GPUs that this process uses; all of its machine's if None, or the one of its number on
-            the machine where the environment tells that. CPU devices are counted by FT_CPU_DEVICES.
+            the machine where the environment gives it. CPU devices are counted by FT_CPU_DEVICES.
         cluster_detection_method: "plain", "slurm" or "openmpi": read the environment in this way alone.
         initialization_timeout: seconds to wait for all processes.
         heartbeat_timeout_seconds: seconds of silence after which a process counts as gone; and for which the others
@@ -144,8 +144,8 @@ def _settle(place: environment.Place, address: str | None, count: int | None, ra
     address = place.coordinator_address if address is None else address
     count = place.num_processes if count is None else count
     rank = place.process_id if rank is None else rank
-    given = {"coordinator_address": address, "num_processes": count, "process_id": rank}
-    missing = [name for name, value in given.items() if value is None]
+    parts = {"coordinator_address": address, "num_processes": count, "process_id": rank}
+    missing = [name for name, value in parts.items() if value is None]
     if address is None or count is None or rank is None:
         raise DistributedError(
             f"{', '.join(missing)}: neither given nor found in the environment",
@@ -285,8 +285,8 @@ class _Peers:
         value = b"\0".join([digest.hex().encode(), name.encode(), about])
         values = member.exchange(_key("program", ranks), value, _joined.agreement_timeout, sorted(ranks), what)
         answers: dict[int, bytes] = {}
-        for rank, theirs in sorted(values.items()):
-            their_digest, their_name, answers[rank] = theirs.split(b"\0", 2)
+        for rank, answer in sorted(values.items()):
+            their_digest, their_name, answers[rank] = answer.split(b"\0", 2)
             if their_digest != digest.hex().encode():
                 raise _different_programs(member.rank, name, rank, their_name.decode(errors="replace"))
         _agreed.add((digest, ranks))
@@ -298,11 +298,11 @@ class _Peers:
         if _joined is None or (once and about in _agreed):
             return
         member = _joined.member
-        given = member.exchange(
+        values = member.exchange(
             _key(what, ranks), value.encode(), _joined.agreement_timeout, sorted(ranks), f"comparing {what}"
         )
-        if set(given.values()) != {value.encode()}:
-            listed = "; ".join(f"process {rank}: {v.decode(errors='replace')}" for rank, v in sorted(given.items()))
+        if set(values.values()) != {value.encode()}:
+            listed = "; ".join(f"process {rank}: {v.decode(errors='replace')}" for rank, v in sorted(values.items()))
             raise DistributedError(f"{what} differ between processes: {listed}", fix=fix)
         if once:
             _agreed.add(about)

@@ -183,7 +183,7 @@ class Member:
     def exchange(
         self, key: str, value: bytes, timeout: float, ranks: Sequence[int] | None = None, what: str = ""
     ) -> dict[int, bytes]:
-        """Give a value and return those of all processes of `ranks`, once all have given theirs.
+        """Give a value and return those of all processes of `ranks`, once all have given one.
 
         Args:
             key: the same in all processes; each use of a key is a round of its own.
@@ -261,7 +261,7 @@ class Member:
         return f"{name_ranks(staying)} did not leave within {timeout:g} s" if staying else ""
 
     def fail(self, reason: str) -> None:
-        """Tell the others that this process ends with an error."""
+        """Notify the others that this process ends with an error."""
         self._quit_now()
         self._connection.send({"op": "failed", "reason": reason})
 

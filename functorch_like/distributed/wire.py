@@ -42,7 +42,7 @@ class Connection:
         return self._sock.fileno()
 
     def release(self) -> None:
-        """Forget the connection in this process; another one that has it goes on."""
+        """Drop the connection in this process; another one that has it goes on."""
         self._sock.close()
 
     def send(self, header: Message, payload: bytes = b"") -> bool:

@@ -44,7 +44,7 @@ def load(seed: int = 0, held_out: int = HELD_OUT) -> Digits:
         held_out: how many.
 
     Raises:
-        MissingScikitLearn: where scikit-learn is not installed; says how to install it.
+        MissingScikitLearn: where scikit-learn is not installed; its text gives the command.
     """
     try:
         from sklearn.datasets import load_digits

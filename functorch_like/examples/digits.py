@@ -93,10 +93,10 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     parser.add_argument(
         "--quick", action="store_true", help="a shorter run: fewer epochs and members, unless these are given, too"
     )
-    given = parser.parse_args(arguments)
-    epochs = (QUICK_EPOCHS if given.quick else EPOCHS)[given.model]
-    members = 2 if given.quick else default.members
-    return Options(given.model, given.epochs or epochs, given.members or members, given.seed)
+    parsed = parser.parse_args(arguments)
+    epochs = (QUICK_EPOCHS if parsed.quick else EPOCHS)[parsed.model]
+    members = 2 if parsed.quick else default.members
+    return Options(parsed.model, parsed.epochs or epochs, parsed.members or members, parsed.seed)
 
 
 def natural(text: str) -> int:
@@ -194,7 +194,7 @@ def describe_data(report: Report, options: Options, model: Model, digits: Digits
 def train(
     report: Report, costs: Costs, options: Options, model: Model, digits: Digits
 ) -> tuple[Params, float, Predict]:
-    """One network: a loss that knows one image, mapped over a batch, differentiated, compiled."""
+    """One network: a loss of one image, mapped over a batch, differentiated, compiled."""
     report.title("Training", "jit(value_and_grad(mean(vmap(loss))))")
     count = len(digits.train_labels)
     step = compiled(report, costs, "training step", compiled_step(model), *step_arguments(model, options.seed, digits))

@@ -1,6 +1,6 @@
 """Two classifiers: each a function that makes parameters, and a function of parameters and ONE image.
 
-Neither knows about batches: `vmap` adds those.
+Neither has a batch dimension: `vmap` adds it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def show(figure: Figure, alt: str) -> None:
 
     Args:
         figure: to be shown.
-        alt: what there is to see in it, for readers who hear it instead.
+        alt: a description of it, for readers of the text alone.
     """
     file = io.BytesIO()
     figure.savefig(file, dpi=DPI)

@@ -34,14 +34,14 @@ def pipeline(layer: Callable[[Any, Any], Any], mesh: Mesh, axis: str = "stage") 
     onward = [(i, i + 1) for i in range(stages - 1)]
 
     def run(params: Any, batches: Any) -> Any:
-        mine = tree.map(lambda p: p[0], params)
+        own = tree.map(lambda p: p[0], params)
         stage, count = lax.axis_index(axis), batches.shape[0]
         empty = fnp.zeros(batches.shape[1:], batches.dtype)
 
         def step(arrived: Any, t: Any) -> tuple[Any, Any]:
             # The first stage takes a batch from outside, the others what came from the stage before.
             first = lax.dynamic_index_in_dim(batches, fnp.minimum(t, count - 1), 0, keepdims=False)
-            out = layer(mine, fnp.where(stage == 0, first, arrived))
+            out = layer(own, fnp.where(stage == 0, first, arrived))
             return lax.ppermute(out, axis, onward), out
 
         _, outs = lax.scan(step, empty, fnp.arange(count + stages - 1))

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TextIO
 
 from functorch_like.debug.progress import Meter, duration
 
-#: How often a terminal is redrawn, in seconds.
+#: Seconds between two drawings of a terminal.
 REDRAW = 0.1
 #: Away from a terminal, one line is written at each of these shares.
 MILESTONES = (0.25, 0.5, 0.75, 1.0)

@@ -1,4 +1,4 @@
-"""Plain text for people: headings, tables, bars, and digits drawn with letters. Colour only where it is wanted."""
+"""Plain text for people: headings, tables, bars, and digits drawn with letters. Colour only where it is enabled."""
 
 from __future__ import annotations
 

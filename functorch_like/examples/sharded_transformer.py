@@ -15,7 +15,7 @@ from functorch_like.examples.transformer import Params, Sizes
 from functorch_like.sharding import Mesh, NamedSharding
 from functorch_like.sharding import PartitionSpec as P
 
-#: How parameters are split by their features: of two layers in a row the first by its results, the second by its
+#: Splits of parameters by their features: of two layers in a row the first by its results, the second by its
 #: arguments, so that what is between them stays where it is.
 TENSOR_PARALLEL = {
     "words": P("model"),
@@ -56,7 +56,7 @@ def shardings(params: Params, mesh: Mesh, *, fsdp: bool = False) -> Any:
 def train_step(
     params: Params, sizes: Sizes, mesh: Mesh, *, fsdp: bool = False, rate: float = 0.1
 ) -> tuple[Any, Params]:
-    """Return the compiled step over a mesh, and the parameters where it wants them.
+    """Return the compiled step over a mesh, and the parameters where it takes them.
 
     The batch is split over the axis "data". The step is that of one device; XLA finds out what to exchange.
 

@@ -30,7 +30,7 @@ __all__ = ("odeint",)
 
 Field = Callable[..., Any]
 
-# The tableau: where, and how much of each slope; the last row is the result, whose slope begins the next step.
+# The tableau: times, and weights of each slope; the last row is the result, whose slope begins the next step.
 _NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
 _STAGES = (
     (1 / 5,),
@@ -40,7 +40,7 @@ _STAGES = (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
     (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
-# The result less that of the method of fourth order; and what makes the values in between of fourth order.
+# The result less that of the method of fourth order; and weights that give values in between of fourth order.
 _ERROR = np.array([71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40])
 _BETWEEN = np.array([
     -12715105075 / 11282082432, 0, 87487479700 / 32700410799, -10690763975 / 1880347072, 701980252875 / 199316789632,
@@ -49,7 +49,7 @@ _BETWEEN = np.array([
 
 
 class _Limits(NamedTuple):
-    """Relative and absolute error of a step; how many steps between two times; how long a step."""
+    """Relative and absolute error of a step, number of steps between two times, and length of a step."""
 
     rtol: float
     atol: float
@@ -79,9 +79,9 @@ def odeint(
         t: (n,): ascending times, in whatever unit func takes; the first is that of y0.
         args: pytrees of arrays.
         rtol: relative error of a step.
-        atol: absolute error of a step. Both as small as the dtype allows: in float32 not below 1e-6 or so.
-        mxstep: how many steps to try at most between two times; NaN comes after so many.
-        hmax: how long a step may be.
+        atol: absolute error of a step. Both are bounded by the dtype: in float32 not below about 1e-6.
+        mxstep: the greatest number of steps between two times; beyond it the result is NaN.
+        hmax: the greatest length of a step.
 
     Returns:
         y at all times: like y0, with a first dimension of n.
@@ -125,9 +125,9 @@ def odeint(
         return slope.astype(dtype)
 
     times = promotion.convert(times, dtypes.real_part(dtype))
-    given = [fnp.asarray(leaves[i]) for i in moving]
-    convertible, consts = closure_convert(field, vector, times[0], *given)
-    out = _solved(convertible, _Limits(rtol, atol, mxstep, hmax), vector, times, *given, *consts)
+    inputs = [fnp.asarray(leaves[i]) for i in moving]
+    convertible, consts = closure_convert(field, vector, times[0], *inputs)
+    out = _solved(convertible, _Limits(rtol, atol, mxstep, hmax), vector, times, *inputs, *consts)
     return vmap(unravel)(out)
 
 
@@ -155,7 +155,7 @@ def _solved(field: Field, limits: _Limits, y: Any, times: Any, *args: Any) -> An
 
 
 def _step(field: Field, limits: _Limits, t: Any, length: Any, y: Any, slope: Any, last: Any) -> tuple[Any, ...]:
-    """Try a step: the state after it where its error is small enough, else the same state; and the next length."""
+    """Try a step: return the state after it if its error is small enough, else the same state; and the next length."""
     slopes = [slope]
     for node, row in zip(_NODES, _STAGES, strict=True):
         slopes.append(field(y + length * _sum(row, slopes), (t + node * length).astype(t.dtype)))
@@ -168,8 +168,8 @@ def _step(field: Field, limits: _Limits, t: Any, length: Any, y: Any, slope: Any
     rise, first = new - y, length * slope - (new - y)
     values = (y, rise, first, rise - length * slopes[-1] - first, length * _sum(_BETWEEN, slopes))
     moved = ((t + length).astype(t.dtype), new, slopes[-1], (t, length, values))
-    kept = (t, y, slope, last)
-    t, y, slope, last = tree.map(lambda a, b: fnp.where(good, a, b), moved, kept)
+    before = (t, y, slope, last)
+    t, y, slope, last = tree.map(lambda a, b: fnp.where(good, a, b), moved, before)
     return t, following, y, slope, last
 
 
@@ -184,7 +184,7 @@ def _between(values: Any, at: Any) -> Any:
 
 
 def _size(x: Any, y: Any, new: Any, limits: _Limits) -> Any:
-    """The root of the mean square of x, relative to what is tolerated."""
+    """Return the root of the mean square of x, relative to the tolerance."""
     if not aval_of(x).size:
         return fnp.zeros((), dtypes.real_part(aval_of(x).dtype))
     scaled = fnp.abs(x) / (limits.atol + limits.rtol * fnp.maximum(fnp.abs(y), fnp.abs(new)))
@@ -192,7 +192,7 @@ def _size(x: Any, y: Any, new: Any, limits: _Limits) -> Any:
 
 
 def _first(field: Field, limits: _Limits, t: Any, y: Any, slope: Any) -> Any:
-    """A length for the first step: Hairer, Nørsett, Wanner, II.4."""
+    """Return a length for the first step: Hairer, Nørsett, Wanner, II.4."""
     y_size, slope_size = _size(y, y, y, limits), _size(slope, y, y, limits)
     guess = fnp.where((y_size < 1e-5) | (slope_size < 1e-5), 1e-6, 0.01 * y_size / fnp.where(slope_size, slope_size, 1))
     bend = _size(field(y + guess * slope, (t + guess).astype(t.dtype)) - slope, y, y, limits) / guess
@@ -208,7 +208,7 @@ def _forward(field: Field, limits: _Limits, y: Any, times: Any, *args: Any) -> t
 
 
 def _backward(field: Field, limits: _Limits, kept: Any, ct: Any) -> Any:
-    """Backwards over each interval: y, its cotangent, and what time and args collect."""
+    """Integrate backwards over each interval: y, its cotangent, and the cotangents of time and args."""
     rows, times, args = kept
     real = times.dtype
 
@@ -231,7 +231,7 @@ def _backward(field: Field, limits: _Limits, kept: Any, ct: Any) -> Any:
     start = (ct[-1], tuple(fnp.zeros_like(a) for a in args))
     given = (rows[1:], times[1:], times[:-1], ct[1:], ct[:-1])
     (y_ct, args_ct), times_ct = lax.scan(interval, start, given, reverse=True)
-    # To begin later is to have gone a little less far.
+    # A later start shortens the interval.
     first = _real_inner(field(rows[0], times[0], *args), ct[0] - y_ct, real)
     return (y_ct, fnp.concatenate([first[None], times_ct]), *args_ct)
 

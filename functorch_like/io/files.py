@@ -164,13 +164,13 @@ class TensorFile:
         header = json.loads(self._read(8, size))
         header.pop("__metadata__", None)
         end = os.fstat(self._file.fileno()).st_size
-        found: dict[str, Stored] = {}
+        entries: dict[str, Stored] = {}
         for name, entry in header.items():
             begin, stop = (8 + size + offset for offset in entry["data_offsets"])
             if not 8 + size <= begin <= stop <= end:
                 raise malformed(f"{self.path.name} changed while it was read")
-            found[name] = Stored(entry["dtype"], tuple(entry["shape"]), begin, stop)
-        return found
+            entries[name] = Stored(entry["dtype"], tuple(entry["shape"]), begin, stop)
+        return entries
 
     def _read(self, begin: int, size: int) -> bytearray:
         data = bytearray(size)

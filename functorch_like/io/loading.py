@@ -57,7 +57,7 @@ def load(
     Args:
         path: of the file or folder.
         like: an example of the tree: arrays or `ShapeDtypeStruct`s, NumPy arrays, numbers. Leaves are found by their
-            paths, and go where the example's arrays are, or where its shardings say. Without it, the tree is made of
+            paths, and go where the example's arrays are, or where its shardings are. Without it, the tree is made of
             Python's own containers, and arrays go to the default device.
         shardings: where to put arrays, as a prefix pytree, in place of where those of `like` are.
         partial: read the leaves that the file has, and keep those of `like` for the others.
@@ -68,7 +68,7 @@ def load(
 
     Raises:
         CheckpointError: for a file that is missing, damaged or cut off; where the file and `like` differ, with a line
-            for each leaf; where the tree has nodes that only `like` can say.
+            for each leaf; where the tree has nodes that only `like` describes.
         UnsupportedError: where the safetensors library is not installed.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp, tempfile
@@ -135,8 +135,8 @@ def _is_leaf(node: Any) -> bool:
 def _places(shardings: Any, whole: Any, count: int) -> Sequence[Any]:
     if shardings is None:
         return [None] * count
-    given = trees.broadcast_prefix(shardings, whole, "shardings of load")
-    return [None if place is None else named_sharding.from_user(place, "a sharding of load") for place in given]
+    places = trees.broadcast_prefix(shardings, whole, "shardings of load")
+    return [None if place is None else named_sharding.from_user(place, "a sharding of load") for place in places]
 
 
 # ------------------------------------------------------------------------------------------------------ as an example

@@ -69,7 +69,7 @@ class Manifest(NamedTuple):
     Attributes:
         structure: of the tree, as `structure.encode` gives it.
         leaves: in the order of `tree.flatten`.
-        info: JSON data of whoever saved it.
+        info: JSON data of the caller that saved it.
     """
 
     structure: Any
@@ -93,7 +93,7 @@ def manifest_text(manifest: Manifest) -> tuple[str, str]:
 
 
 def read_manifest(text: Any, checksum: Any, *, whole: bool = True) -> Manifest:
-    """Read a manifest, and check all that it says.
+    """Read a manifest, and check all its entries.
 
     Args:
         text: its JSON.

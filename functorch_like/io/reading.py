@@ -128,8 +128,8 @@ class Checkpoint:
         rows = data.view(dtype).reshape(((last - first), *piece.shape[1:]) if inner else ())
         return rows[(slice(None), *(slice(a, b) for a, b in inner[1:]))] if inner else rows
 
-    def _compare(self, piece: Piece, found: str) -> None:
-        if found != piece.digest:
+    def _compare(self, piece: Piece, digest: str) -> None:
+        if digest != piece.digest:
             raise CheckpointError(
                 f"the bytes of {piece.tensor!r} in {piece.file or self._path} are not those that were saved",
                 fix="restore from another copy; verify=False reads them all the same",

@@ -97,7 +97,7 @@ def save_with(path: str | PathLike[str], tree: object, info: dict[str, Any]) -> 
 def save_async_with(
     path: str | PathLike[str], tree: object, info: dict[str, Any], after: Callable[[], None] = lambda: None
 ) -> Future[None]:
-    """As `save_async`, with data of the caller's, and a call after the write."""
+    """Save as `save_async` does, with data of the caller's, and a call after the write."""
     library()
     state = joined()
     if state is not None:
@@ -175,7 +175,7 @@ def _submit_together(
     copy: bool,
     after: Callable[[], None] = lambda: None,
 ) -> Future[None]:
-    """Let the thread write the part of this process, and call `after` once all processes have written theirs."""
+    """Let the thread write the part of this process, and call `after` once all processes have written."""
     prepared: Prepared | Exception
     try:
         prepared = prepare(tree, info, copy=copy, first=member.rank == 0)
@@ -188,7 +188,7 @@ def _submit_together(
 
     future = _writer().submit(write)
     if isinstance(prepared, Exception):
-        raise prepared  # the others hear of it from the thread
+        raise prepared  # the others are notified by the thread
     return future
 
 
@@ -244,15 +244,15 @@ def _agree(member: Member, failure: Exception | None, path: Path, what: str) -> 
 
 def _united(parts: list[Path]) -> Manifest:
     """The manifest of all parts."""
-    found: list[Manifest] = []
+    manifests: list[Manifest] = []
     for part in parts:
         file = TensorFile(part)
         file.close()
-        found.append(read_manifest(file.metadata.get("part"), file.metadata.get("part.blake2b"), whole=False))
-    if any([leaf[:5] for leaf in m.leaves] != [leaf[:5] for leaf in found[0].leaves] for m in found):
+        manifests.append(read_manifest(file.metadata.get("part"), file.metadata.get("part.blake2b"), whole=False))
+    if any([leaf[:5] for leaf in m.leaves] != [leaf[:5] for leaf in manifests[0].leaves] for m in manifests):
         raise CheckpointError("the processes saved different trees", fix="pass the same tree in every process")
-    leaves = [_joined_leaf(same) for same in zip(*(m.leaves for m in found), strict=True)]
-    return check_whole(found[0]._replace(leaves=tuple(leaves)))
+    leaves = [_joined_leaf(same) for same in zip(*(m.leaves for m in manifests), strict=True)]
+    return check_whole(manifests[0]._replace(leaves=tuple(leaves)))
 
 
 def _joined_leaf(same: tuple[Leaf, ...]) -> Leaf:

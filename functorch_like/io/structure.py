@@ -98,7 +98,7 @@ def count_leaves(spec: Any) -> int:
 
 
 def malformed(what: str) -> CheckpointError:
-    """The error for a file that says something else than `save` writes."""
+    """The error for a file with something else than `save` writes."""
     return CheckpointError(f"the file is damaged or was not written by save: {what}", fix="restore from another copy")
 
 

@@ -1,6 +1,6 @@
-"""Inspection of the Python code that asks for a name: is it being imported, and does it catch the failure?
+"""Inspection of the Python code that reads a name: is it being imported, and does it catch the failure?
 
-A name that is missing must not stop a library from being imported, if only a function that nobody calls needs it.
+A name that is missing must not stop a library from being imported, if only a function that is never called needs it.
 But libraries also test for names, by `hasattr` or `try`, and these tests must fail.
 """
 
@@ -19,7 +19,7 @@ _IMPORT_SYSTEM = "<frozen importlib"
 
 
 class Caller(NamedTuple):
-    """The place that asks for a name.
+    """The place in the code that reads a name.
 
     Attributes:
         where: file and line.

@@ -147,7 +147,7 @@ def install() -> None:
         return
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
     _source(".modules.sharding").attach()
-    Tracer.__hash__ = None  # type: ignore[assignment]  # libraries ask for collections.abc.Hashable; JAX's are none
+    Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are none
     promotion.widening = "allow"  # programs for JAX mix in NumPy's float64 arrays without a thought
     if switched_on("JAX_ENABLE_X64"):
         dtypes.set_default_dtype("float64")

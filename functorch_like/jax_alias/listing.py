@@ -21,17 +21,17 @@ def report(scripts: list[str]) -> int:
     """Print the missing names that scripts mention, each with its places; return 1 if there are any."""
     install()
     sys.path[:0] = [str(Path(script).resolve().parent) for script in scripts]
-    found = missing_names([Path(script) for script in scripts])
-    for name, places in sorted(found.items()):
+    missing = missing_names([Path(script) for script in scripts])
+    for name, places in sorted(missing.items()):
         more = f" and {len(places) - 3} more" if len(places) > 3 else ""
         print(f"{name}\n    {', '.join(places[:3])}{more}")
-    print(f"{len(found)} names of JAX are missing" if found else "no name of JAX is missing")
-    return bool(found)
+    print(f"{len(missing)} names of JAX are missing" if missing else "no name of JAX is missing")
+    return bool(missing)
 
 
 def missing_names(files: list[Path]) -> dict[str, list[str]]:
     """Return the names of JAX that files and what they import mention and that are missing, with their places."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     seen: set[Path] = set()
     while files:
         file = files.pop()
@@ -44,9 +44,9 @@ def missing_names(files: list[Path]) -> dict[str, list[str]]:
             continue
         for name, line in mentioned(tree):
             if lacks(name):
-                found.setdefault(name, []).append(f"{_short(file)}:{line}")
+                names.setdefault(name, []).append(f"{_short(file)}:{line}")
         files += _imported(tree, file)
-    return found
+    return names
 
 
 def mentioned(tree: ast.Module) -> Iterator[tuple[str, int]]:

@@ -1,6 +1,6 @@
 """The table of names: where the alias finds each module of JAX.
 
-A module not listed is missing. Its sources are asked in turn for a name; ".x" is a file of the alias, "x" a module of
+A module not listed is missing. Its sources are tried in turn for a name; ".x" is a file of the alias, "x" a module of
 the package, "" the package itself. The package's internals are in no row.
 """
 

@@ -59,7 +59,7 @@ IGNORED: tuple[tuple[str, str, str], ...] = (
 
 _SWITCHES = "check_tracer_leaks debug_infs debug_nans log_compiles no_tracing"
 
-#: Module, its functions, and parameters that have another name here: "theirs=ours".
+#: Module, its functions, and parameters that have another name here: "JAX's=name here".
 RENAMED: tuple[tuple[str, str, str], ...] = (
     ("jax", _SWITCHES, "new_val=enable"),
     ("jax", "default_device", "new_val=device"),

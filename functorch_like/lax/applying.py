@@ -38,7 +38,7 @@ def scatter_apply(
         operand: array.
         scatter_indices: integers; the last dimension holds index vectors.
         func: of a scalar of the operand's dtype, to one. It has derivatives where `unique_indices` is True.
-        dimension_numbers: which dimension plays which part.
+        dimension_numbers: the roles of the dimensions.
         update_shape: the shape that updates would have: a window for each index vector.
         indices_are_sorted: a promise that the index vectors increase.
         unique_indices: a promise that no two windows overlap.

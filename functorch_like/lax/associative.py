@@ -11,7 +11,7 @@ from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import T
 from functorch_like.core import aval_of, state
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.lax.carries import told
+from functorch_like.lax.carries import described
 from functorch_like.lax.operands import axis_of, error
 from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.call import CallSpec, apply
@@ -74,15 +74,15 @@ def _prefixes(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axes: Se
     leaves, structure = tree.flatten(elems)
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        outs, given = tree.flatten(fn(structure.unflatten(a), structure.unflatten(b)))
-        wanted = [aval_of(x).strong() for x in a]
-        if given != structure or [aval_of(o).strong() for o in outs] != wanted:
+        outs, out_structure = tree.flatten(fn(structure.unflatten(a), structure.unflatten(b)))
+        in_avals = [aval_of(x).strong() for x in a]
+        if out_structure != structure or [aval_of(o).strong() for o in outs] != in_avals:
             table = traced_function.structure_diff_table(
-                ["taken", "returned"], [structure, given], [wanted, [aval_of(o) for o in outs]], "elems"
+                ["taken", "returned"], [structure, out_structure], [in_avals, [aval_of(o) for o in outs]], "elems"
             )
             raise error(
                 ArgumentError,
-                f"the operation of lax.associative_scan, {told(fn)}, does not return what it takes:\n{table}",
+                f"the operation of lax.associative_scan, {described(fn)}, does not return what it takes:\n{table}",
                 "return the structure, shapes and dtypes that are taken",
             )
         return outs
@@ -122,7 +122,7 @@ def _joined(xs: Sequence[Any], axis: int) -> Any:
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """`even[0], odd[0], even[1], ...`; there may be one more of the first."""
+    """Return `even[0], odd[0], even[1], ...`; `even` may have one element more."""
     shape = aval_of(odd).shape
     n = shape[axis]
     more = aval_of(even).shape[axis] - n

@@ -1,6 +1,6 @@
 """Groups of positions along a named axis, for collectives within each group.
 
-Members of a group pass their values around in a ring, so that nothing crosses the border of a group. This holds under
+Members of a group pass their values around in a ring, so that no value leaves its group. This holds under
 `vmap` and in `shard_map` alike.
 """
 
@@ -26,9 +26,9 @@ class AxisGroups:
     """Groups along an axis.
 
     Args:
-        groups: lists of positions, in which each position is once.
+        groups: lists of positions, in which each position occurs once.
         axis_name: one name.
-        equal: whether the lists must be of one length, as where the shape of a result depends on it.
+        equal: True if the lists must have one length, because the shape of a result depends on it.
 
     Attributes:
         size: of each group; of the largest, where they differ.
@@ -94,10 +94,10 @@ class AxisGroups:
         return slicing.dynamic_slice_in_dim(both, begin, self.size, 0)
 
     def reduce(self, x: Any, combine: Callable[[Any, tuple[int, ...]], Any], neutral: Any = 0) -> Any:
-        """Return what `combine` makes of the values of the group, along the first dimension.
+        """Return the values of the group combined along the first dimension by `combine`.
 
-        In groups of different sizes, rows beyond the last member hold `neutral`. Members see one order of the values,
-        so that sums are the same for all of them, rounding included.
+        In groups of different sizes, rows beyond the last member hold `neutral`. All members combine in one order,
+        so that their sums are equal, rounding included.
         """
         if self.equal:
             return combine(self.gather(x), (0,))

@@ -31,7 +31,7 @@ _MISSING = object()
 
 
 def _operands(operands: tuple[Any, ...], operand: Any, name: str) -> tuple[Any, ...]:
-    """Operands, which may have been given by position or, a single one, by name."""
+    """Return operands that were passed by position or, a single one, by name."""
     if operand is _MISSING:
         return operands
     if operands:
@@ -142,60 +142,60 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
 
 # ------------------------------------------------------------------------------------------------------------ choosing
 def choose(
-    which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any], what: str, told: Sequence[int]
+    which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any], what: str, order: Sequence[int]
 ) -> Any:
-    """Stage all functions, and apply the primitive; or the one function where it is known while staging which.
+    """Stage all functions, and apply the primitive; if the index is known while staging, only that function.
 
     Args:
         which: an index as a Python int, where it is known, or an i32[].
         functions: in the order of the index.
         operands: pytrees.
         what: the name of the user's function.
-        told: the order in which the user gave the functions.
+        order: the indices of the functions as the user passed them, for notices and errors.
     """
     try:
         call = traced_function.arguments(operands)
-        given = {k: traced_function.staged(functions[k], call, what) for k in told}
+        bodies = {k: traced_function.staged(functions[k], call, what) for k in order}
     except (CapturedRefs, DtypeError) as e:
         failed = e
     else:
-        return _apply(which, functions, call, given, what, told)
-    return _with_refs(failed, which, functions, operands, what, told)
+        return _apply(which, functions, call, bodies, what, order)
+    return _with_refs(failed, which, functions, operands, what, order)
 
 
 def _apply(
-    which: Any, functions: Any, call: FlatCall, given: dict[int, TracedFunction], what: str, told: Sequence[int]
+    which: Any, functions: Any, call: FlatCall, by_index: dict[int, TracedFunction], what: str, order: Sequence[int]
 ) -> Any:
-    found = [given[k] for k in range(len(functions))]
+    bodies = [by_index[k] for k in range(len(functions))]
     leaves = traced_function.operands(call)
-    promoted = _promoted(found, [(k, name_of(functions[k])) for k in told], what)
-    if isinstance(which, int) and (len(found) == 1 or state.trace.staging):
-        outs = evaluate(promoted[which], [*found[which].consts, *leaves])
+    promoted = _promoted(bodies, [(k, name_of(functions[k])) for k in order], what)
+    if isinstance(which, int) and (len(bodies) == 1 or state.trace.staging):
+        outs = evaluate(promoted[which], [*bodies[which].consts, *leaves])
     else:
-        consts, branches = _united(found, promoted)
+        consts, branches = _united(bodies, promoted)
         index = np.asarray(which, np.int32) if isinstance(which, int) else which
         outs = cond_primitives.cond(index, *consts, *leaves, branches=branches)
-    return found[0].out_tree.unflatten(outs)
+    return bodies[0].out_tree.unflatten(outs)
 
 
-def _with_refs(failed: FtError, which: Any, functions: Any, operands: Any, what: str, told: Sequence[int]) -> Any:
-    """The same with Refs among the operands, or that the functions close over; their values are written behind it.
+def _with_refs(failed: FtError, which: Any, functions: Any, operands: Any, what: str, order: Sequence[int]) -> Any:
+    """Apply `choose` with Refs among the operands or closed over; their new values are written afterwards.
 
     Raises:
-        FtError: what has failed, if that was something else.
+        FtError: `failed`, where Refs are not its cause.
     """
     from functorch_like.ref.captured import Handed, among, closing_over_refs  # few functions have Refs
 
     if isinstance(failed, CapturedRefs):
         handed = Handed(failed)
         functions = [handed.function(f) for f in functions]
-        values, result = choose(which, functions, (handed.values(), *operands), what, told)
+        values, result = choose(which, functions, (handed.values(), *operands), what, order)
         handed.put(values)
         return result
     if not among(tree.leaves(tuple(operands))):
         raise failed
     functions, arrays = closing_over_refs(functions, operands)
-    return choose(which, functions, arrays, what, told)
+    return choose(which, functions, arrays, what, order)
 
 
 def _united(found: Sequence[TracedFunction], promoted: Sequence[Jaxpr]) -> Any:
@@ -203,27 +203,27 @@ def _united(found: Sequence[TracedFunction], promoted: Sequence[Jaxpr]) -> Any:
     return kept(promoted, "united", lambda: united(parts))
 
 
-def _promoted(found: Sequence[TracedFunction], names: Sequence[tuple[int, str]], what: str) -> list[Jaxpr]:
-    """The branches, giving the same avals: numbers take the dtype of the other branches.
+def _promoted(bodies: Sequence[TracedFunction], names: Sequence[tuple[int, str]], what: str) -> list[Jaxpr]:
+    """Return branches with equal result avals: numbers take the dtype of the other branches.
 
     Raises:
         FtError: where structures, shapes or dtypes differ.
     """
-    columns = [body.jaxpr.out_avals for body in found]
-    if all(body.out_tree == found[0].out_tree for body in found):
+    columns = [body.jaxpr.out_avals for body in bodies]
+    if all(body.out_tree == bodies[0].out_tree for body in bodies):
         if all(column == columns[0] for column in columns):
-            return [body.jaxpr for body in found]
+            return [body.jaxpr for body in bodies]
         joined = [_join(leaf) for leaf in zip(*columns, strict=True)]
-        wanted = tuple(aval for aval in joined if aval is not None)
-        if len(wanted) == len(joined):
-            return [_giving(body.jaxpr, wanted) for body in found]
-    raise _disagree(found, names, what)
+        out_avals = tuple(aval for aval in joined if aval is not None)
+        if len(out_avals) == len(joined):
+            return [_giving(body.jaxpr, out_avals) for body in bodies]
+    raise _disagree(bodies, names, what)
 
 
 def _join(leaf: Sequence[ShapedArray]) -> ShapedArray | None:
-    """The aval of a result that branches give with these; None where they do not fit.
+    """Return the common aval of a result of all branches; None if there is none.
 
-    Of one dtype, it is as weak as that of the first branch, of `cond` that for False, as in JAX: a branch that only
+    Of one dtype, it is as weak as that of the first branch (of `cond` the one for False), as in JAX: a branch that only
     raises an error must not make another of its value.
     """
     dtype, weak = dtypes.promote(*leaf)
@@ -232,23 +232,23 @@ def _join(leaf: Sequence[ShapedArray]) -> ShapedArray | None:
     return ShapedArray(leaf[0].shape, dtype, weak) if fits else None
 
 
-def _giving(jaxpr: Jaxpr, wanted: tuple[ShapedArray, ...]) -> Jaxpr:
-    """A jaxpr with its results converted."""
+def _giving(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
+    """Return a jaxpr with its results converted to avals."""
 
     def fun(*xs: Any) -> list[Any]:
         outs = evaluate(jaxpr, xs)
         return [
             o if aval_of(o) is w else structural.convert_element_type(o, new_dtype=w.dtype, weak_type=w.weak_type)
-            for o, w in zip(outs, wanted, strict=True)
+            for o, w in zip(outs, avals, strict=True)
         ]
 
     make = lambda: stage(fun, jaxpr.in_avals, name=jaxpr.name, origin=jaxpr.origin, parent=EVALUATE, chain="")[0]
-    return jaxpr.memo(("giving", wanted), make)
+    return jaxpr.memo(("giving", avals), make)
 
 
 # -------------------------------------------------------------------------------------------------------------- checks
 def check_functions(functions: Sequence[Any], what: str) -> None:
-    """Refuse what is no function."""
+    """Raise ArgumentError for a branch that is no function."""
     for f in functions:
         if not callable(f):
             raise error(
@@ -269,7 +269,7 @@ def _scalar(x: Any, what: str, role: str, fix: str) -> ShapedArray:
 
 
 def _known(x: Any) -> Any:
-    """The number, where it is known now and nothing has to be waited for that could run meanwhile; else None."""
+    """Return the number if it is known without waiting for a computation; else None."""
     if isinstance(x, (Tracer, ArrayImpl)):
         if not (state.trace.staging or jit_is_disabled()):
             return None

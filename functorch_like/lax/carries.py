@@ -22,14 +22,14 @@ from functorch_like.source_info import name_of
 
 
 class LoopBody(NamedTuple):
-    """A staged body whose carry fits.
+    """A staged body that returns a carry of the type it takes.
 
     Attributes:
-        jaxpr: takes `(*consts, *carry, *others)`, gives `(*carry, *ys)`.
-        consts: what it closes over.
-        starts: the first carry, of the dtypes it takes.
+        jaxpr: from `(*consts, *carry, *others)` to `(*carry, *ys)`.
+        consts: the values it closes over.
+        starts: the first carry, in the dtypes of the jaxpr.
         carry_tree: the structure of the carry.
-        y_tree: the structure of what else it gives.
+        y_tree: the structure of the other results.
     """
 
     jaxpr: Jaxpr
@@ -59,31 +59,31 @@ def fixed_point(
     carry_tree = call.tree.children()[0].children()[0]
     while True:
         body = traced_function.staged(f, call, what, through=through)
-        given, y_tree = _result(body, f, what) if pair else (body.out_tree, None)
-        taken, outs = call.avals[:n], body.jaxpr.out_avals[: given.num_leaves]
-        if given != carry_tree:
-            raise _changed(f, what, (carry_tree, given), (taken, outs))
+        out_tree, y_tree = _result(body, f, what) if pair else (body.out_tree, None)
+        taken, outs = call.avals[:n], body.jaxpr.out_avals[: out_tree.num_leaves]
+        if out_tree != carry_tree:
+            raise _changed(f, what, (carry_tree, out_tree), (taken, outs))
         joined = [_join(a, o) for a, o in zip(taken, outs, strict=True)]
-        wanted = [w for w in joined if w is not None]
+        carry_avals = [w for w in joined if w is not None]
         # A number that comes back as strong as an array fits, as in JAX: the body is not traced again for it.
-        same = len(wanted) == n and all(a.dtype == o.dtype for a, o in zip(taken, outs, strict=True))
-        # At the fixed point a number may still be of a higher kind than what the body returns: 0.0 for an integer.
-        if len(wanted) < n or (wanted == taken and not same):
-            raise _changed(f, what, (carry_tree, given), (taken, outs))
+        same = len(carry_avals) == n and all(a.dtype == o.dtype for a, o in zip(taken, outs, strict=True))
+        # At the fixed point a number may still be of a higher kind than the body's result: 0.0 for an integer.
+        if len(carry_avals) < n or (carry_avals == taken and not same):
+            raise _changed(f, what, (carry_tree, out_tree), (taken, outs))
         if same:
             return LoopBody(body.jaxpr, body.consts, list(map(_as, starts, taken)), carry_tree, y_tree)
-        call.avals[:n] = wanted
+        call.avals[:n] = carry_avals
 
 
-def _join(taken: ShapedArray, given: ShapedArray) -> ShapedArray | None:
-    """The type that a carry must have to be both taken and returned; None where there is no such type."""
-    if taken.shape != given.shape:
+def _join(taken: ShapedArray, returned: ShapedArray) -> ShapedArray | None:
+    """Return the type of a carry that the body can both take and return; None if there is none."""
+    if taken.shape != returned.shape:
         return None
-    if taken.dtype == given.dtype:
+    if taken.dtype == returned.dtype:
         return taken
     if not taken.weak_type:
         return None
-    dtype, weak = dtypes.promote(taken, given)
+    dtype, weak = dtypes.promote(taken, returned)
     return taken.update(dtype=dtype, weak_type=weak)
 
 
@@ -95,20 +95,20 @@ def _as(x: Any, aval: ShapedArray) -> Any:
 
 
 def _result(body: TracedFunction, f: Any, what: str) -> tuple[Any, Any]:
-    """Structures of the carry and of the rest."""
-    found = body.out_tree.children()
-    if len(found) == 2 and body.out_tree.node_data()[0] in (tuple, list):
-        return tuple(found)
+    """Return the structures of the carry and of the other results."""
+    parts = body.out_tree.children()
+    if len(parts) == 2 and body.out_tree.node_data()[0] in (tuple, list):
+        return tuple(parts)
     result = body.out_tree.unflatten(body.jaxpr.out_avals)
     raise error(
         ArgumentError,
-        f"the body of lax.{what}, {told(f)}, returned {result!r:.100}, which is no pair",
+        f"the body of lax.{what}, {described(f)}, returned {result!r:.100}, which is no pair",
         "return (carry, y); y may be None",
     )
 
 
 def _changed(f: Any, what: str, trees: Sequence[Any], avals: Sequence[Sequence[ShapedArray]]) -> FtError:
-    if what == "fori_loop":  # the counter is none of the user's
+    if what == "fori_loop":  # the counter is not part of the user's carry
         trees, avals = (
             [t.children()[-1] for t in trees],
             [a[len(a) - t.children()[-1].num_leaves :] for t, a in zip(trees, avals, strict=True)],
@@ -120,11 +120,13 @@ def _changed(f: Any, what: str, trees: Sequence[Any], avals: Sequence[Sequence[S
         kind, fix = ShapeError, "return the shapes that are taken: start with the full shape, e.g. by broadcast_to"
     else:
         kind, fix = DtypeError, "start with the dtype that is returned, or convert what is returned with astype"
-    return error(kind, f"the body of lax.{what}, {told(f)}, returns another type of carry than it takes:\n{table}", fix)
+    return error(
+        kind, f"the body of lax.{what}, {described(f)}, returns another type of carry than it takes:\n{table}", fix
+    )
 
 
-def told(f: Any) -> str:
-    """A function by its name and line."""
+def described(f: Any) -> str:
+    """Return the name and line of a function, for errors."""
     code = getattr(f, "__code__", None)
     if code is None:
         return name_of(f)
@@ -132,7 +134,7 @@ def told(f: Any) -> str:
 
 
 def unchanged(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> tuple[Jaxpr, list[bool]]:
-    """Carries that a body hands on as they are, and the body with these moved to the end of its consts."""
+    """Return which carries a body returns unchanged, and the body with these moved to the end of its consts."""
     n, m = num_consts, num_consts + num_carry
     same = [v is o for v, o in zip(jaxpr.inputs[n:m], jaxpr.outputs, strict=False)]
     if not any(same):
@@ -143,7 +145,7 @@ def unchanged(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> tuple[Jaxpr, lis
 
 
 def merged(starts: Sequence[Any], same: Sequence[bool], ends: Sequence[Any]) -> list[Any]:
-    """The last carry, of what was unchanged from the start and of what the primitive gave."""
+    """Return the last carry, from unchanged first values and results of the primitive."""
     rest = iter(ends)
     arrays = (ArrayImpl, Tracer)
     return [

@@ -28,7 +28,7 @@ Groups = Sequence[Sequence[int]] | None
 
 
 def names_of(axis_name: Any) -> tuple[Any, ...]:
-    """A name, or several, as a tuple."""
+    """Return a name, or several, as a tuple."""
     return axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)  # type: ignore[return-value]
 
 
@@ -50,7 +50,7 @@ def _over(primitive: Callable[..., Any], x: Any, axis_name: Any, axis_index_grou
     return tree.map(reduce, x)
 
 
-#: How the values of a group are combined, and the value that changes nothing there, by dtype.
+#: The function that combines the values of a group, and its identity by dtype.
 _COMBINE: dict[Any, tuple[Callable[..., Any], Callable[..., Any]]] = {
     reduce_over_axis.psum: (lambda x, axes: reduce_sum(x, axes=axes), lambda dtype: dtype.type(0)),
     reduce_over_axis.pmax: (lambda x, axes: reductions.reduce_max(x, axes=axes), lowest),
@@ -83,7 +83,7 @@ def axis_size(axis_name: AxisName) -> int:
 
 
 def axis_index(axis_name: AxisName) -> Array:
-    """One's own position along a named axis, int32; of several axes, the position in row-major order.
+    """The position along a named axis, int32; along several, the position in row-major order.
 
     Args:
         axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
@@ -138,14 +138,14 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
 
 
 def _times(count: Any, number: complex) -> Any:
-    """A number of positions times a number, in the dtype that is the default for it."""
+    """Return a number of positions times a number, in the default dtype of the number."""
     dtype = aval_of(number).dtype
     count = structural.convert_element_type(count, new_dtype=dtype)
     return elementwise.mul(count, structural.full_like(count, number))
 
 
 def _count(axis_name: Any, axis_index_groups: Any) -> Any:
-    """Number of positions that are reduced together; an array where groups differ in size."""
+    """Return the number of positions that are reduced together; an array where groups differ in size."""
     if axis_index_groups is None:
         return axis_size(axis_name)
     groups = AxisGroups(axis_index_groups, axis_name, equal=False)
@@ -182,7 +182,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
 
 
 def _like(x: Any, count: Any) -> Any:
-    """A number of positions, with the shape and dtype of x."""
+    """Return a number of positions, with the shape and dtype of x."""
     if isinstance(count, int):
         return structural.full_like(x, count)
     count = structural.convert_element_type(count, new_dtype=aval_of(x).dtype)
@@ -241,7 +241,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     Args:
         x: array, or pytree of arrays.
         axis_name: name, or tuple of names.
-        source: which position.
+        source: the position that sends.
 
     Returns:
         Arrays of the structure, shapes and dtypes of x.

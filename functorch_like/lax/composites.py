@@ -1,4 +1,4 @@
-"""composite: functions that compilers may know by name."""
+"""composite: functions with a name by which a compiler may replace them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @transformation
 def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Callable[P, R]:
-    """A function under a name by which a compiler may know it, and put something faster in its place.
+    """A function with a name by which a compiler may replace it by a faster implementation.
 
     In StableHLO it is one operation, `stablehlo.composite`, with the name, the version, the attributes, and a function
-    that says what it means, which is what compilers that do not know it compile. Under derivatives and vmap it is
-    opened: there what it means takes its place.
+    with its definition, which is compiled where the compiler has no implementation. Under derivatives and vmap it is
+    replaced by its definition.
 
     Args:
-        decomposition: what it means: takes and returns pytrees of arrays; attributes are keyword arguments.
+        decomposition: the definition: takes and returns pytrees of arrays; attributes are keyword arguments.
         name: of the operation, with a dot: "my.softmax".
         version: of its meaning.
 
@@ -51,14 +51,14 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Cal
             "pass a function, a name and an int",
         )
 
-    kept: dict[Any, Cache[Any, traced_function.TracedFunction]] = {}  # what was staged, for each set of attributes
+    caches: dict[Any, Cache[Any, traced_function.TracedFunction]] = {}  # staged functions, for each set of attributes
 
     @functools.wraps(decomposition, updated=())
     def called(*args: Any, **attributes: Any) -> Any:
         texts = tuple((k, foreign.attribute(k, v)) for k, v in sorted(attributes.items()) if v is not None)
         call = traced_function.arguments(args)
         fun = functools.partial(decomposition, **attributes) if attributes else decomposition
-        body = traced_function.staged(fun, call, "composite", kept.setdefault(texts, Cache()))
+        body = traced_function.staged(fun, call, "composite", caches.setdefault(texts, Cache()))
         if body.jaxpr.effects:
             raise error(UnsupportedError, f"the composite {name!r} has effects", "leave out callbacks and debug.print")
         operands = [*body.consts, *traced_function.operands(call)]

@@ -39,8 +39,8 @@ class DotAlgorithm(NamedTuple):
     Attributes:
         lhs_precision_type, rhs_precision_type: dtypes that operands are rounded to; "tf32" is one, too.
         accumulation_type: dtype of the sums.
-        lhs_component_count, rhs_component_count: how many roundings each operand is the sum of.
-        num_primitive_operations: how many of the products of these count.
+        lhs_component_count, rhs_component_count: number of roundings whose sum stands for each operand.
+        num_primitive_operations: the number of products of these that are added.
         allow_imprecise_accumulation: whether some sums may be kept in fewer digits.
 
     >>> x = fnp.ones((2, 2))
@@ -58,7 +58,7 @@ class DotAlgorithm(NamedTuple):
 
     @property
     def value(self) -> str:
-        """Its name.
+        """Name of the algorithm.
 
         Raises:
             ArgumentError: where there is no such algorithm.
@@ -76,7 +76,7 @@ class DotAlgorithm(NamedTuple):
 
 
 def dtype_of(dtype: Any) -> Any:
-    """A dtype, or None."""
+    """Return a dtype by its name; None for None."""
     return None if dtype is None else dtypes.as_dtype(dtype)
 
 
@@ -95,8 +95,8 @@ def dot_general(
         rhs: array of the same dtype.
         dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), tuples of dimensions.
         precision: a `Precision`, its name, or a pair of these for the two operands; or a `DotAlgorithmPreset` or its
-            name, such as "BF16_BF16_F32_X3"; None for what `ft.default_matmul_precision` and `ft.backends` say, by
-            default full float32.
+            name, such as "BF16_BF16_F32_X3"; None for the setting of `ft.default_matmul_precision` and `ft.backends`:
+            full float32 by default.
         preferred_element_type: the dtype of the result; by default that of the operands.
 
     Returns:

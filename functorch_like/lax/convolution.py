@@ -1,4 +1,4 @@
-"""Convolutions, and what the names of paddings and the letters of layouts mean."""
+"""Convolutions, and the names of paddings and letters of layouts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def conv_dimension_numbers(
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
-    """The numbers that a named padding stands for, one pair (low, high) for each dimension.
+    """The numbers of a named padding, one pair (low, high) for each dimension.
 
     Args:
         in_shape: sizes.
@@ -104,7 +104,7 @@ def padtype_to_pads(
 def pads_of(
     padding: Any, sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int]
 ) -> tuple[tuple[int, ...], ...]:
-    """Pairs (low, high), from pairs or a name."""
+    """Return pairs (low, high), from pairs or a name."""
     if isinstance(padding, str):
         return tuple(padtype_to_pads(sizes, windows, strides, padding))
     pads = tuple(ints(pair, "padding") for pair in padding)
@@ -138,7 +138,7 @@ def conv_general_dilated(
         lhs_dilation: n distances between neighbouring elements of the operand; 1 by default.
         rhs_dilation: likewise of the kernel.
         dimension_numbers: as for `conv_dimension_numbers`.
-        feature_group_count: groups of features that do not see each other.
+        feature_group_count: number of groups of features, each convolved by itself.
         batch_group_count: groups of the batch, each for some of the output features.
         precision: as for `dot_general`.
         preferred_element_type: as for `dot_general`.
@@ -226,7 +226,7 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `conv`, with dilations.
+    """A convolution in the layout of `conv`, with dilations.
 
     Args:
         lhs: array of shape (batch, features, *spatial).

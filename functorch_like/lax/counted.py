@@ -67,7 +67,7 @@ def fori_loop(
         upper: whole number, or integer scalar; or a float, beside a float.
         body_fun: `(i, val) -> val`; what it returns has the structure, shapes and dtypes of what it takes.
         init_val: the first value, a pytree of arrays and numbers.
-        unroll: how many steps are one round of the compiled loop; True for all of them. Only with known bounds.
+        unroll: number of steps in one round of the compiled loop; True for all of them. Only with known bounds.
 
     Returns:
         The last value; `init_val` where upper is not above lower.
@@ -123,14 +123,14 @@ _MOST_FLOATS = 2**24
 
 
 def _counted_floats(lower: Any, upper: Any, dtype: np.dtype[Any]) -> tuple[Any, int]:
-    """Return the first index, and how often one can be added to it below `upper`, with the loop's rounding."""
+    """Return the first index and the number of steps of one below `upper`, with the loop's rounding."""
     first, last = np.asarray(lower, dtype), np.asarray(upper, dtype)
     if not (first < last):
         return first, 0
     distance, furthest = float(last) - float(first), min(2 ** (dtypes.finfo(dtype).nmant + 1), _MOST_FLOATS)
     if max(distance, float(last)) > furthest:
-        told = f"the bounds {float(first)} and {float(last)} of lax.fori_loop in {dtype}"
-        raise error(ArgumentError, f"{told} are too far to count by ones", "give integers as bounds")
+        bounds = f"the bounds {float(first)} and {float(last)} of lax.fori_loop in {dtype}"
+        raise error(ArgumentError, f"{bounds} are too far to count by ones", "give integers as bounds")
     steps = math.ceil(distance)
     if float(first).is_integer():
         return first, steps

@@ -42,16 +42,16 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
 
 
 def _full_of(shape: Any, fill_value: Any, dtype: Any, weak: bool) -> Array:
-    if type(fill_value) is int and dtype is not None:  # it may be one that uint64 alone holds
+    if type(fill_value) is int and dtype is not None:  # only uint64 may hold it
         fill_value = np.asarray(fill_value)
     aval = aval_of(fill_value)
     if aval.shape:
         raise error(ShapeError, f"lax.full was given {aval!r} to fill with", "give a scalar, or use broadcast_in_dim")
-    wanted = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
+    result_dtype = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
     if type(fill_value) is not ArrayImpl and not isinstance(fill_value, Tracer):
         with np.errstate(all="ignore"):
-            fill_value = np.asarray(fill_value).astype(wanted)
-    return _full(fill_value, shape=ints(shape, "shape"), dtype=wanted, weak=weak)
+            fill_value = np.asarray(fill_value).astype(result_dtype)
+    return _full(fill_value, shape=ints(shape, "shape"), dtype=result_dtype, weak=weak)
 
 
 @eager_jit(static=("shape", "dtype", "weak"))
@@ -60,7 +60,7 @@ def _full(x: Any, shape: tuple[int, ...], dtype: Any, weak: bool) -> Any:
 
 
 def empty(shape: Shape, dtype: DTypeLike | None = None) -> Array:
-    """An array whose elements nobody should read; they are zeros.
+    """An array of unspecified content: zeros.
 
     Args:
         shape: sequence of ints.
@@ -76,14 +76,14 @@ def empty(shape: Shape, dtype: DTypeLike | None = None) -> Array:
 
 
 def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
-    """`x` in a dtype, strongly typed unless told otherwise."""
+    """Return `x` in a dtype, strongly typed by default."""
     aval = aval_of(x)
     same = aval.dtype == dtype and aval.weak_type == weak
     return x if same else structural.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
 def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Array:
-    """An array of one value, in the shape and dtype of another if not said otherwise.
+    """An array of one value, by default with the shape and dtype of another array.
 
     Args:
         x: array or tracer whose shape and dtype are taken.

@@ -184,7 +184,7 @@ def round(x: ArrayLike, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) ->
 
     Args:
         x: array of floats.
-        rounding_method: where halves go: away from zero, or to the even neighbour.
+        rounding_method: the rounding of halves: away from zero, or to the even neighbour.
 
     Returns:
         An array of the shape and dtype of x.

@@ -43,7 +43,7 @@ def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """Convert to a dtype that can be added up: booleans are counted."""
+    """Convert booleans to a dtype that can be summed."""
     return structural.convert_element_type(x, new_dtype=dtypes.default_int()) if aval_of(x).dtype == dtypes.bool_ else x
 
 
@@ -62,7 +62,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
         x: array, or pytree of arrays.
         axis_name: name, or tuple of names: then positions are in row-major order.
         axis_index_groups: as of `psum`: exchange within each group.
-        axis: where the positions are in the result.
+        axis: the dimension of the positions in the result.
         tiled: join along a dimension that is there, instead of stacking along a new one.
 
     Returns:
@@ -176,7 +176,7 @@ def all_to_all(
         x: array, or pytree of arrays.
         axis_name: one name.
         split_axis: the dimension that is split into parts. Its size is that of the axis, and it goes.
-        concat_axis: where the parts that arrive are stacked, in the order of the senders.
+        concat_axis: the dimension along which received parts are stacked, in the order of the senders.
         axis_index_groups: as of `psum`: exchange within each group.
         tiled: the size of the dimension is a multiple of the axis' and it stays, with the quotient; parts are joined
             along concat_axis.
@@ -246,7 +246,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
         Arrays of the structure, shapes and dtypes of x.
 
     Raises:
-        ArgumentError: for what is no permutation.
+        ArgumentError: for anything but a permutation.
 
     >>> ft.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(fnp.asarray([5, 6, 7])).tolist()
     [7, 5, 6]

@@ -1,4 +1,4 @@
-"""Reductions by a computation of the user's."""
+"""Reductions by the user's computation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from functorch_like.calling.type_variables import T
     from functorch_like.typing import Axis, PyTree
 
-#: What computations are known by, the primitive that reduces, the one that combines, and the identity.
+#: By the function that users pass: the primitive that reduces, the one that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
     (
         (lax_elementwise.add, elementwise.add, operator.add, np.add),
@@ -101,7 +101,7 @@ def reduce(operands: T, init_values: PyTree, computation: Callable[[Any, Any], A
     leaves, starts, structure = operands_of(operands, init_values)
     avals = [aval_of(x) for x in leaves]
     axes = axes_of(dimensions, avals[0].ndim)
-    plain = getattr(computation, "__wrapped__", computation)  # what users call stands behind a boundary
+    plain = getattr(computation, "__wrapped__", computation)  # the function that users import is wrapped
     known = next((k for k in _KNOWN if any(plain is c for c in k[0])), None)
     if known is not None and len(leaves) == 1:
         _, primitive, combine, identity = known
@@ -114,10 +114,10 @@ def reduce(operands: T, init_values: PyTree, computation: Callable[[Any, Any], A
 
 
 def operands_of(operands: Any, init_values: Any) -> tuple[list[Any], list[Any], Any]:
-    """Arrays, an initial value for each in its dtype, and the structure they come in."""
+    """Return arrays, an initial value for each in its dtype, and their structure."""
     leaves, structure = tree.flatten(operands)
-    starts, given = tree.flatten(init_values)
-    if len(leaves) != len(starts) or structure != given or not leaves:
+    starts, start_structure = tree.flatten(init_values)
+    if len(leaves) != len(starts) or structure != start_structure or not leaves:
         raise error(
             ArgumentError,
             f"{len(starts)} initial values are no match for {len(leaves)} operands",
@@ -128,15 +128,15 @@ def operands_of(operands: Any, init_values: Any) -> tuple[list[Any], list[Any], 
 
 
 def body_of(computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray], name: str) -> Jaxpr:
-    """The computation on scalars of these operands as a jaxpr, recorded once for each function."""
+    """Return the computation on scalars of these operands as a jaxpr, recorded once for each function."""
     scalars = [ShapedArray((), a.dtype) for a in avals]
     key = (structure, *scalars)
     try:
-        kept = _BODIES.setdefault(computation, Cache())
+        cache = _BODIES.setdefault(computation, Cache())
     except TypeError:  # no weak references to it
-        kept = Cache()
-    found = kept.get(key)
-    if found is None:
+        cache = Cache()
+    result = cache.get(key)
+    if result is None:
 
         def flat(*values: Any) -> list[Any]:
             a, b = (structure.unflatten(half) for half in (values[: len(scalars)], values[len(scalars) :]))
@@ -150,12 +150,12 @@ def body_of(computation: Callable[..., Any], structure: Any, avals: Sequence[Sha
             return [value(o) for o in outs]
 
         title = source_info.name_of(computation)
-        found, consts = stage(flat, [*scalars, *scalars], name=title, parent=core.EVALUATE, chain=name)
+        result, consts = stage(flat, [*scalars, *scalars], name=title, parent=core.EVALUATE, chain=name)
         if consts:
             raise error(
                 UnsupportedError,
                 f"the computation of lax.{name} closes over {aval_of(consts[0])!r}",
                 "pass what it needs as another operand, broadcast to the shape of the first",
             )
-        kept[key] = found
-    return found
+        cache[key] = result
+    return result

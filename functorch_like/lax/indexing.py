@@ -36,7 +36,7 @@ if TYPE_CHECKING:
             unique_indices: bool = False,
             mode: str | None = None,
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
 
@@ -67,14 +67,14 @@ class GatherScatterMode(enum.StrEnum):
 
 
 def mode_of(mode: Any) -> str:
-    """Return the mode for indices out of bounds by the primitive's name for it."""
+    """Return the primitive's name of a mode for indices out of bounds."""
     if mode is not None and not isinstance(mode, str):
         raise error(ArgumentError, f"mode={mode!r} is unknown", "use 'clip', 'fill', 'drop' or 'promise_in_bounds'")
     return "fill" if mode in (None, "drop", "fill") else str(mode)
 
 
 def numbers_of(dimension_numbers: Any) -> Any:
-    """Dimension numbers, as tuples of ints."""
+    """Return dimension numbers as tuples of ints."""
     return type(dimension_numbers)(*(ints(part, "dimension_numbers") for part in dimension_numbers))
 
 
@@ -94,12 +94,12 @@ def gather(
     Args:
         operand: array.
         start_indices: integers; the last dimension holds index vectors.
-        dimension_numbers: which dimension plays which part.
+        dimension_numbers: the roles of the dimensions.
         slice_sizes: the shape of each slice.
         unique_indices: a promise that no two slices overlap.
         indices_are_sorted: a promise that the index vectors increase.
-        mode: a `GatherScatterMode` or its name; by default what is out of bounds is filled.
-        fill_value: with what; NaN, the smallest signed, the greatest unsigned integer, or True by default.
+        mode: a `GatherScatterMode` or its name; by default elements out of bounds are filled.
+        fill_value: the value that fills; NaN, the smallest signed, the greatest unsigned integer, or True by default.
 
     Returns:
         An array of the operand's dtype: the batch dimensions of the indices, and those of the slices.
@@ -128,7 +128,7 @@ _SCATTER_DOC = """{summary}
         dimension_numbers: a `ScatterDimensionNumbers`: which dimension plays which part.
         indices_are_sorted: a promise that the index vectors increase.
         unique_indices: a promise that no two windows overlap.
-        mode: a `GatherScatterMode` or its name; by default what is out of bounds is dropped.
+        mode: a `GatherScatterMode` or its name; by default elements out of bounds are dropped.
 
     Returns:
         An array of the operand's shape and dtype.

@@ -67,8 +67,8 @@ def triangular_solve(
         b: (..., m, n); or (..., n, m) with left_side; or vectors, with one dimension less.
         left_side: whether `a` stands on the left.
         lower: whether it is the lower triangle.
-        transpose_a, conjugate_a: what op does.
-        unit_diagonal: take the diagonal to be one, without a look.
+        transpose_a, conjugate_a: the operation op.
+        unit_diagonal: take the diagonal to be one; it is not read.
 
     Returns:
         An array of the shape of b.
@@ -128,7 +128,7 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> t
 
     Args:
         x: (..., m, n).
-        pivoting: take columns in an order in which the diagonal of R falls, which tells the rank.
+        pivoting: take columns in an order in which the diagonal of R falls, which shows the rank.
         full_matrices: m columns, else min(m, n).
 
     Returns:
@@ -160,7 +160,7 @@ def geqrf(a: ArrayLike) -> tuple[Array, Array]:
 
 @eager_jit
 def geqp3(a: ArrayLike) -> tuple[Array, Array, Array]:
-    """As `geqrf`, with pivoting: R with the Householder vectors below it, the order of columns, and their factors.
+    """QR with pivoting as LAPACK stores it: R with the Householder vectors below, the order of columns, and factors.
 
     Args:
         a: array of shape (..., m, n).
@@ -267,11 +267,11 @@ def _svd(x: Any, full: bool, vectors: bool, subset: tuple[int, int] | None, how:
     return (uv[0], s, uv[1]) if vectors else s
 
 
-def _subset(given: Any, size: int) -> tuple[int, int] | None:
-    """A pair of positions; None for all."""
-    if given is None:
+def _subset(subset: Any, size: int) -> tuple[int, int] | None:
+    """Return a checked pair of positions; None for all."""
+    if subset is None:
         return None
-    start, end = ints(given, "subset_by_index")
+    start, end = ints(subset, "subset_by_index")
     if not 0 <= start <= end <= size:
         raise error(
             ArgumentError, f"subset_by_index={(start, end)} of {size} values", f"use 0 <= start <= end <= {size}"
@@ -294,7 +294,7 @@ def eigh(
 
     Args:
         x: (..., n, n).
-        lower: which triangle is read.
+        lower: read the lower triangle; else the upper one.
         symmetrize_input: take the Hermitian part of `x` before that.
         sort_eigenvalues: False allows any order; it is ascending all the same.
         subset_by_index: `(start, end)`: only the values from one to before the other, the least being 0, and their
@@ -323,7 +323,7 @@ def _eigh(x: Any, lower: bool, symmetrize: bool, subset: tuple[int, int] | None)
 def eig(
     x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True
 ) -> tuple[Array, ...]:
-    """Eigenvalues, and left and right eigenvectors where asked for; always complex.
+    """Eigenvalues, and left and right eigenvectors as the options select; always complex.
 
     Args:
         x: array of shape (..., n, n).
@@ -331,7 +331,7 @@ def eig(
         compute_right_eigenvectors: return right eigenvectors.
 
     Returns:
-        A tuple of the eigenvalues (..., n) and of the eigenvectors asked for, left ones first, (..., n, n), in columns.
+        A tuple of the eigenvalues (..., n) and of the selected eigenvectors, left ones first, (..., n, n), in columns.
 
     >>> [f.shape for f in lax.linalg.eig(fnp.eye(2), compute_left_eigenvectors=False)]
     [(2,), (2, 2)]

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Watched:
-    """Base of what stands for the slices of a scan whose steps are counted: see `ft.progress`."""
+    """Base of wrappers around the slices of a scan that count its steps: see `ft.progress`."""
 
     def attach(self, f: Callable[..., Any], length: int | None, reverse: bool) -> tuple[Callable[..., Any], Any]:
-        """Return the function and the slices to scan instead."""
+        """Return the function and the slices to scan in their place."""
         raise NotImplementedError
 
 
@@ -47,7 +47,7 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Carry, Y]: ...
-@overload  # for a number whose place an array takes, and slices of another type than what they are cut from
+@overload  # an array may take the place of a number; slices may have another type than the array
 def scan(
     f: Callable[[Carry, Any], tuple[Carry, Y]],
     init: PyTree,
@@ -64,7 +64,7 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Carry, Y]:
-    """Apply a function to one slice after the other, handing a carry on; stack what it gives for each.
+    """Apply a function to one slice after the other with a carry; stack the other results.
 
     It computes what this loop does, as one compiled program whose size does not depend on the number of steps::
 
@@ -74,7 +74,7 @@ def scan(
             ys.append(y)
         return carry, stack(ys)
 
-    Reverse mode keeps what the derivative of each step needs, stacked; what is the same for all steps is kept once.
+    Reverse mode stores the residuals of all steps, stacked; values that are the same for all steps are stored once.
 
     Args:
         f: `(carry, x) -> (carry, y)`; the carry it returns has the structure, shapes and dtypes of the one it takes.
@@ -83,7 +83,7 @@ def scan(
         xs: pytree of arrays with the same size along the first axis, or None; or `ft.progress` of these.
         length: the number of steps; needed where xs has no leaves.
         reverse: start with the last slice. Results stay in the order of the slices.
-        unroll: how many steps are one round of the compiled loop; True for all of them.
+        unroll: number of steps in one round of the compiled loop; True for all of them.
 
     Returns:
         The last carry, and the pytree of the y of all steps, stacked along a new first axis.
@@ -115,7 +115,7 @@ def loop(
     what: str,
     through: Callable[[Any], Callable[..., Any]] | None = None,
 ) -> Any:
-    """A scan; `through` makes its body of the user's function."""
+    """Run a scan; `through` makes its body from the user's function."""
     call = traced_function.arguments((init, xs))
     carried = len(tree.leaves(init))
     steps = _length(call, carried, xs, length, what)
@@ -151,7 +151,7 @@ def loop(
 def apply(
     jaxpr: Jaxpr, consts: list[Any], starts: list[Any], xs: list[Any], length: int, reverse: bool, unroll: int
 ) -> list[Any]:
-    """Bind the primitive. What the body hands on unchanged is the same for all steps: no carry, but a const."""
+    """Bind the primitive. A carry that the body returns unchanged becomes a const."""
     n, m = len(consts), len(starts)
     made, same = jaxpr.memo(("scan", n, m), lambda: unchanged(jaxpr, n, m))
     still = [s for s, u in zip(starts, same, strict=True) if u]
@@ -184,8 +184,8 @@ def _length(call: FlatCall, carried: int, xs: Any, length: Any, what: str) -> in
             raise error(ArgumentError, f"lax.{what} was given no length, and xs={xs!r:.60} has none", "give length=")
         return length
     sizes = {a.shape[0] if a.shape else None for a in avals}
-    wanted = next(iter(sizes)) if length is None else length
-    if sizes != {wanted} or None in sizes:
+    result = next(iter(sizes)) if length is None else length
+    if sizes != {result} or None in sizes:
         paths = [f"xs{path}" for path in tree.leaf_paths(tree.structure(xs))]
         shown = ", ".join(f"{p}: {a!r}" for p, a in zip(paths, avals, strict=True))
         if None in sizes:
@@ -201,8 +201,8 @@ def _length(call: FlatCall, carried: int, xs: Any, length: Any, what: str) -> in
         raise error(
             ShapeError, f"lax.{what} was given {many} along the first axis of xs: {shown}", "make the first sizes equal"
         )
-    assert wanted is not None
-    return wanted
+    assert result is not None
+    return result
 
 
 def _unroll(unroll: Any, length: int, what: str) -> int:
@@ -216,7 +216,7 @@ def _unroll(unroll: Any, length: int, what: str) -> int:
 
 
 def _python_scan(f: Any, init: Any, xs: Any, length: int, reverse: bool) -> Any:
-    """The loop itself, for `disable_jit`."""
+    """Run the loop in Python, for `disable_jit`."""
     carry, ys = init, []
     for i in reversed(range(length)) if reverse else range(length):
         carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
@@ -236,7 +236,7 @@ def _python_scan(f: Any, init: Any, xs: Any, length: int, reverse: bool) -> Any:
 # ---------------------------------------------------------------------------------------------------------------- map
 @overload
 def map(f: Callable[[X], R], xs: X, *, batch_size: int | None = None) -> R: ...
-@overload  # for slices of another type than what they are cut from
+@overload  # slices may have another type than the array
 def map(f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> R: ...
 def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
     """Apply a function to one slice after the other, and stack the results.
@@ -246,7 +246,7 @@ def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
     Args:
         f: of one slice.
         xs: pytree of arrays with the same size along the first axis.
-        batch_size: how many slices are computed at once, with `vmap`.
+        batch_size: number of slices computed at once, with `vmap`.
 
     Returns:
         The pytree of results, stacked along a new first axis.

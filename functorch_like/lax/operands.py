@@ -1,7 +1,7 @@
-"""Operands as primitives want them: what `lax` does to numbers, sizes and axes, and the makers of its functions.
+"""Conversion of operands for primitives: numbers, sizes and axes, and the makers of functions in `lax`.
 
-A *number* is a Python or NumPy scalar, or a weakly typed array of rank 0. It takes the dtype of the arrays it meets,
-if that is of its kind or higher; nothing else is ever converted.
+A *number* is a Python or NumPy scalar, or a weakly typed array of rank 0. It takes the dtype of the other operands,
+if that is of its kind or higher; no other operand is converted.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 def error(cls: type[FtError], reason: str, fix: str) -> FtError:
-    """An error of a user-level function, with the user's line and the transformations in force."""
+    """Return an error of a user-level function, with the user's line and the current transformations."""
     return cls(reason, fix=fix, chain=transform_stack(state.trace), at=str(source_info.user_line(state.source) or ""))
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers
 def host(x: Any, dtype: np.dtype[Any]) -> np.ndarray:
-    """A Python or NumPy scalar in a dtype.
+    """Convert a Python or NumPy scalar to a dtype.
 
     Raises:
         DtypeError: where the dtype is of a lower kind: a float for an array of integers.
         NumberError: for an int that the dtype does not hold.
     """
-    given = np.asarray(x)
+    array = np.asarray(x)
     kind = lambda d: 2 if dtypes.is_float(d) else 1 if dtypes.is_integer(d) else _ORDER.get(d.kind, 4)
-    if kind(given.dtype) > kind(dtype) and type(x) is not int:
+    if kind(array.dtype) > kind(dtype) and type(x) is not int:
         raise error(
             DtypeError, f"{x!r} is no {dtype.name}, the dtype of the other operand", "convert one of the two explicitly"
         )
@@ -60,11 +60,11 @@ def host(x: Any, dtype: np.dtype[Any]) -> np.ndarray:
                 NumberError, f"{x} is out of bounds for {dtype.name}", "convert the array to a wider dtype first"
             )
     with np.errstate(all="ignore"):
-        return given.astype(dtype)
+        return array.astype(dtype)
 
 
 def value(x: Any) -> Any:
-    """`x` as a value that primitives and C++ take: a Python number becomes a (weak) NumPy scalar of its own dtype."""
+    """Return `x` as an operand of primitives: a Python number becomes a (weak) NumPy scalar of its own dtype."""
     if type(x) is ArrayImpl or isinstance(x, (Tracer, np.ndarray)):
         return x
     return np.asarray(x, aval_of(x).dtype)[()]
@@ -79,24 +79,24 @@ def _is_number(x: Any, aval: Any) -> bool:
 
 
 def match(*xs: Any) -> list[Any]:
-    """Operands with the numbers among them in the dtype, and the scalars in the shape, of the others."""
+    """Return operands, with numbers in the dtype and scalars in the shape of the others."""
     avals = [argument_aval(x) for x in xs]
     numbers = [_is_number(x, a) for x, a in zip(xs, avals, strict=True)]
     strong = [a.dtype for a, is_number in zip(avals, numbers, strict=True) if not is_number]
     dtype = strong[0] if strong else dtypes.promote(*avals)[0]
     shape = max((a.shape for a in avals), key=len)
-    found: list[Any] = []
+    result: list[Any] = []
     for x, aval, is_number in zip(xs, avals, numbers, strict=True):
         if is_number:
             x = _in_dtype(x, aval, dtype)
         if not aval.shape and shape:
             x = structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=())
-        found.append(x)
-    return found
+        result.append(x)
+    return result
 
 
 def _repeated(x: Any, y: Any) -> list[Any]:
-    """Two operands of one rank, repeated along the axes in which one has size 1."""
+    """Repeat two operands of one rank along the axes in which one has size 1."""
     a, b = aval_of(x).shape, aval_of(y).shape
     if a == b or len(a) != len(b) or any(m != n and 1 not in (m, n) for m, n in zip(a, b, strict=True)):
         return [x, y]
@@ -117,7 +117,7 @@ def _in_dtype(x: Any, aval: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def checked(*xs: Any) -> tuple[Any, ...]:
-    """Arguments for a kernel: scalars made such that C++ neither narrows nor widens what they are."""
+    """Return arguments for an `eager_jit` function: scalars in a form that C++ neither narrows nor widens."""
     arrays = [argument_aval(x) for x in xs if type(x) not in PYTHON]
     dtype = next((a.dtype for a in arrays if not a.weak_type), None) or (arrays[0].dtype if arrays else None)
     return tuple(_scalar(x, dtype) if type(x) in PYTHON else x for x in xs)
@@ -131,12 +131,12 @@ def _scalar(x: Any, dtype: Any) -> Any:
     made = host(x, dtype)
     if dtype in (dtypes.float64, dtypes.complex128) or dtype.kind in "iub":
         return made[()]
-    return x if type(x) is not int else float(x)  # a Python float goes to the narrower floats inside of the program
+    return x if type(x) is not int else float(x)  # the program converts a Python float to narrower floats
 
 
 # ------------------------------------------------------------------------------------------------- sizes and axes
 def ints(values: Any, what: str) -> tuple[int, ...]:
-    """A sequence of ints, or one, as a tuple.
+    """Return a sequence of ints, or one int, as a tuple.
 
     Raises:
         ConcretizationError: for traced values.
@@ -161,7 +161,7 @@ def ints(values: Any, what: str) -> tuple[int, ...]:
 
 
 def axis_of(axis: Any, ndim: int, what: str = "axis") -> int:
-    """A dimension counted from 0; negative ones count from the end.
+    """Return a dimension counted from 0; negative ones count from the end.
 
     Raises:
         AxisError: where there is no such dimension.
@@ -173,19 +173,19 @@ def axis_of(axis: Any, ndim: int, what: str = "axis") -> int:
 
 
 def axes_of(axes: Any, ndim: int, what: str = "axes") -> tuple[int, ...]:
-    """Dimensions counted from 0, sorted.
+    """Return dimensions counted from 0, sorted.
 
     Raises:
         ShapeError: where one of them is not there, or is named twice.
     """
-    found = sorted(axis_of(a, ndim, what) for a in ints(axes, what))
-    if len(set(found)) != len(found):
+    result = sorted(axis_of(a, ndim, what) for a in ints(axes, what))
+    if len(set(result)) != len(result):
         raise error(ShapeError, f"{what}={tuple(axes)} names a dimension twice", "name each once")
-    return tuple(found)
+    return tuple(result)
 
 
 def same_rank(values: Sequence[Any], ndim: int, what: str) -> tuple[Any, ...]:
-    """A tuple with one entry for each dimension.
+    """Return a tuple with one entry for each dimension.
 
     Raises:
         ShapeError: where there are more or fewer.
@@ -224,7 +224,7 @@ def _named(function: Any, name: str, summary: str, names: Sequence[str], example
 
 
 def unary(name: str, primitive: Callable[[Any], Any], summary: str, example: str, gives: str = "") -> Unary:
-    """A function of one array or number."""
+    """Make a function of one array or number."""
 
     def body(x: Any) -> Any:
         return primitive(value(x))
@@ -241,7 +241,7 @@ def unary(name: str, primitive: Callable[[Any], Any], summary: str, example: str
 
 
 def binary(name: str, primitive: Callable[[Any, Any], Any], summary: str, example: str, gives: str = "") -> Binary:
-    """A function of two arrays of one shape and dtype, in which numbers take those of the other."""
+    """Make a function of two arrays of one shape and dtype; a number takes those of the other operand."""
 
     def body(x: Any, y: Any) -> Any:
         if type(x) in PYTHON or type(y) in PYTHON or aval_of(x) is not aval_of(y):

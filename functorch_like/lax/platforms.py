@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 PLATFORMS = ("cpu", "gpu", "cuda")
-#: Platforms of JAX that there are no programs for.
+#: JAX's platforms that are not supported.
 _OTHERS = ("tpu", "rocm")
 
 
@@ -42,18 +42,18 @@ def platform_dependent(*args: PyTree, default: Callable[..., R] | None = None, *
     >>> float(lax.platform_dependent(2.0, cpu=lambda x: x + 1, default=lambda x: 1 + x))
     3.0
     """
-    given = {**per_platform, **({} if default is None else {"default": default})}
-    given = {name: fun for name, fun in given.items() if name not in _OTHERS}
-    unknown = [name for name in given if name not in (*PLATFORMS, "default")]
-    if unknown or not given:
+    by_platform = {**per_platform, **({} if default is None else {"default": default})}
+    by_platform = {name: fun for name, fun in by_platform.items() if name not in _OTHERS}
+    unknown = [name for name in by_platform if name not in (*PLATFORMS, "default")]
+    if unknown or not by_platform:
         raise error(
             ArgumentError,
-            f"lax.platform_dependent was given functions for {list(given)}",
+            f"lax.platform_dependent was given functions for {list(by_platform)}",
             f"give a function for each of {PLATFORMS} that matters, and a default",
         )
-    functions = tuple(given.values())
+    functions = tuple(by_platform.values())
     check_functions(functions, "platform_dependent")
     if state.trace.staging:
-        which = platform_index(platforms=tuple(given))
+        which = platform_index(platforms=tuple(by_platform))
         return choose(which, functions, args, "platform_dependent", range(len(functions)))
-    return functions[index_of(device_for(traced_function.arguments(args).leaves).platform, tuple(given))](*args)
+    return functions[index_of(device_for(traced_function.arguments(args).leaves).platform, tuple(by_platform))](*args)

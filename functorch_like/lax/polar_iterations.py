@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
-#: Steps after which singular values of any size have come to 1, in exact arithmetic, with two to spare.
+#: Number of steps that bring singular values of any size to 1 in exact arithmetic, and two more.
 _STEPS = 10
 
 
@@ -38,7 +38,7 @@ def qdwh(
         x: (m, n) of full rank, with m >= n.
         is_hermitian: accepted for JAX's sake; nothing depends on it.
         max_iterations: at most so many; 10 if None.
-        eps: how small a change ends it, as a rounding; that of the dtype if None.
+        eps: the tolerance, as a rounding error; that of the dtype if None.
         dynamic_shape: None, or the shape of x.
 
     Returns:
@@ -46,7 +46,7 @@ def qdwh(
         of iterations, int32; and whether they had come to an end.
 
     Raises:
-        ShapeError: for what is no matrix, or one with more columns than rows.
+        ShapeError: for anything but a matrix, or one with more columns than rows.
         UnsupportedError: for another `dynamic_shape`.
 
     >>> u, h, _, done = lax.linalg.qdwh(fnp.asarray([[0.0, -2.0], [3.0, 0.0]]))
@@ -84,9 +84,9 @@ def _qdwh(x: Any, most: int, rounding: float, least: float) -> Any:
     def step(carry: Any) -> Any:
         u, k, _ = carry
         row = M.to(dynamic_index_in_dim(table, k, keepdims=False), aval_of(u).dtype)
-        root, kept, turned = (row[i] for i in range(3))
+        root, old_weight, turned = (row[i] for i in range(3))
         q, _ = qr.qr(structural.concatenate(root * u, one, dimension=0), full_matrices=False, pivoting=False)
-        new = kept * u + turned * M.mm(q[:-n], M.adjoint(q[-n:]))
+        new = old_weight * u + turned * M.mm(q[:-n], M.adjoint(q[-n:]))
         norm = lambda y: (abs(y) ** 2).sum() ** 0.5
         done = (norm(new - u) <= (4 * least) ** (1 / 3) * norm(new)) & (k + 1 >= settled)
         return new, k + 1, done
@@ -99,12 +99,12 @@ def _qdwh(x: Any, most: int, rounding: float, least: float) -> Any:
 
 def _weights(most: int, bound: float) -> list[tuple[float, float, float]]:
     """Return a, b, c of each step, where singular values begin at `bound` or above: x (a + b x^2) / (1 + c x^2)."""
-    found: list[tuple[float, float, float]] = []
+    result: list[tuple[float, float, float]] = []
     for _ in range(most):
         square = bound * bound
         d = (4 * max(1 - square, 0.0) / square**2) ** (1 / 3)
         a = math.sqrt(1 + d) + math.sqrt(8 - 4 * d + 8 * (2 - square) / (square * math.sqrt(1 + d))) / 2
         b = (a - 1) ** 2 / 4
-        found.append((a, b, a + b - 1))
+        result.append((a, b, a + b - 1))
         bound = min(bound * (a + b * square) / (1 + (a + b - 1) * square), 1.0)
-    return found
+    return result

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
             reduction_input_size_override: int = -1,
             aggregate_to_topk: bool = True,
         ) -> tuple[Array, Array]:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
 
@@ -41,7 +41,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
     Args:
         operand: array.
-        reps: how often, one number for each dimension.
+        reps: the number of repetitions along each dimension.
 
     Returns:
         An array of the operand's dtype.
@@ -100,7 +100,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
 
     Args:
         operand: array of real numbers.
-        k: how many.
+        k: the number of elements.
         axis: the dimension.
 
     Returns:
@@ -127,7 +127,7 @@ _APPROX = """The k {which} elements along a dimension, and where they are.
 
     Args:
         operand: array of floats.
-        k: how many.
+        k: the number of elements.
         reduction_dimension: the dimension.
         recall_target: the share of the true ones that would be enough.
         reduction_input_size_override: ignored.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         __name__: str
 
         def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
     class Running(Protocol):
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         __name__: str
 
         def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
 
@@ -174,7 +174,7 @@ def initial(init_value: Any, dtype: Any) -> Any:
         raise error(ShapeError, f"init_value {aval_of(init_value)!r} is no scalar", "give a number")
     if isinstance(init_value, (ArrayImpl, Tracer)):
         return match(init_value, structural.full((), 0, dtype))[0]
-    # An infinity where integers are reduced means their own extreme, as a float would say it.
+    # An infinity as the initial value of integers stands for their own extreme.
     if dtype.kind in "iu" and isinstance(init_value, float) and np.isinf(init_value):
         return reductions.lowest(dtype) if init_value < 0 else reductions.highest(dtype)
     return host(init_value, dtype)

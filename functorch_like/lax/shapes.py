@@ -216,7 +216,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
         An array of the operand's dtype.
 
     Raises:
-        ShapeError: where that does not fit.
+        ShapeError: where the configuration does not fit.
 
     >>> lax.pad(fnp.ones(2), 0.0, [(1, 0, 1)]).tolist()
     [0.0, 1.0, 0.0, 1.0]

@@ -1,4 +1,4 @@
-"""Saying how values inside of programs are split over a mesh."""
+"""Shardings of values inside of programs, over a mesh."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def with_sharding_constraint(x: T, shardings: PyTree) -> T:
-    """Split values inside a jitted function as a sharding says; the compiler moves their parts where it must.
+    """Split values inside a jitted function by a sharding; the compiler moves parts where necessary.
 
     Args:
         x: array, or pytree of arrays.

@@ -106,7 +106,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
 # ------------------------------------------------------------------------------------------------------ dynamic slices
 def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int], wrap: Any) -> tuple[Any, ...]:
-    """Starts as scalars of one dtype; Python's are put in bounds at once."""
+    """Return starts as scalars of one dtype; Python ints are clamped to the bounds."""
     if isinstance(start_indices, (ArrayImpl, Tracer, np.ndarray)):
         aval = aval_of(start_indices)
         if aval.ndim != 1:
@@ -133,8 +133,8 @@ def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int], wrap
             known.append(min(max(i, 0), max(n - size, 0)))
         else:
             known.append(start)
-    given = [aval_of(s).dtype for s in known if type(s) is not int]
-    wide = any(d not in (dtypes.int32, dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16) for d in given)
+    start_dtypes = [aval_of(s).dtype for s in known if type(s) is not int]
+    wide = any(d not in (dtypes.int32, dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16) for d in start_dtypes)
     dtype = dtypes.int64 if wide or any(n >= 2**31 for n in shape) else dtypes.int32
     return tuple(
         host(s, dtype) if type(s) is int else _wrap(s, size=n if wrapped else 0, dtype=dtype)
@@ -144,7 +144,7 @@ def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int], wrap
 
 @eager_jit(static=("size", "dtype"))
 def _wrap(start: Any, size: int, dtype: Any) -> Any:
-    """A start that is data, of a dtype: counted from the end of `size` elements where it is negative; 0 for never."""
+    """Convert a traced start: negative ones count from the end of `size` elements; with size 0 they do not."""
     if aval_of(start).dtype != dtype:
         start = structural.convert_element_type(start, new_dtype=dtype)
     if not size:

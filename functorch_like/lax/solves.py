@@ -1,4 +1,4 @@
-"""Solutions of equations, differentiated as what they are solutions of: custom_root, custom_linear_solve."""
+"""Solutions of equations, differentiated by the implicit function theorem: custom_root, custom_linear_solve."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """The solution x of `matvec(x) = b`, differentiated as such, however it is found.
+    """The solution x of `matvec(x) = b`, with derivatives that do not depend on the solver.
 
     With A for `matvec`: the tangent of x is the solution of A dx = db - dA x, and cotangents are pulled back by a
-    solution of the transposed system. `solve` itself is never differentiated: it may loop until it is satisfied.
+    solution of the transposed system. `solve` itself is never differentiated: it may loop until it converges.
 
     Args:
-        matvec: a linear function, of a pytree like `b` to one like it. Derivatives reach what it closes over.
+        matvec: a linear function, of a pytree like `b` to one like it. Derivatives reach closed-over values.
         b: the right-hand side, a pytree of arrays.
         solve: `(matvec, b) -> x`.
         transpose_solve: `(vecmat, b) -> x`, which solves the transposed system; needed for reverse mode.
@@ -136,13 +136,13 @@ def custom_root(
 def custom_root(
     f: Function, initial_guess: Any, solve: Function, tangent_solve: Function, has_aux: bool = False
 ) -> Any:
-    """A root x of `f`, `f(x) = 0`, differentiated as such, however it is found.
+    """A root x of `f`, `f(x) = 0`, with derivatives that do not depend on the solver.
 
     By the implicit function theorem the tangent of x solves `J dx = -df`, where J is the derivative of `f` at x and df
-    its change with what it closes over. `solve` itself is never differentiated: it may loop until it is satisfied.
+    its change with closed-over values. `solve` itself is never differentiated: it may loop until it converges.
 
     Args:
-        f: of a pytree like `initial_guess`, to one like it. Derivatives reach what it closes over.
+        f: of a pytree like `initial_guess`, to one like it. Derivatives reach closed-over values.
         initial_guess: a pytree of float or complex arrays. The derivative by it is zero.
         solve: `(f, initial_guess) -> x`.
         tangent_solve: `(g, y) -> x` with `g(x) = y`, for a linear function g and y like `initial_guess`; linear in y.
@@ -196,40 +196,40 @@ def custom_root(
 
 
 class _System:
-    """A staged function to solve for, and what solves for it.
+    """A staged function to solve for, and its solvers.
 
     Args:
         body: the function.
-        call: what it takes, and gives.
-        structure: of that.
-        name: of the function that it was.
+        call: its arguments; the results are like them.
+        structure: of the arguments.
+        name: of the user's function.
     """
 
     def __init__(self, body: TracedFunction, call: FlatCall, structure: Any, name: str) -> None:
         self.body, self.call, self.structure, self.name = body, call, structure, name
 
     def __call__(self, x: Any) -> Any:
-        """As a function of pytrees."""
-        leaves, given = tree.flatten(x)
-        if given != self.structure:
-            raise error(TreeError, f"{self.name} takes {self.structure}, got {given}", "give it what is like b")
+        """Apply the map to a pytree."""
+        leaves, structure = tree.flatten(x)
+        if structure != self.structure:
+            raise error(TreeError, f"{self.name} takes {self.structure}, got {structure}", "give it what is like b")
         return self.structure.unflatten(self.flat(leaves))
 
     def flat(self, leaves: Sequence[Any]) -> list[Any]:
-        """As a function of leaves."""
+        """Apply the map to leaves."""
         strong = [_like(leaf, aval) for leaf, aval in zip(leaves, self.call.avals, strict=True)]
         return evaluate(self.body.jaxpr, [*self.body.consts, *strong])
 
     def closing_over(self, consts: Sequence[Any]) -> _System:
-        """The same function of other values that it closes over."""
+        """Return the same map with other closed-over values."""
         return _System(self.body._replace(consts=list(consts)), self.call, self.structure, self.name)
 
     def along(self, x: Sequence[Any]) -> Function:
-        """The derivative of the function at leaves, as a linear function of pytrees."""
+        """Return the derivative of the function at leaves, as a linear function of pytrees."""
         return lambda v: self.structure.unflatten(jvp(self.flat, (list(x),), (tree.leaves(v),))[1])
 
     def tangents(self, tangent_solve: Function) -> TracedFunction:
-        """`tangent_solve` staged: of what the function closes over, the leaves of a root, and a right-hand side."""
+        """Stage `tangent_solve`, as a function of closed-over values, the leaves of a root, and a right-hand side."""
         like = [ShapeDtypeStruct(a.shape, a.dtype) for a in map(aval_of, self.body.consts)]
         leaves = [ShapeDtypeStruct(a.shape, a.dtype) for a in self.call.avals]
 
@@ -241,59 +241,59 @@ class _System:
         return traced_function.staged(solve, call, "custom_root", Cache())
 
     def transpose(self) -> _System:
-        """The transposed map."""
+        """Return the transposed map."""
         like = self.structure.unflatten([ShapeDtypeStruct(a.shape, a.dtype) for a in self.call.avals])
 
         def transposed(ct: Any) -> Any:
             return linear_transpose(self, like)(ct)[0]
 
-        kept = self.body.jaxpr.memo("transposed map", Cache)
-        body = traced_function.staged(transposed, self.call, "custom_linear_solve", kept)
+        cache = self.body.jaxpr.memo("transposed map", Cache)
+        body = traced_function.staged(transposed, self.call, "custom_linear_solve", cache)
         return _System(body, self.call, self.structure, f"the transpose of {self.name}")
 
     def solver(self, how: Function, has_aux: bool) -> TracedFunction:
-        """`how` staged as a solver for this map, and kept with it."""
+        """Return `how`, staged as a solver for this map; the map caches it."""
 
         def solve(b: Any) -> Any:
             return how(self, b)
 
         solve.__name__ = name_of(how)
-        # Held weakly: what solves may close over the function that it solves for.
+        # Held weakly: the solver may close over the function that it solves for.
         solvers: weakref.WeakKeyDictionary[Any, Cache[Any, TracedFunction]] = self.body.jaxpr.memo(
             "solvers", weakref.WeakKeyDictionary
         )
-        kept = solvers.setdefault(how, Cache())
-        body = traced_function.staged(solve, self.call, "custom_linear_solve", kept)
+        cache = solvers.setdefault(how, Cache())
+        body = traced_function.staged(solve, self.call, "custom_linear_solve", cache)
         self.check(body, f"solver {name_of(how)}", has_aux)
         return body
 
-    def check(self, body: TracedFunction, who: str, has_aux: bool) -> None:
-        """Refuse a function that gives something else than what the map takes."""
-        found = body.out_tree
+    def check(self, body: TracedFunction, role: str, has_aux: bool) -> None:
+        """Raise where a function's result is not like the argument of the map."""
+        out_tree = body.out_tree
         if has_aux:
-            parts = found.children() if found.node_data() and found.node_data()[0] is tuple else []
+            parts = out_tree.children() if out_tree.node_data() and out_tree.node_data()[0] is tuple else []
             if len(parts) != 2:
                 raise error(
-                    TreeError, f"the {who} returned {found}, not a pair", "return (x, aux), or leave out has_aux"
+                    TreeError, f"the {role} returned {out_tree}, not a pair", "return (x, aux), or leave out has_aux"
                 )
-            found = parts[0]
-        avals = body.jaxpr.out_avals[: found.num_leaves]
-        wanted = self.call.avals
-        if found == self.structure and all(
-            a.shape == w.shape and a.dtype == w.dtype for a, w in zip(avals, wanted, strict=True)
+            out_tree = parts[0]
+        avals = body.jaxpr.out_avals[: out_tree.num_leaves]
+        in_avals = self.call.avals
+        if out_tree == self.structure and all(
+            a.shape == w.shape and a.dtype == w.dtype for a, w in zip(avals, in_avals, strict=True)
         ):
             return
         kind: type[FtError] = DtypeError
-        if found != self.structure:
+        if out_tree != self.structure:
             kind = TreeError
-        elif any(a.shape != w.shape for a, w in zip(avals, wanted, strict=True)):
+        elif any(a.shape != w.shape for a, w in zip(avals, in_avals, strict=True)):
             kind = ShapeError
-        table = structure_diff_table(["takes", "gives"], [self.structure, found], [wanted, avals])
-        raise error(kind, f"the {who} gives what it does not take:\n{table}", "make them alike")
+        table = structure_diff_table(["takes", "gives"], [self.structure, out_tree], [in_avals, avals])
+        raise error(kind, f"the {role} gives what it does not take:\n{table}", "make them alike")
 
 
 def _like(x: Any, aval: ShapedArray) -> Any:
-    """A number in the dtype of the array that it stands for."""
+    """Convert a number to the dtype of the array in whose place it stands."""
     found = aval_of(x)
     if not found.weak_type or found.dtype == aval.dtype:
         return x

@@ -27,7 +27,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
     Args:
         operands: arrays of one shape and dtype.
-        axis: where the dimension is in the result.
+        axis: the place of the dimension in the result.
 
     Returns:
         An array with one more dimension, in the operands' dtype.
@@ -81,17 +81,17 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> lax.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
-    given = [ints(shape, "shapes") for shape in shapes]
+    all_sizes = [ints(shape, "shapes") for shape in shapes]
     try:
-        return np.broadcast_shapes(*given)
+        return np.broadcast_shapes(*all_sizes)
     except ValueError:
         raise error(
-            ShapeError, f"shapes {', '.join(map(str, given))} do not broadcast", "sizes must be equal, or 1"
+            ShapeError, f"shapes {', '.join(map(str, all_sizes))} do not broadcast", "sizes must be equal, or 1"
         ) from None
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """An array with so many dimensions of size 1 in front that it has a rank.
+    """An array with dimensions of size 1 in front, up to a rank.
 
     Args:
         x: array.
@@ -123,7 +123,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
         An array of the shape of `like_arr`, in the dtype of `arr`.
 
     Raises:
-        ShapeError: where it does not.
+        ShapeError: where it does not broadcast.
 
     >>> lax.broadcast_like(fnp.arange(2), fnp.zeros((2, 2))).tolist()
     [[0, 1], [0, 1]]
@@ -188,7 +188,7 @@ def shape_as_value(shape: Shape) -> Array:
 
 
 def dtype(x: ArrayLike) -> np.dtype[Any]:
-    """The dtype of an array or number, or that a dtype, name or Python type means.
+    """The dtype of an array or number, or of a dtype, name or Python type.
 
     Args:
         x: array, number, dtype, name of a dtype, or Python type.

@@ -1,4 +1,4 @@
-"""Transposed convolutions: those that a stride makes larger instead of smaller."""
+"""Transposed convolutions: a stride makes the result larger."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def conv_transpose(
 
 
 def numbers_by_default(left: Sequence[int], right: Sequence[int], dimension_numbers: Any) -> ConvDimensionNumbers:
-    """Dimension numbers, features last where nothing is said."""
+    """Return dimension numbers, by default with features last."""
     if dimension_numbers is None:
         if len(left) not in _LETTERS:
             raise error(
@@ -104,7 +104,7 @@ def numbers_by_default(left: Sequence[int], right: Sequence[int], dimension_numb
 def transposed_pads(
     padding: Any, sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int], consistent: bool = False
 ) -> list[tuple[int, int]]:
-    """The zeros around the operand, pairs (low, high), from a name or pairs."""
+    """Return the zeros around the operand, pairs (low, high), from a name or pairs."""
     if not isinstance(padding, str):
         pairs = [ints(pair, "padding") for pair in padding]
         if len(pairs) != len(sizes) or any(len(pair) != 2 for pair in pairs):
@@ -117,9 +117,9 @@ def transposed_pads(
             return [(w - 1 - lo, w - 1 - hi) for (lo, hi), w in zip(pairs, windows, strict=True)]
         return [(lo, hi) for lo, hi in pairs]
     same = padding.upper() != "VALID"
-    wanted = [n * s + (0 if same else max(w - s, 0)) for n, w, s in zip(sizes, windows, strides, strict=True)]
-    # The convolution that is transposed takes `wanted` elements to `sizes`, and has this padding.
-    forward = padtype_to_pads(wanted, windows, strides, padding)
+    out_sizes = [n * s + (0 if same else max(w - s, 0)) for n, w, s in zip(sizes, windows, strides, strict=True)]
+    # The convolution that is transposed maps `out_sizes` elements to `sizes`, and has this padding.
+    forward = padtype_to_pads(out_sizes, windows, strides, padding)
     low = [w - 1 - lo for (lo, _), w in zip(forward, windows, strict=True)]
-    reach = [m + w - 1 - ((n - 1) * s + 1) for m, w, n, s in zip(wanted, windows, sizes, strides, strict=True)]
+    reach = [m + w - 1 - ((n - 1) * s + 1) for m, w, n, s in zip(out_sizes, windows, sizes, strides, strict=True)]
     return [(lo, total - lo) for lo, total in zip(low, reach, strict=True)]

@@ -1,4 +1,4 @@
-"""while_loop: how often is decided while it runs."""
+"""while_loop: a loop whose number of steps is found while it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functorch_like.calling.traced_function import TracedFunction, check_callabl
 from functorch_like.calling.type_variables import Carry
 from functorch_like.errors import DtypeError, ShapeError, TreeError
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs
-from functorch_like.lax.carries import LoopBody, fixed_point, merged, told, unchanged
+from functorch_like.lax.carries import LoopBody, described, fixed_point, merged, unchanged
 from functorch_like.lax.operands import error
 from functorch_like.primitives.higher_order.control_flow import while_loop as while_primitives
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
@@ -40,8 +40,8 @@ def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry
             val = body_fun(val)
         return val
 
-    It has forward mode, and no reverse mode: how many steps there will be is not known when it is compiled, so there is
-    no room to keep what the derivatives of all of them need. Under `vmap` the loop runs until the last element has
+    It has forward mode, and no reverse mode: the number of steps is not known when it is compiled, so there is
+    no room to store residuals for all of them. Under `vmap` the loop runs until the last element has
     stopped; elements that have stopped before keep their values.
 
     Args:
@@ -67,7 +67,7 @@ def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry
 
 
 def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: Any = None) -> Any:
-    """A while loop; `through` makes its body of the user's function."""
+    """Run a while loop; `through` makes its body from the user's function."""
     if jit_is_disabled():
         step = body_fun if through is None else through(body_fun)
         while cond_fun(init_val):
@@ -90,12 +90,12 @@ def _apply(body: LoopBody, cond: TracedFunction, cond_fun: Any) -> Any:
     n, m, carried = len(cond.consts), len(body.consts), len(body.starts)
     steps, same = body.jaxpr.memo(("while", m), lambda: unchanged(body.jaxpr, m, carried))
     order = [n + k for k in sorted(range(carried), key=lambda k: not same[k])]
-    asks = cond.jaxpr.memo(("while", n, *same), lambda: rearranged(cond.jaxpr, [*range(n), *order]))
+    condition = cond.jaxpr.memo(("while", n, *same), lambda: rearranged(cond.jaxpr, [*range(n), *order]))
     still = [s for s, u in zip(body.starts, same, strict=True) if u]
     moving = [s for s, u in zip(body.starts, same, strict=True) if not u]
     outs = while_primitives.while_(
         *(*cond.consts, *still, *body.consts, *still, *moving),
-        cond_jaxpr=asks,
+        cond_jaxpr=condition,
         body_jaxpr=steps,
         cond_nconsts=n + len(still),
         body_nconsts=m + len(still),
@@ -104,13 +104,13 @@ def _apply(body: LoopBody, cond: TracedFunction, cond_fun: Any) -> Any:
 
 
 def _with_refs(captured: CapturedRefs, cond_fun: Any, step: Any, init_val: Any, what: str) -> Any:
-    """The loop with the values of Refs beside its own; they are written behind it."""
+    """Run the loop with the values of Refs in its carry; the new values are written afterwards."""
     from functorch_like.ref.captured import Handed  # few functions have Refs
 
     handed = Handed(captured)
-    asks, steps = handed.function(cond_fun, writes=False), handed.function(step)
+    condition, steps = handed.function(cond_fun, writes=False), handed.function(step)
     values, result = run_while(
-        functools.wraps(cond_fun, updated=())(lambda held: asks(*held)[1]),
+        functools.wraps(cond_fun, updated=())(lambda held: condition(*held)[1]),
         functools.wraps(step, updated=())(lambda held: steps(*held)),
         (handed.values(), init_val),
         what,
@@ -127,4 +127,4 @@ def _check_condition(cond: TracedFunction, fun: Any) -> None:
     shown = repr(avals[0]) if single else repr(cond.out_tree.unflatten(avals))
     kind = TreeError if not single else ShapeError if avals[0].shape else DtypeError
     fix = "compare with a number; reduce an array with .any() or .all()"
-    raise error(kind, f"the condition of lax.while_loop, {told(fun)}, gives {shown:.100}, and no bool[]", fix)
+    raise error(kind, f"the condition of lax.while_loop, {described(fun)}, gives {shown:.100}, and no bool[]", fix)

@@ -158,6 +158,6 @@ def reduce_window_shape_tuple(
     shape = ints(operand_shape, "operand_shape")
     named = lambda v, name: (1,) * len(shape) if v is None else same_rank(ints(v, name), len(shape), name)
     pairs = same_rank(tuple(ints(pair, "padding") for pair in padding), len(shape), "padding")
-    given = (window_dimensions, window_strides, pairs, base_dilation, window_dilation)
-    params = {name: v if v is pairs else named(v, name) for name, v in zip(NAMES, given, strict=True)}
+    values = (window_dimensions, window_strides, pairs, base_dilation, window_dilation)
+    params = {name: v if v is pairs else named(v, name) for name, v in zip(NAMES, values, strict=True)}
     return windowed_shape(ShapedArray(shape, float32), params)

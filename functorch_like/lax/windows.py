@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, ConvLayout, DTypeLike, Padding, PrecisionLike, PyTree
 
-#: What computations are known by, the primitive that folds windows, the one that combines, and the identity.
+#: By the function that users pass: the primitive that folds windows, the one that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
     (
         (lax_elementwise.add, elementwise.add, operator.add, np.add),
@@ -67,7 +67,7 @@ def reduce_window(
     Args:
         operand: array, or pytree of arrays of one shape, which are folded together.
         init_value: scalar that each reduction starts from, and that padding and holes hold; for a pytree one for each
-            array, in the same structure. Of a computation of your own it must be neutral.
+            array, in the same structure. Of the user's computation it must be neutral.
         computation: lax.add, lax.max or lax.min; or `(a, b) -> c` of scalars (of pytrees of scalars, where the operand
             is one), associative and commutative.
         window_dimensions: sizes of the window, one for each dimension.
@@ -92,7 +92,7 @@ def reduce_window(
     leaves, starts, structure = operands_of(operand, init_value)
     avals = [aval_of(x) for x in leaves]
     params = _params(avals[0], window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    plain = getattr(computation, "__wrapped__", computation)  # what users call stands behind a boundary
+    plain = getattr(computation, "__wrapped__", computation)  # the function that users import is wrapped
     known = next((k for k in _KNOWN if any(plain is c for c in k[0])), None)
     if known is None or len(leaves) > 1:
         jaxpr = body_of(computation, structure, avals, "reduce_window")
@@ -229,12 +229,13 @@ def conv_general_dilated_local(
     patches = conv_general_dilated_patches(
         lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, straight
     )
-    wanted, kernel = aval_of(patches).shape[1:], aval_of(rhs).shape
-    given = tuple(kernel[d] for d in numbers.rhs_spec[1:])
-    if given != wanted:
+    patch_shape, kernel = aval_of(patches).shape[1:], aval_of(rhs).shape
+    kernel_shape = tuple(kernel[d] for d in numbers.rhs_spec[1:])
+    if kernel_shape != patch_shape:
         raise error(
             ShapeError,
-            f"kernels {aval_of(rhs)!r} have {given} input features and places, windows over {aval_of(lhs)!r} {wanted}",
+            f"kernels {aval_of(rhs)!r} have {kernel_shape} input features and places, "
+            f"windows over {aval_of(lhs)!r} {patch_shape}",
             "give features * prod(filter_shape) input features, and a kernel for each place",
         )
     space = tuple(range(2, n + 2))

@@ -1,1 +1,1 @@
-"""Building blocks of displays: HTML for notebooks, coloured text for terminals. Nothing here knows an array."""
+"""Building blocks of displays: HTML for notebooks, coloured text for terminals. Nothing here depends on arrays."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like.markup import terminal
 
 if TYPE_CHECKING:
-    from functorch_like.markup import elements  # made where a notebook asks for HTML
+    from functorch_like.markup import elements  # made where a notebook requests HTML
 
 
 class Display:

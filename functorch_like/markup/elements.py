@@ -51,7 +51,7 @@ _RULES = (
     + f".ft ins{{text-decoration:none;background:color-mix(in srgb,{HUES['green']} 22%,transparent)}}"
     f".ft del{{text-decoration:none;background:color-mix(in srgb,{HUES['red']} 22%,transparent)}}"
 )
-#: Notebooks style tables and code by several classes; the class said thrice outdoes them.
+#: Notebooks style tables and code by several classes; the class repeated three times overrides them.
 _STYLE = _RULES.replace(".ft", ".ft.ft.ft")
 
 

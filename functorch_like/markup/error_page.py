@@ -28,14 +28,14 @@ def layout(title: str, parts: Parts, paint: terminal.Paint = terminal.plain, col
       reason      3 and 2
       what to do  reshape
     """
-    told = [(name, text) for name, text in parts if text]
-    widest = max((len(name) for name, _ in told), default=0)
+    named = [(name, text) for name, text in parts if text]
+    widest = max((len(name) for name, _ in named), default=0)
     lines: list[str] = []
-    for name, text in told:
+    for name, text in named:
         first = f"  {name:<{widest}}  " if name else f"{title}: "
-        found = terminal.wrapped(text, first, None if name else "    ", columns)
+        wrapped = terminal.wrapped(text, first, None if name else "    ", columns)
         # Texts keep the colour of the page: others are hard to read on the red that notebooks give errors.
-        lines += [paint(first.rstrip(), "head" if name else "red") + found[0][len(first.rstrip()) :], *found[1:]]
+        lines += [paint(first.rstrip(), "head" if name else "red") + wrapped[0][len(first.rstrip()) :], *wrapped[1:]]
     return "\n".join(lines)
 
 

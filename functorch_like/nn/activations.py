@@ -33,7 +33,7 @@ _DOC = """{summary}
 
 
 def real(x: Any, name: str, ints: bool = False) -> Any:
-    """The operand as a float (or, where `ints`, as the number it is)."""
+    """Convert the operand to a float; with `ints`, integers stay."""
     aval = aval_of(x)
     if aval.dtype.kind in "cb":
         raise promotion.error(DtypeError, f"nn.{name} takes real numbers, got {aval!r}", "convert with astype")
@@ -45,7 +45,7 @@ def real(x: Any, name: str, ints: bool = False) -> Any:
 def plain(
     name: str, body: Callable[[Any], Any], summary: str, at: str, shows: str, source: str = "", ints: bool = False
 ) -> Unary:
-    """An activation without parameters."""
+    """Make an activation without parameters."""
     doc = _DOC.format(
         name=name, summary=summary, at=at, shows=shows, ints="stay integers" if ints else "become floats",
         source=f"\n    {source}\n" if source else "",
@@ -56,7 +56,7 @@ def plain(
 
 
 def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An activation with a parameter, a number or an array that broadcasts."""
+    """Make an activation with a parameter, a number or an array that broadcasts."""
 
     def traced(x: Any, a: Any) -> Any:
         x = real(x, name)
@@ -76,7 +76,7 @@ def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any,
 
 # ---------------------------------------------------------------------------------------------------- pieces of lines
 def zero(x: Any) -> Any:
-    """Zeros in the shape and dtype of x."""
+    """Return zeros in the shape and dtype of x."""
     return structural.full_like(x, 0)
 
 

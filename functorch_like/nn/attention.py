@@ -56,7 +56,7 @@ def dot_product_attention(
         local_window_size: pair (l, r): position t takes part in sources t - l ... t + r only; an int stands for both.
         implementation: "math" (or "xla") computes all logits at once. "flash" goes by blocks of keys, "mem_efficient"
             by blocks of queries: both need little memory, also for derivatives, for which they compute blocks again.
-            None: as `backends.mha` says, "math" unless the logits are large.
+            None: by the setting of `backends.mha`, "math" unless the logits are large.
 
     Returns:
         An array [B, T, N, H], or [T, N, H], in the dtype of query. Logits of 16-bit floats are kept in float32.
@@ -80,12 +80,12 @@ def dot_product_attention(
 
 
 def _restricted(q: Any, k: Any, mask: Any, query_lengths: Any, key_lengths: Any, window: Any) -> Any:
-    """The mask, and with it which positions lengths and a window leave."""
+    """Return the mask combined with those of the lengths and the window."""
     rows, columns = np.arange(q.shape[-3])[:, None], np.arange(k.shape[-3])[None, :]
-    kept = [] if mask is None else [mask]
+    masks = [] if mask is None else [mask]
     if window is not None:
         left, right = (window, window) if isinstance(window, (int, np.integer)) else window
-        kept.append((columns >= rows - left) & (columns <= rows + right))
+        masks.append((columns >= rows - left) & (columns <= rows + right))
     for lengths, places, name in ((query_lengths, rows, "query"), (key_lengths, columns, "key_value")):
         if lengths is not None:
             aval = aval_of(lengths)
@@ -93,16 +93,16 @@ def _restricted(q: Any, k: Any, mask: Any, query_lengths: Any, key_lengths: Any,
                 raise promotion.error(
                     ShapeError, f"{name}_seq_lengths is {aval!r}", "give one integer for each of the batch"
                 )
-            kept.append(lax.lt(fnp.asarray(places[None, None], "int32"), _wide(lengths, places.shape)))
-    return None if not kept else functools.reduce(fnp.logical_and, kept)
+            masks.append(lax.lt(fnp.asarray(places[None, None], "int32"), _wide(lengths, places.shape)))
+    return None if not masks else functools.reduce(fnp.logical_and, masks)
 
 
 def _wide(lengths: Any, shape: tuple[int, ...]) -> Any:
     return fnp.broadcast_to(fnp.asarray(lengths, "int32")[:, None, None, None], (aval_of(lengths).shape[0], 1, *shape))
 
 
-def _form(params: mha.SDPAParams, wanted: str | None) -> str:
-    if wanted is None:
+def _form(params: mha.SDPAParams, implementation: str | None) -> str:
+    if implementation is None:
         *batch, t, n, _ = params.query.shape
         form = mha.choose(params, math.prod(batch) * n * t * params.key.shape[-3] * max(4, params.query.dtype.itemsize))
         if not form:
@@ -110,17 +110,19 @@ def _form(params: mha.SDPAParams, wanted: str | None) -> str:
                 ArgumentError, "backends.mha allows no form of attention here", "turn backends.mha.math on"
             )
         return form
-    if wanted in ("math", "xla"):
+    if implementation in ("math", "xla"):
         return "math"
-    if wanted not in ("flash", "mem_efficient"):
+    if implementation not in ("flash", "mem_efficient"):
         raise promotion.error(
-            ArgumentError, f"there is no implementation {wanted!r}", "use 'math', 'flash', 'mem_efficient' or None"
+            ArgumentError,
+            f"there is no implementation {implementation!r}",
+            "use 'math', 'flash', 'mem_efficient' or None",
         )
-    why = mha.uncut(wanted, params)
+    why = mha.uncut(implementation, params)
     if why:
         fix = "pad them and mask the padding, or use implementation='math'"
-        raise promotion.error(ArgumentError, f"{why}, as {wanted!r} wants", fix)
-    return wanted
+        raise promotion.error(ArgumentError, f"{why}, as {implementation!r} wants", fix)
+    return implementation
 
 
 def _check(q: Any, k: Any, v: Any) -> None:
@@ -171,14 +173,14 @@ def _parts(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float,
         mask = _fit(mask, whole, "mask")
 
     def logits(query: Any, key: Any, row: Any, column: Any) -> Any:
-        found = dot_general(
+        scores = dot_general(
             query, key, dimension_numbers=(((4,), (3,)), ((0, 1), (0, 2))), precision=None,
             preferred_element_type=None if wide == dtype else wide,
         )  # fmt: skip
         shape = (b, n, aval_of(query).shape[3], aval_of(key).shape[1])
-        found = structural.reshape(elementwise.mul(found, structural.full_like(found, scale)), shape=shape)
+        scores = structural.reshape(elementwise.mul(scores, structural.full_like(scores, scale)), shape=shape)
         if bias is not None:
-            found = elementwise.add(found, _block(bias, shape, row, column))
+            scores = elementwise.add(scores, _block(bias, shape, row, column))
         allowed = None if mask is None else _block(mask, shape, row, column)
         if is_causal:
             rows, columns = (
@@ -190,7 +192,9 @@ def _parts(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float,
             past = elementwise.ge(rows, columns)
             allowed = past if allowed is None else elementwise.and_(allowed, past)
         return (
-            found if allowed is None else elementwise.select_n(allowed, structural.full_like(found, -math.inf), found)
+            scores
+            if allowed is None
+            else elementwise.select_n(allowed, structural.full_like(scores, -math.inf), scores)
         )
 
     def combine(weights: Any, value: Any) -> Any:
@@ -213,7 +217,7 @@ def _parts(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float,
 
 
 def _fit(x: Any, whole: tuple[int, ...], name: str) -> Any:
-    """A bias or mask with as many dimensions as the logits, each whole or 1."""
+    """Return a bias or mask with as many dimensions as the logits, each whole or 1."""
     aval = aval_of(x)
     if aval.ndim > 4 or promotion.broadcast_shapes(aval.shape, whole) != whole:
         raise promotion.error(
@@ -223,7 +227,7 @@ def _fit(x: Any, whole: tuple[int, ...], name: str) -> Any:
 
 
 def _block(x: Any, shape: tuple[int, ...], row: Any, column: Any) -> Any:
-    """The part of a bias or mask that belongs to a block of the logits of this shape."""
+    """Return the part of a bias or mask for a block of the logits of this shape."""
     sizes = [size if full > 1 else 1 for size, full in zip(shape, aval_of(x).shape, strict=True)]
     if tuple(sizes) != aval_of(x).shape:
         starts = [start if full > 1 else 0 for start, full in zip((0, 0, row, column), aval_of(x).shape, strict=True)]

@@ -71,7 +71,7 @@ def by_keys(parts: Parts) -> Any:
         greatest, total, weighted = sums
         column, key, value = block
         logits = parts.logits(parts.query, key, np.int32(0), column)
-        # The result does not depend on what is subtracted, so its derivative leaves it out.
+        # The result does not depend on the subtracted values, so its derivative leaves them out.
         higher = fnp.maximum(greatest, lax.stop_gradient(fnp.max(logits, axis=-1)))
         safe = fnp.where(fnp.isfinite(higher), higher, 0)
         weights = fnp.exp(logits - safe[..., None])

@@ -33,7 +33,7 @@ def _times(x: Any, factor: float) -> Any:
     return binary.multiply(x, factor)
 
 
-# ----------------------------------------------------------------------------------------------------- the same for all
+# ---------------------------------------------------------------------------------------------------- constant values
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that gives one value.
 
@@ -63,7 +63,7 @@ def zeros(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -
         dtype: of the result; the default float dtype if None.
 
     Returns:
-        An array of that shape, in the dtype asked for.
+        An array of that shape, in that dtype.
 
     >>> nn.initializers.zeros(ft.random.key(0), (2,)).tolist()
     [0.0, 0.0]
@@ -80,7 +80,7 @@ def ones(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) ->
         dtype: of the result; the default float dtype if None.
 
     Returns:
-        An array of that shape, in the dtype asked for.
+        An array of that shape, in that dtype.
 
     >>> nn.initializers.ones(ft.random.key(0), (2,)).tolist()
     [1.0, 1.0]
@@ -160,7 +160,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike | Non
     neural networks", arXiv:1312.6120.
 
     Args:
-        scale: what they are multiplied by.
+        scale: the factor.
         column_axis: the axis of the columns; all others together are the rows. The fewer of them are orthonormal.
         dtype: the default of the initializer's dtype; float32 if not given.
 
@@ -192,7 +192,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
     L. Xiao et al., "Dynamical isometry and a mean field theory of CNNs", arXiv:1806.05393.
 
     Args:
-        scale: what they are multiplied by.
+        scale: the factor.
         column_axis: the axis of outputs, the last or the one before; inputs are the other of these.
         dtype: the default of the initializer's dtype; float32 if not given.
 
@@ -228,7 +228,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
 
 
 def _columns(shape: Any, axis: int, least: int) -> tuple[tuple[int, ...], int]:
-    """A checked shape, and its axis of columns counted from 0."""
+    """Return a checked shape, and its axis of columns counted from 0."""
     sizes = shape_of(shape, "an initializer")
     if len(sizes) < least or not -len(sizes) <= axis < len(sizes):
         raise promotion.error(
@@ -283,7 +283,7 @@ def variance_scaling(
         raise promotion.error(ArgumentError, f"scale={scale} is not positive", "use initializers.zeros for zeros")
 
     def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
-        sizes, wanted = shape_of(shape, "an initializer"), _dtype(dtype)
+        sizes, result_dtype = shape_of(shape, "an initializer"), _dtype(dtype)
         fan_in, fan_out = _fans(sizes, _axes(in_axis), _axes(out_axis), _axes(batch_axis))
         fans = {
             "fan_in": fan_in,
@@ -294,10 +294,10 @@ def variance_scaling(
         variance = scale / max(fans[mode], 1.0)
         if distribution == "uniform":
             limit = math.sqrt(3 * variance)
-            return random.uniform(key, sizes, wanted, -limit, limit)
+            return random.uniform(key, sizes, result_dtype, -limit, limit)
         if distribution == "normal":
-            return _times(random.normal(key, sizes, wanted), math.sqrt(variance))
-        return _times(random.truncated_normal(key, -2.0, 2.0, sizes, wanted), math.sqrt(variance) / _TRUNCATED)
+            return _times(random.normal(key, sizes, result_dtype), math.sqrt(variance))
+        return _times(random.truncated_normal(key, -2.0, 2.0, sizes, result_dtype), math.sqrt(variance) / _TRUNCATED)
 
     return init
 

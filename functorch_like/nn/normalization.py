@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 # ------------------------------------------------------------------------------------------------- one_hot, standardize
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1) -> Array:
-    """Indices as vectors with a single 1; what is out of bounds is all 0.
+    """Indices as vectors with a single 1; indices out of bounds give zeros.
 
     Args:
         x: array of integers.
         num_classes: the length of the vectors.
         dtype: float32 by default.
-        axis: where their dimension is in the result.
+        axis: the place of their dimension in the result.
 
     Returns:
         An array with one more dimension.
@@ -52,8 +52,8 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
             "give a Python int; an argument of jit that is one is static: jit(static_argnums=...)",
         )
     (at,) = axes_of(axis, aval.ndim + 1, "nn.one_hot")
-    wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
-    return _one_hot(x, count=int(num_classes), dtype=wanted, axis=at)
+    result_dtype = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    return _one_hot(x, count=int(num_classes), dtype=result_dtype, axis=at)
 
 
 @eager_jit(static=("count", "dtype", "axis"))
@@ -79,11 +79,11 @@ def standardize(
 
     Args:
         x: array; integers become floats.
-        axis: int, or several, or None for all: what mean and variance go over.
+        axis: int, or several, or None for all: the axes of mean and variance.
         mean: instead of the mean of x.
         variance: instead of the variance of x (the mean square of the distance from its mean).
         epsilon: keeps the root away from 0.
-        where: booleans that broadcast to x: what takes part in mean and variance.
+        where: booleans that broadcast to x: the elements to take.
 
     Returns:
         An array of the shape of x.

@@ -1,4 +1,4 @@
-"""Softmaxes and their relatives, along axes, with elements left out where a mask says so."""
+"""Softmaxes and their relatives, along axes, with elements left out by a mask."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Axis
 
 
-# --------------------------------------------------------------------------------------------------------- what all use
+# --------------------------------------------------------------------------------------------------------- shared parts
 def axes_of(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
-    """Dimensions counted from 0, sorted; None is all.
+    """Return dimensions counted from 0, sorted; all for None.
 
     Raises:
         ShapeError: where one is not there, or is named twice.
     """
     if axis is None:
         return tuple(range(ndim))
-    given = axis if isinstance(axis, (tuple, list, range)) else (axis,)
-    if not all(isinstance(a, (int, np.integer)) and -ndim <= a < ndim for a in given):
+    axes = axis if isinstance(axis, (tuple, list, range)) else (axis,)
+    if not all(isinstance(a, (int, np.integer)) and -ndim <= a < ndim for a in axes):
         raise promotion.error(
             AxisError, f"{name} was given axis={axis!r} of an array of rank {ndim}", "name dimensions it has"
         )
-    found = sorted(int(a) % ndim for a in given)
-    if len(set(found)) != len(found):
+    result = sorted(int(a) % ndim for a in axes)
+    if len(set(result)) != len(result):
         raise promotion.error(ShapeError, f"{name} was given axis={axis!r}", "name each dimension once")
-    return tuple(found)
+    return tuple(result)
 
 
 def array_of(x: Any) -> Any:
-    """An array, or a number; lists become NumPy arrays."""
+    """Return an array or a number; lists become NumPy arrays."""
     return x if isinstance(x, (ArrayImpl, Tracer)) or type(x) in promotion.NUMBERS else np.asarray(x)
 
 
 def over(primitive: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    """A reduction, repeated back to the shape of its operand."""
+    """Apply a reduction, and repeat the result to the shape of its operand."""
     return reductions.spread(primitive(x, axes=axes), aval_of(x).shape, axes)
 
 
 def shift_of(x: Any, axes: tuple[int, ...]) -> Any:
-    """The greatest elements along axes, repeated; a constant for derivatives, of which nothing depends on it."""
+    """Return the greatest elements along axes, repeated; a constant, since no derivative depends on it."""
     return over(reductions.reduce_max, structural.stop_gradient(x), axes)
 
 
 def floats_of(x: Any, name: str) -> Any:
-    """Real numbers as floats."""
+    """Convert real numbers to floats."""
     if dtypes.is_complex(aval_of(x).dtype):
         raise promotion.error(DtypeError, f"nn.{name} takes real numbers, got {aval_of(x)!r}", "take the real part")
     return promotion.to_inexact(x)
 
 
 def mask_of(where: Any, x: Any) -> Any:
-    """A mask in the shape of x."""
+    """Return a mask in the shape of x."""
     if aval_of(where).dtype != dtypes.bool_:
         raise promotion.error(
             DtypeError, f"where, {aval_of(where)!r}, is not of booleans", "compare, or convert with astype(bool)"
@@ -72,7 +72,7 @@ def mask_of(where: Any, x: Any) -> Any:
 
 
 def _without(x: Any, where: Any) -> Any:
-    """-inf where the mask is False."""
+    """Return x, with -inf where the mask is False."""
     return elementwise.select_n(where, structural.full_like(x, -math.inf), x)
 
 
@@ -82,8 +82,8 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
     Args:
         x: array; integers become floats.
-        axis: int, or several, or None for all: what the sum goes over.
-        where: booleans that broadcast to x; what is False counts as -inf, and where nothing is left all is 0.
+        axis: int, or several, or None for all: the axes to sum over.
+        where: booleans that broadcast to x; False elements count as -inf; without True ones the result is 0.
 
     Returns:
         An array of the shape of x.
@@ -109,7 +109,7 @@ def _softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
 
 
 def masked_softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
-    """The softmax of what the mask leaves; 0 elsewhere, and where it leaves nothing."""
+    """Return the softmax of the elements in the mask; 0 elsewhere, and for empty masks."""
     zero = structural.full_like(x, 0)
     top = shift_of(_without(x, where), axes)
     top = elementwise.select_n(elementwise.eq(top, structural.full_like(x, -math.inf)), top, zero)
@@ -124,8 +124,8 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
 
     Args:
         x: array; integers become floats.
-        axis: int, or several, or None for all: what the sum goes over.
-        where: booleans that broadcast to x; what is False counts, and comes out, as -inf.
+        axis: int, or several, or None for all: the axes to sum over.
+        where: booleans that broadcast to x; False elements count as -inf, also in the result.
 
     Returns:
         An array of the shape of x.
@@ -162,7 +162,7 @@ def _finite(top: Any) -> Any:
 
 
 def _safe_log(total: Any) -> Any:
-    """log, with derivative 0 where the result is -inf."""
+    """Return log(x), with derivative 0 where the result is -inf."""
     empty = elementwise.eq(total, structural.full_like(total, 0))
     return elementwise.select_n(
         empty,
@@ -208,11 +208,11 @@ def logsumexp(
 
     Args:
         a: array; integers become floats.
-        axis: int, or several, or None for all: what the sum goes over.
+        axis: int, or several, or None for all: the axes to sum over.
         b: factors that broadcast to a; 1 by default.
         keepdims: leave the axes with size 1.
         return_sign: return log(|sum|) and the sign of the sum; otherwise a negative sum gives NaN.
-        where: booleans that broadcast to a; what is False is left out.
+        where: booleans that broadcast to a; False elements are left out.
 
     Returns:
         An array without the axes, or two. Where nothing is left it is -inf, with derivative 0.
@@ -262,8 +262,8 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
 
     Args:
         x: array; integers become floats.
-        axis: int, or several, or None for all: what the mean goes over.
-        where: booleans that broadcast to x; what is False is left out.
+        axis: int, or several, or None for all: the axes of the mean.
+        where: booleans that broadcast to x; False elements are left out.
         keepdims: keep these dimensions, with size 1.
 
     Returns:

@@ -44,7 +44,7 @@ def apply_along_axis(
     n = ndim(arr)
     d = axis_of(axis, n, "fnp.apply_along_axis")
     mapped: Callable[[Any], Any] = lambda v: func1d(v, *args, **kwargs)
-    for k in range(1, n - d):  # what lies behind the axis comes out behind the result
+    for k in range(1, n - d):  # dimensions after the axis come after those of the result
         mapped = vmap(mapped, in_axes=k, out_axes=-1)
     for _ in range(d):
         mapped = vmap(mapped, in_axes=0, out_axes=0)

@@ -44,8 +44,8 @@ class ArrayNamespaceInfo:
         True
         """
         default = xla.default_device()
-        found = [*xla.local_devices(None), *(xla.local_devices("cpu") if default.platform != "cpu" else ())]
-        return [default, *(d for d in found if d != default)]
+        result = [*xla.local_devices(None), *(xla.local_devices("cpu") if default.platform != "cpu" else ())]
+        return [default, *(d for d in result if d != default)]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """The dtypes of creation functions and of indices, on every device the same; see `ft.set_default_dtype`.
@@ -78,8 +78,8 @@ class ArrayNamespaceInfo:
         ['float32', 'float64']
         """
         xla.find_device(device)
-        found = {name: dtype_module.exact_dtype(name) for name in _STANDARD}
-        return found if kind is None else {name: d for name, d in found.items() if isdtype(d, kind)}
+        result = {name: dtype_module.exact_dtype(name) for name in _STANDARD}
+        return result if kind is None else {name: d for name, d in result.items() if isdtype(d, kind)}
 
 
 def __array_namespace_info__() -> ArrayNamespaceInfo:

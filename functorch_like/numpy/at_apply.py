@@ -19,7 +19,7 @@ from functorch_like.transforms.compile_time_eval import ensure_compile_time_eval
 
 
 def repeated(x: Any, plan: Plan, mode: str) -> Any:
-    """The place in the raveled x of each position, where one occurs twice or may do so; else None."""
+    """Return each position's index into the raveled x, if one occurs twice or may do so; else None."""
     if not any(item[0] == "arr" and aval_of(plan.values[item[1]]).size != 1 for item in plan.items):
         return None  # slices and single positions
     size = aval_of(x).size
@@ -27,13 +27,13 @@ def repeated(x: Any, plan: Plan, mode: str) -> Any:
     if any(isinstance(v, Tracer) for v in plan.values):
         return get(places, plan, mode, size)
     with ensure_compile_time_eval():
-        found = np.asarray(get(places, plan, mode, size))
-    inside = found[found < size]
-    return found if np.unique(inside).size < inside.size else None
+        flat = np.asarray(get(places, plan, mode, size))
+    inside = flat[flat < size]
+    return flat if np.unique(inside).size < inside.size else None
 
 
 def apply_repeatedly(x: Any, places: Any, func: Callable[[Any], Any]) -> Any:
-    """x with `func` applied at places of the raveled x, once for each; those beyond its end are left out."""
+    """Apply `func` at indices of the raveled x, once for each; indices beyond its end are left out."""
     shape, count = aval_of(x).shape, aval_of(places).size
     out = scatter_apply(
         structural.reshape(x, shape=(aval_of(x).size,)),
@@ -48,7 +48,7 @@ def apply_repeatedly(x: Any, places: Any, func: Callable[[Any], Any]) -> Any:
 def _scalar(func: Callable[[Any], Any], dtype: Any) -> Callable[[Any], Any]:
     def applied(x: Any) -> Any:
         out = func(x)
-        given = aval_of(out).dtype
-        return promotion.convert(out, dtype) if dtypes.is_complex(dtype) or not dtypes.is_complex(given) else out
+        out_dtype = aval_of(out).dtype
+        return promotion.convert(out, dtype) if dtypes.is_complex(dtype) or not dtypes.is_complex(out_dtype) else out
 
     return applied

@@ -123,7 +123,7 @@ class IndexRef:
     def __ipow__(self, values: Any) -> Never:
         raise _no_assignment("x = x.at[i].power(value)")
 
-    if not TYPE_CHECKING:  # type checkers know by themselves what it lacks
+    if not TYPE_CHECKING:  # type checkers find missing attributes without it
 
         def __getattr__(self, name: str) -> Never:
             methods = [
@@ -254,7 +254,7 @@ class IndexRef:
             from functorch_like.numpy.at_apply import apply_repeatedly, repeated
 
             how = mode_of(mode, "fill", "x.at[...].apply")
-            places = repeated(x, plan_of(self.index, aval_of(x).shape, outside=_said(mode, how)), how)
+            places = repeated(x, plan_of(self.index, aval_of(x).shape, outside=_outside_mode(mode, how)), how)
             if places is not None:
                 return apply_repeatedly(x, places, func)
         return self.set(func(self.get(mode="clip" if mode is None else mode)), indices_are_sorted=indices_are_sorted,
@@ -271,7 +271,7 @@ class IndexRef:
         """x[idx]; positions out of bounds are clamped, or give `fill_value` (by default NaN) in mode "fill"."""
         x, how = self.array, mode_of(mode, "clip", "x.at[...].get")
         try:
-            plan = plan_of(self.index, aval_of(x).shape, outside=_said(mode, how))
+            plan = plan_of(self.index, aval_of(x).shape, outside=_outside_mode(mode, how))
         except Nothing:
             return getitem(x, False)
         if fill_value is not None:
@@ -301,7 +301,7 @@ def _update(
     how = mode_of(mode, "fill", "x.at[...]")
     values = _as_array(x, values)
     try:
-        plan = parse(ref.index, aval_of(x).shape, outside=_said(mode, how))
+        plan = parse(ref.index, aval_of(x).shape, outside=_outside_mode(mode, how))
     except Mask as e:
         return _masked(op, x, e.mask, values, ref.index)
     except Nothing:
@@ -311,20 +311,20 @@ def _update(
 
 
 def _as_array(x: Any, values: Any) -> Any:
-    """Lists as arrays; and a Python float in all its digits where `x` has integers, of which float32 has few."""
+    """Convert lists to arrays; a Python float keeps all digits where `x` has integers, more than float32 holds."""
     if isinstance(values, (list, tuple)):
         return asarray(values)
     is_exact = isinstance(values, float) and dtypes.is_integer(aval_of(x).dtype)
     return np.asarray(values, np.float64) if is_exact else values
 
 
-def _said(mode: Any, how: str) -> str | None:
-    """Return what the user says of positions out of bounds; None where nothing."""
+def _outside_mode(mode: Any, how: str) -> str | None:
+    """Return the user's mode for positions out of bounds; None by default."""
     return None if mode is None or how == "promise_in_bounds" else how
 
 
 def _masked(op: str, x: Any, mask: Any, values: Any, index: Any) -> Any:
-    """A traced mask: of known shape, so that it can choose element by element, if there is one value for all."""
+    """Update by a traced mask, which chooses element by element if one value serves all elements."""
     shape = aval_of(x).shape
     mask, count = _selected(x, mask, index)
     if mask is None or aval_of(values).ndim > count:
@@ -347,32 +347,32 @@ def _selected(x: Any, mask: Any, index: Any) -> tuple[Any, int]:
     Args:
         x: the array that is updated.
         mask: the traced mask.
-        index: what stands between the brackets, with it.
+        index: the whole index expression, with the mask.
 
     Returns:
         A mask of the shape of `x`, None where the mask does not fit or other arrays go along with it; and how many
         dimensions follow the mask as they are, which values may have.
     """
-    shape, given = aval_of(x).shape, aval_of(mask).shape
+    shape, mask_shape = aval_of(x).shape, aval_of(mask).shape
     entries = [_as_array(x, e) for e in (index if isinstance(index, tuple) else (index,))]
     arrays = [n for n, e in enumerate(entries) if not isinstance(e, slice) and np.ndim(e)]
-    if len(entries) == 1 and not given:
+    if len(entries) == 1 and not mask_shape:
         arrays = [0]
     if len(arrays) != 1 or any(isinstance(e, bool) for e in entries):
         return None, 0
     before, after = entries[: arrays[0]], entries[arrays[0] + 1 :]
     used = lambda part: sum(e is not None and e is not Ellipsis for e in part)
-    first = len(shape) - used(after) - len(given) if any(e is Ellipsis for e in before) else used(before)
-    dims = tuple(range(first, first + len(given)))
-    if given != tuple(shape[d] for d in dims if 0 <= d < len(shape)):
+    first = len(shape) - used(after) - len(mask_shape) if any(e is Ellipsis for e in before) else used(before)
+    dims = tuple(range(first, first + len(mask_shape)))
+    if mask_shape != tuple(shape[d] for d in dims if 0 <= d < len(shape)):
         return None, 0
     selected = structural.broadcast_in_dim(truth(mask), shape=shape, broadcast_dimensions=dims)
     is_whole = lambda e: e is Ellipsis or (isinstance(e, slice) and e == slice(None))
     if not all(map(is_whole, (*before, *after))):
-        everywhere = (*before, *[slice(None)] * len(given), *after)
+        everywhere = (*before, *[slice(None)] * len(mask_shape), *after)
         region = IndexRef(promotion.broadcast(np.zeros((), bool), shape), everywhere).set(True)
         selected = elementwise.and_(selected, region)
-    return selected, len(shape) - first - len(given) if all(map(is_whole, after)) else 0
+    return selected, len(shape) - first - len(mask_shape) if all(map(is_whole, after)) else 0
 
 
 def _wider(op: str, x: Any, values: Any) -> Any:
@@ -400,7 +400,7 @@ def _combined(op: str, old: Any, new: Any) -> Any:
 
 
 def _cast(x: Any, values: Any) -> Any:
-    """Values in the dtype of x; an imaginary part would be lost silently, so it is refused."""
+    """Convert values to the dtype of x; complex values raise, since their imaginary part would be lost silently."""
     dtype = aval_of(x).dtype
     if aval_of(values).dtype.kind == "c" and dtype.kind != "c":
         raise promotion.error(
@@ -423,7 +423,7 @@ def _kernel(x: Any, values: Any, data: Any, op: str, items: Any, mode: str, is_s
     x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
     if op == "sub":
         values, op = negative(values), "add"
-    if aval_of(x).dtype == dtypes.bool_ and op != "set":  # folded as integers, which scatters know
+    if aval_of(x).dtype == dtypes.bool_ and op != "set":  # folded as integers, for which scatters exist
         out = _kernel.inline(promotion.convert(x, dtypes.int32), values, data, op, items, mode, is_sorted, unique)
         return truth(out)
     plan = Plan(items, tuple(data))
@@ -434,12 +434,12 @@ def _kernel(x: Any, values: Any, data: Any, op: str, items: Any, mode: str, is_s
 
 
 def _fitted(values: Any, shape: tuple[int, ...], x: Any) -> Any:
-    """Values broadcast to the shape of x[idx]."""
-    given = aval_of(values).shape
-    while len(given) > len(shape) and given[0] == 1:
-        given = given[1:]
-    values = values if given == aval_of(values).shape else structural.reshape(values, shape=given)
-    if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
+    """Broadcast values to the shape of x[idx]."""
+    sizes = aval_of(values).shape
+    while len(sizes) > len(shape) and sizes[0] == 1:
+        sizes = sizes[1:]
+    values = values if sizes == aval_of(values).shape else structural.reshape(values, shape=sizes)
+    if len(sizes) > len(shape) or any(n not in (1, m) for n, m in zip(sizes[::-1], shape[::-1], strict=False)):
         raise promotion.error(
             ShapeError,
             f"values {aval_of(values)!r} do not broadcast to {shape}, the shape of x[idx] for x {aval_of(x)!r}",
@@ -465,7 +465,7 @@ def _static_set(x: Any, values: Any, items: tuple[Item, ...], dims: list[Item]) 
 
 
 def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: bool, unique: bool) -> Any:
-    """By a scatter: whole dimensions are windows; positions and slices are components of the index vectors."""
+    """Update by a scatter: whole dimensions are windows; positions and slices are components of the index vectors."""
     items, sizes = plan.items, aval_of(x).shape
     place = batch_place(items) if plan.advanced else -1
     arrays: dict[int, Any] = {}
@@ -475,7 +475,7 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
         if is_position(item):
             arrays[d] = position(item[1] if item[0] == "at" else plan.values[item[1]], sizes[d], mode)
     batch = promotion.broadcast_shapes(*(aval_of(a).shape for a in arrays.values())) if arrays else ()
-    # Dimensions of x[idx], in order; what each is: part of the batch, new, whole, or a slice with positions of its own.
+    # The kind of each dimension of x[idx], in order: part of the batch, new, whole, or a slice with its own positions.
     shape: list[int] = []
     whole: dict[int, int] = {}  # dimension of x -> dimension of x[idx]
     ranges: dict[int, tuple[int, Item]] = {}

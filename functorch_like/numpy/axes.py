@@ -12,28 +12,28 @@ from functorch_like.numpy import promotion
 
 
 def ints_of(given: Any) -> list[int]:
-    """An int, or several of them in a list, an array, or another library's shape, as a list.
+    """Return an int, or several of them in a list, an array, or another library's shape, as a list.
 
     Raises:
-        TypeError: for what is no int, and for traced values.
+        TypeError: for anything but ints, and for traced values.
     """
     several = hasattr(given, "__iter__") and getattr(given, "ndim", 1) and not issubclass(type(given), Tracer)
     return [operator.index(n) for n in given] if several else [operator.index(given)]
 
 
 def shape_of(shape: Any, what: str) -> tuple[int, ...]:
-    """A shape, given as an int or several of them.
+    """Return a shape from an int or several of them.
 
     Raises:
         ConcretizationError: for traced sizes.
-        ShapeError: for what is no int, and for negative sizes.
+        ShapeError: for anything but ints, and for negative sizes.
     """
     try:
-        found = tuple(ints_of(shape))
+        result = tuple(ints_of(shape))
     except (TypeError, FtError):
-        found = None
-    if found is not None and all(n >= 0 for n in found):
-        return found
+        result = None
+    if result is not None and all(n >= 0 for n in result):
+        return result
     sizes = shape if isinstance(shape, (list, tuple)) else (shape,)
     traced = any(isinstance(n, Tracer) for n in sizes)
     raise promotion.error(
@@ -46,11 +46,11 @@ def shape_of(shape: Any, what: str) -> tuple[int, ...]:
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:
-    """One axis, counted from 0.
+    """Return one axis, counted from 0.
 
     Raises:
         AxisError: where there is no such axis.
-        ShapeError: for what is no int.
+        ShapeError: for anything but an int.
     """
     try:
         d = operator.index(axis)
@@ -70,7 +70,7 @@ def axis_of(axis: Any, ndim: int, what: str) -> int:
 
 
 def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
-    """Axes counted from 0 and sorted; all of them for None.
+    """Return axes counted from 0 and sorted; all of them for None.
 
     Raises:
         AxisError: for axes that are not there.
@@ -80,12 +80,12 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
         return tuple(range(ndim))
     if not isinstance(axis, Sequence):
         return (axis_of(axis, ndim, what),)
-    found = tuple(sorted(axis_of(a, ndim, what) for a in axis))
-    if len(set(found)) != len(found):
+    result = tuple(sorted(axis_of(a, ndim, what) for a in axis))
+    if len(set(result)) != len(result):
         raise promotion.error(ShapeError, f"{what}: axis={tuple(axis)} names an axis twice", "name each axis once")
-    return found
+    return result
 
 
 def hashable(axis: Any) -> Any:
-    """An axis argument as a static one: lists become tuples."""
+    """Return an axis argument as a hashable one: lists become tuples."""
     return tuple(operator.index(a) for a in axis) if isinstance(axis, (list, tuple, range)) else axis

@@ -48,11 +48,11 @@ def _binary(name: str, body: Callable[[Any, Any], Any], summary: str, at: str = 
 def _promoted(
     primitive: Callable[[Any, Any], Any], bools: Callable[[Any, Any], Any] | None = None
 ) -> Callable[[Any, Any], Any]:
-    """The body of a primitive of two operands; of booleans it may mean something else."""
+    """Make the body of a primitive of two operands; booleans may have a primitive of their own."""
 
     def body(x: Any, y: Any) -> Any:
-        a, b = aval_of(x), aval_of(y)
-        if a is not b or type(x) in promotion.NUMBERS:
+        a = aval_of(x)
+        if type(x) in promotion.NUMBERS or type(y) in promotion.NUMBERS or a is not aval_of(y):
             x, y = promotion.promote_and_broadcast2(x, y)
             a = aval_of(x)
         return bools(x, y) if a.dtype.kind == "b" and bools is not None else primitive(x, y)
@@ -62,8 +62,8 @@ def _promoted(
 
 def _inexact(primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
-        a, b = aval_of(x), aval_of(y)
-        if a is b and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
+        a = aval_of(x)
+        if a is aval_of(y) and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
             return primitive(x, y)
         x, y = promotion.promote_and_broadcast2(x, y)
         if aval_of(x).dtype.kind not in "fc":
@@ -105,7 +105,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
             elementwise.ne(r, zero), elementwise.ne(elementwise.lt(r, zero), elementwise.lt(y, zero))
         )
         return _no_zero(y, elementwise.select_n(down, q, elementwise.sub(q, promotion.like(q, 1))))
-    # As Python: the quotient that goes with the remainder, so that x == q * y + r as well as rounding allows.
+    # As in Python: the quotient fits the remainder, so that x == q * y + r up to rounding.
     x, y = (
         structural.stop_gradient(x),
         structural.stop_gradient(y),
@@ -122,7 +122,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
     )
     quotient = elementwise.div(x, y)
     q = elementwise.select_n(elementwise.eq(q, zero), q, elementwise.mul(quotient, zero))  # zero keeps its sign
-    # Where an operand is infinite or y is 0, the array API standard's value, which is NaN or -1 in Python.
+    # If an operand is infinite or y is 0, the array API standard's value; Python's is NaN or -1.
     plain = elementwise.or_(
         elementwise.eq(y, zero), elementwise.not_(elementwise.and_(elementwise.is_finite(x), elementwise.is_finite(y)))
     )
@@ -130,7 +130,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 
 def _no_zero(y: Any, out: Any) -> Any:
-    """NumPy's integer division by zero gives 0."""
+    """Return `out`, with 0 where y is 0, as NumPy's integer division."""
     return elementwise.select_n(elementwise.eq(y, promotion.like(y, 0)), out, promotion.like(out, 0))
 
 
@@ -205,7 +205,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
 
 # -------------------------------------------------------------------------------------------------------- extremes
 def _complex_order() -> Any:
-    from functorch_like.numpy import complex_order  # few programs need it
+    from functorch_like.numpy import complex_order  # rarely used
 
     return complex_order
 
@@ -267,7 +267,7 @@ hypot = _binary("hypot", _hypot, "sqrt(x1**2 + x2**2), without overflow.")
 
 
 def _log_add(base: float) -> Callable[[Any, Any], Any]:
-    """log(base**x + base**y) / log(base), given log(base). Derivatives are right at infinities and ties too."""
+    """Return log(base**x + base**y) / log(base), with right derivatives at infinities and ties; takes log(base)."""
 
     def body(x: Any, y: Any) -> Any:
         x, y = promotion.align_inexact(x, y)
@@ -289,7 +289,7 @@ def _log_add(base: float) -> Callable[[Any, Any], Any]:
 
 
 def _complex_log_add(x: Any, y: Any, base: float) -> Any:
-    """The same of complex numbers: what has the smaller real part is added to the other."""
+    """Return `_log_add` of complex numbers: the number of smaller real part is added to the other."""
     first = elementwise.ge(elementwise.real(x), elementwise.real(y))
     high, low = elementwise.select_n(first, y, x), elementwise.select_n(first, x, y)
     gap = elementwise.select_n(

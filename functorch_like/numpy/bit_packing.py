@@ -74,7 +74,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     Args:
         a: uint8.
         axis: along which; of the flattened array if None.
-        count: how many bits along the axis: fewer are cut, more filled with zeros; a negative one cuts so many.
+        count: number of bits along the axis: fewer are cut, more filled with zeros; a negative one cuts so many.
         bitorder: "big" takes the highest bit first, "little" the lowest.
 
     Returns:
@@ -102,6 +102,6 @@ def _unpackbits(a: Any, d: int | None, count: int | None, big: bool) -> Any:
     shifted = fnp.right_shift(a[..., None], _shifts(big, len(lead) + 2))
     bits = fnp.reshape(shifted & fnp.asarray(1, np.uint8), (*lead, 8 * n))
     if count is not None:
-        kept = count if count >= 0 else max(8 * n + count, 0)
-        bits = fnp.pad(bits[..., :kept], [(0, 0)] * len(lead) + [(0, max(kept - 8 * n, 0))])
+        bit_count = count if count >= 0 else max(8 * n + count, 0)
+        bits = fnp.pad(bits[..., :bit_count], [(0, 0)] * len(lead) + [(0, max(bit_count - 8 * n, 0))])
     return bits if d is None else fnp.moveaxis(bits, -1, d)

@@ -28,9 +28,9 @@ def frombuffer(
     """A one-dimensional array from memory: bytes, a bytearray, a memoryview; a copy.
 
     Args:
-        buffer: what holds the bytes.
+        buffer: an object that holds bytes.
         dtype: of the elements; float, the default, means float32 unless another default is set.
-        count: how many elements; all there are if -1.
+        count: number of elements; all if -1.
         offset: bytes to skip.
 
     Returns:
@@ -74,9 +74,9 @@ def fromiter(iter: Iterable[ArrayLike], dtype: DTypeLike | None, count: int = -1
     """A one-dimensional array from numbers of an iterator.
 
     Args:
-        iter: what gives the numbers.
+        iter: an iterable of numbers.
         dtype: of the array.
-        count: how many to take; all if -1.
+        count: number of elements to take; all if -1.
 
     Returns:
         (count,), or as many as the iterator gives.
@@ -96,8 +96,8 @@ def fromstring(string: str, dtype: DTypeLike | None = float, count: int = -1, *,
     Args:
         string: the text.
         dtype: of the array.
-        count: how many to read; all if -1.
-        sep: what stands between the numbers; white space fits any white space.
+        count: number of elements to read; all if -1.
+        sep: the text between the numbers; white space fits any white space.
 
     Returns:
         (count,), or as many as the text holds.
@@ -121,7 +121,7 @@ def fromfile(
         file: path or open file.
         dtype: dtype of the numbers in the file.
         count: number of elements; all if -1.
-        sep: what separates numbers in text; bytes if empty.
+        sep: the text between numbers; bytes if empty.
         offset: bytes to skip; of files of bytes only.
 
     Returns:
@@ -139,11 +139,11 @@ def fromfile(
 def from_dlpack(x: ArrayLike, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """An array from one of another library, by DLPack.
 
-    What another library holds is copied, since that library may write to it later, and arrays here never change.
+    Memory of another library is copied, since that library may write to it later, and arrays here never change.
 
     Args:
         x: array with `__dlpack__`.
-        device: where to put the result: by default where x is. Memory of GPUs comes by way of the host, with "cpu".
+        device: the device of the result: by default that of x. Memory of GPUs comes by way of the host, with "cpu".
         copy: True copies arrays of this package, too; False demands that nothing is copied.
 
     Returns:

@@ -70,7 +70,7 @@ def _view(x: Any, dtype: Any) -> Any:
 
 
 def _bits(flat: Any, dtype: Any) -> Any:
-    """A vector bitcast, so that its bytes stay in one dimension."""
+    """Bitcast a vector; its bytes stay in one dimension."""
     own = aval_of(flat).dtype
     if own == dtype:
         return flat

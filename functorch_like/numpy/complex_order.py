@@ -1,7 +1,7 @@
 """The order of complex numbers, NumPy's: by the real parts, then by the imaginary ones.
 
-NaN comes last: first the numbers whose imaginary part alone is NaN, then those whose real part is, then those of which
-both are. Extremes are the first NaN where there is one.
+NaN comes last: first the numbers whose imaginary part alone is NaN, then those whose real part is, then those with
+both. Extremes are the first NaN where there is one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def highest(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 def _keys(x: Any) -> tuple[Any, ...]:
-    """Real arrays by which complex numbers are compared, the most important first."""
+    """Return the real arrays by which complex numbers are compared, the most important first."""
     parts = elementwise.real(x), elementwise.imag(x)
     missing = [elementwise.ne(part, part) for part in parts]
     return *missing, *(
@@ -54,7 +54,7 @@ def less(x: Any, y: Any) -> Any:
 
 
 def extreme(x: Any, y: Any, greatest: bool, skip: bool = False) -> Any:
-    """Return the greater or the lesser of two, element by element; the first NaN, or, with `skip`, rather no NaN.
+    """Return the greater or the lesser of two, element by element; the first NaN, or, with `skip`, a number if one is.
 
     Equal numbers share the derivative evenly.
     """

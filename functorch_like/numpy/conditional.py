@@ -33,13 +33,13 @@ def _array(x: Any) -> Any:
 
 
 def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise") -> Array:
-    """For each element of an integer array, the element at its place in the choice of that number.
+    """Elements of several arrays: each from the array whose number an integer array has at that place.
 
     Args:
         a: integers from 0 to len(choices) - 1.
         choices: sequence of arrays, or an array along whose first dimension they lie; all broadcast with `a`.
         out: not supported, arrays are immutable.
-        mode: what other integers do: "raise", where the values are known; "wrap" (counted around) or "clip".
+        mode: treatment of other integers: "raise", where the values are known; "wrap" (counted around) or "clip".
 
     Returns:
         An array of the shape that indices and choices broadcast to, in the dtype of the choices.
@@ -58,8 +58,8 @@ def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise")
         raise promotion.error(
             DtypeError, f"fnp.choose takes integers, got {aval_of(a)!r}", "convert with astype('int32')"
         )
-    given = [choices[i] for i in range(len(choices))] if promotion.is_array(choices) else [_array(c) for c in choices]
-    n = len(given)
+    arrays = [choices[i] for i in range(len(choices))] if promotion.is_array(choices) else [_array(c) for c in choices]
+    n = len(arrays)
     if not n:
         raise promotion.error(ArgumentError, "fnp.choose was given no choices", "give one or more")
     index = promotion.convert(a, dtypes.default_int())
@@ -81,11 +81,11 @@ def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise")
         index = clip(index, 0, n - 1)
     else:
         raise promotion.error(ArgumentError, f"fnp.choose does not know mode={mode!r}", "use 'raise', 'wrap' or 'clip'")
-    index, *given = [
-        promotion.broadcast(v, promotion.broadcast_shapes(aval_of(a).shape, *(aval_of(c).shape for c in given)))
-        for v in (index, *promotion.promote(*given))
+    index, *arrays = [
+        promotion.broadcast(v, promotion.broadcast_shapes(aval_of(a).shape, *(aval_of(c).shape for c in arrays)))
+        for v in (index, *promotion.promote(*arrays))
     ]
-    stacked = structural.concatenate(*[reshape(c, (1, *aval_of(c).shape)) for c in given], dimension=0)
+    stacked = structural.concatenate(*[reshape(c, (1, *aval_of(c).shape)) for c in arrays], dimension=0)
     chosen = take_along_axis(stacked, reshape(index, (1, *aval_of(index).shape)), axis=0, mode="clip")
     return reshape(chosen, aval_of(index).shape)
 
@@ -105,7 +105,7 @@ def compress(
         condition: one-dimensional; it may be shorter than the axis.
         a: array.
         axis: along which; elements of the flattened array if None.
-        size: how many to return; needed under transformations that stage, where the number must be known.
+        size: the number of results; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`.
         out: not supported, arrays are immutable.
 
@@ -169,10 +169,10 @@ def piecewise(
         x: array.
         condlist: boolean arrays that broadcast with x, in a sequence or along a first dimension.
         funclist: a function or number for each condition, and perhaps one more for where none is true (by default 0).
-            Every function is called with all of x: what it gives elsewhere is dropped, but spoils derivatives where
+            Every function is called with all of x: its results elsewhere are dropped, but spoil derivatives where
             its derivative is not finite.
-        args: passed to the functions behind x.
-        kw: passed to the functions.
+        args: further arguments of the functions, after x.
+        kw: named arguments of the functions.
 
     Returns:
         An array of the shape and dtype of x.
@@ -289,7 +289,7 @@ def put(
         a: array.
         ind: integers.
         v: values, repeated as need be.
-        mode: what positions out of bounds do: nothing (by default), "wrap" (counted around) or "clip".
+        mode: treatment of positions out of bounds: they are dropped by default; "wrap" (counted around) or "clip".
         inplace: must be False: arrays are immutable, and the result is returned.
 
     Returns:
@@ -326,7 +326,7 @@ def put_along_axis(
     Args:
         arr: array.
         indices: integers, with as many dimensions as the array, broadcasting outside of the axis.
-        values: what to put there; broadcasts to the indices.
+        values: the new elements; broadcast to the indices.
         axis: along which; of the flattened array if None.
         inplace: must be False: arrays are immutable, and the result is returned.
         mode: as for `put`.

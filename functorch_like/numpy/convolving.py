@@ -27,7 +27,7 @@ def check_mode(mode: Any, what: str) -> None:
 
 
 def slide(a: Any, window: Any, pads: list[tuple[int, int]], precision: Any = None, preferred: Any = None) -> Any:
-    """The sums of products with a window at each place of an array with a margin of zeros, in all dimensions."""
+    """Return the sums of products with a window at each place of an array with a margin of zeros."""
     dtype = aval_of(a).dtype
     if dtype == dtypes.bool_:
         a, window = (promotion.convert(x, dtypes.default_int()) for x in (a, window))

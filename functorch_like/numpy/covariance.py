@@ -37,8 +37,8 @@ def cov(
         rowvar: variables are rows; False: columns.
         bias: divide by the number of observations, not one less.
         ddof: divide by the number of observations less this; before `bias`.
-        fweights: how often each observation counts: whole numbers.
-        aweights: how much each counts.
+        fweights: the multiplicity of each observation: whole numbers.
+        aweights: the weight of each observation.
         dtype: of the result.
 
     Returns:

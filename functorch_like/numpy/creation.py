@@ -37,11 +37,11 @@ def asarray(
 
     Args:
         a: array, NumPy array, number, or (nested) sequence of these.
-        dtype: of the result. By default NumPy arrays keep theirs and Python numbers take the default dtypes
+        dtype: of the result. By default NumPy arrays keep their dtype and Python numbers take the default dtypes
             (float32, int32), a single one weakly; lists of arrays are promoted.
         order: accepted for NumPy's sake: None, "K" or "C".
         copy: True copies an array, too; False demands that nothing is copied.
-        device: where to put it.
+        device: the device of the result.
 
     Returns:
         An array; of an array with that dtype, the array itself.
@@ -89,7 +89,7 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
             return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
     if isinstance(a, (bytes, bytearray, memoryview)):
         return _asarray(np.asarray(memoryview(a)), dtype, None)
-    return xla.device_put(promotion.host(a, aval_of(a).dtype))  # subclasses of numbers; others are refused there
+    return xla.device_put(promotion.host(a, aval_of(a).dtype))  # subclasses of numbers; other types raise there
 
 
 def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
@@ -128,7 +128,7 @@ def _are_ints(kinds: set[type]) -> bool:
 
 
 def _ints(a: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Python ints of which NumPy makes floats, because int64 does not hold the largest nor uint64 all others."""
+    """Convert Python ints of which NumPy makes floats, since no 64-bit dtype holds all of them."""
     host = np.asarray(a, object)
     for extreme in (host.min(), host.max()):
         promotion.check_int(extreme, dtype)
@@ -174,7 +174,7 @@ def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any
 
 
 def _stack_nested(a: Any, dtype: Any) -> Any:
-    """A nested sequence with arrays or tracers in it."""
+    """Stack a nested sequence that contains arrays or tracers."""
     parts = [_stack_nested(item, None) if isinstance(item, (list, tuple, range)) else item for item in a]
     if not parts:
         return zeros((0,), dtype)
@@ -205,7 +205,7 @@ def array(
         copy: arrays are immutable, so a copy is only of interest where the original will be donated.
         order: accepted for NumPy's sake.
         ndmin: dimensions of size 1 are put in front to have at least as many.
-        device: where to put it.
+        device: the device of the result.
 
     Returns:
         An array of the shape of the nested sequences.
@@ -238,7 +238,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
     """An array in another dtype; from complex to real the real part.
 
     An array that has the dtype already is returned as it is. (The array API standard would copy it by default, which
-    nobody can tell from outside where arrays are immutable; `copy=True` does.)
+    makes no visible difference for immutable arrays; `copy=True` does.)
 
     Args:
         x: array-like.
@@ -265,7 +265,7 @@ def full(
         shape: int or sequence of ints.
         fill_value: number, or array that broadcasts to the shape.
         dtype: by default that of the value.
-        device: where to put it.
+        device: the device of the result.
 
     Returns:
         An array of that shape; the dtype is that of the value unless one is given.
@@ -281,23 +281,23 @@ def full(
 
 
 def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any, weak: bool = False) -> Any:
-    """`full` of a shape that has been checked, weakly typed or not."""
-    if type(fill_value) is int and dtype is not None:  # it may be one that uint64 alone holds
+    """Return `full` of a checked shape, weakly typed or not."""
+    if type(fill_value) is int and dtype is not None:  # only uint64 may hold it
         fill_value = promotion.host(fill_value, dtypes.as_dtype(dtype))
     aval = aval_of(listed(fill_value))
-    wanted = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
+    result_dtype = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
     if aval.shape and promotion.broadcast_shapes(sizes, aval.shape) != sizes:
         why = f"fnp.full of shape {sizes} with values {aval!r}"
         raise promotion.error(ShapeError, why, "give values that broadcast to the shape")
     if isinstance(fill_value, (Tracer, ArrayImpl, list, tuple)):
-        made = promotion.broadcast(promotion.convert(asarray(fill_value), wanted, weak), sizes)
+        made = promotion.broadcast(promotion.convert(asarray(fill_value), result_dtype, weak), sizes)
         return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))
-    ShapedArray(sizes, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
-    value = promotion.host(fill_value, wanted)
+    ShapedArray(sizes, result_dtype)  # raises for sizes beyond 64 bits, in place of NumPy
+    value = promotion.host(fill_value, result_dtype)
     if state.trace.staging and value.ndim == 0:
         if weak:
             return promotion.broadcast(xla.device_put(value, weak_type=True), sizes)
-        return structural.full(sizes, value.item(), wanted) if sizes else asarray(value, wanted)
+        return structural.full(sizes, value.item(), result_dtype) if sizes else asarray(value, result_dtype)
     return _put(np.broadcast_to(value, sizes), device, weak)
 
 

@@ -104,7 +104,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
-    """Running product along an axis, with 1 in front if so wished; arguments as for `cumulative_sum`.
+    """Running product along an axis, optionally with 1 in front; arguments as for `cumulative_sum`.
 
     Args:
         x: array.
@@ -146,7 +146,7 @@ def diff(
 
     Args:
         a: array.
-        n: how often.
+        n: the order.
         axis: along which.
         prepend: number or array to put in front first.
         append: number or array to put behind first.
@@ -220,7 +220,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
     Args:
         y: values.
-        x: where they are taken; at equal distances `dx` if None.
+        x: the points of the samples; at equal distances `dx` if None.
         dx: the distance.
         axis: along which.
 

@@ -30,7 +30,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
     Args:
         a: array of at least two dimensions.
-        offset: which: 0 the main one, positive above it.
+        offset: the diagonal: 0 the main one, positive above it.
         axis1: rows.
         axis2: columns.
 
@@ -108,7 +108,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
     Args:
         v: array of one or two dimensions.
-        k: which diagonal.
+        k: the diagonal.
 
     Returns:
         A matrix with v on a diagonal for a vector; the diagonal, a vector, for a matrix.

@@ -1,4 +1,4 @@
-"""Questions about dtypes."""
+"""Properties of dtypes: limits, kinds, promotion."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike | ShapeDtypeStruct) ->
 
 class finfo:
     """Limits of a floating dtype, bfloat16 and float8 too: `bits`, `eps`, `max`, `min`, `smallest_normal`, `dtype`, and
-    what else `numpy.finfo` has. Numbers are Python floats, as the array API standard has it.
+    what else `numpy.finfo` has. Numbers are Python floats, as in the array API standard.
 
     Args:
         dtype: a dtype, or an array; of complex ones the limits of a part.
@@ -50,8 +50,8 @@ class finfo:
     """
 
     def __init__(self, dtype: Any) -> None:
-        given = aval_of(dtype).dtype if is_value(dtype) else dtypes.exact_dtype(dtype)
-        self.dtype = dtypes.real_part(given)
+        exact = aval_of(dtype).dtype if is_value(dtype) else dtypes.exact_dtype(dtype)
+        self.dtype = dtypes.real_part(exact)
         self._limits = dtypes.finfo(self.dtype)
 
     def __getattr__(self, name: str) -> Any:
@@ -114,11 +114,11 @@ def isdtype(dtype: DTypeLike | None, kind: DTypeLike | tuple[DTypeLike, ...]) ->
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
-    given = dtypes.as_dtype(dtype)
+    exact = dtypes.as_dtype(dtype)
     if isinstance(kind, str) and kind in _KINDS:
-        return bool(_KINDS[kind](given))
+        return bool(_KINDS[kind](exact))
     try:
-        return given == dtypes.as_dtype(kind)
+        return exact == dtypes.as_dtype(kind)
     except TypeError as e:
         raise ArgumentError(f"{kind!r} is no kind of dtype", fix=f"use a dtype or one of {', '.join(_KINDS)}") from e
 
@@ -137,8 +137,8 @@ def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe")
     >>> fnp.can_cast(fnp.int8, fnp.int32)
     True
     """
-    given = aval_of(from_).dtype if is_value(from_) else dtypes.as_dtype(from_)
-    return bool(np.can_cast(given, dtypes.as_dtype(to), casting))  # type: ignore[arg-type]
+    source = aval_of(from_).dtype if is_value(from_) else dtypes.as_dtype(from_)
+    return bool(np.can_cast(source, dtypes.as_dtype(to), casting))  # type: ignore[arg-type]
 
 
 def iscomplexobj(x: object) -> bool:

@@ -37,7 +37,7 @@ def einsum(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Sums of products, told by naming dimensions with letters.
+    """Sums of products, described by letters for dimensions.
 
     Args:
         subscripts: such as "bij,bjk->bik": letters of each operand, and of the result. Letters missing there are
@@ -45,9 +45,9 @@ def einsum(
             dimensions that broadcast. Or operands and lists of ints alternating, as in NumPy.
         operands: arrays; sizes of 1 broadcast.
         out: not supported, arrays are immutable.
-        optimize: how the order of contractions is found: a strategy of `backends.opt_einsum`; a pair of one and of a
+        optimize: the method that orders contractions: a strategy of `backends.opt_einsum`; a pair of one and of a
             limit of elements of intermediates; True for the strategy set there; False for left to right; an explicit
-            path, as `einsum_path` gives it. None is True or False, as `backends.opt_einsum.enabled` says.
+            path, as `einsum_path` gives it. None is the value of `backends.opt_einsum.enabled`.
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
 
@@ -135,7 +135,7 @@ def einsum_path(
 def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     if isinstance(subscripts, str):
         return subscripts.replace(" ", ""), tuple(asarray(o) if not promotion.is_array(o) else o for o in operands)
-    given = [subscripts, *operands]
+    args = [subscripts, *operands]
     text = next((o for o in operands if isinstance(o, str)), None)
     if text is not None:
         raise promotion.error(
@@ -143,9 +143,9 @@ def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any
             f"fnp.einsum was given the subscripts {text!r} after an operand",
             f"the subscripts come first: fnp.einsum({text!r}, ...)",
         )
-    arrays, lists = given[::2], given[1::2]
+    arrays, lists = args[::2], args[1::2]
     last = None
-    if len(given) % 2:
+    if len(args) % 2:
         last = arrays.pop()
     for labels in [*lists, *([] if last is None else [last])]:
         if not (isinstance(labels, (list, tuple)) and all(map(_is_label, labels))) or not lists:
@@ -169,7 +169,7 @@ def _is_label(k: Any) -> bool:
 @cleared
 @functools.lru_cache(maxsize=2048)
 def _parse(text: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[str, ...], str]:
-    """Letters of each operand and of the result, with "..." spelled out."""
+    """Return the letters of each operand and of the result, with letters in place of "..."."""
     left, arrow, result = text.partition("->")
     parts = left.split(",")
 
@@ -263,7 +263,7 @@ def _reduced(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _one(x: Any, letters: str, sizes: dict[str, int]) -> tuple[Any, list[str]]:
-    """An operand with each letter once, and without dimensions of size 1 that broadcast."""
+    """Return an operand with each letter once, without dimensions of size 1 that broadcast."""
     left = list(letters)
     shape = aval_of(x).shape
     broadcasting = [i for i, c in enumerate(left) if shape[i] == 1 and sizes[c] != 1]
@@ -286,15 +286,15 @@ def _pair(
     x: Any, left: list[str], y: Any, right: list[str], others: set[str], precision: Any, preferred: Any,
     multiply: Callable[..., Any],
 ) -> tuple[Any, list[str]]:  # fmt: skip
-    """Contract two operands: what is in neither the result nor another operand is summed over."""
-    alone = lambda mine, theirs: tuple(i for i, c in enumerate(mine) if c not in theirs and c not in others)
+    """Contract two operands over letters that neither the result nor another operand has."""
+    alone = lambda own, rest: tuple(i for i, c in enumerate(own) if c not in rest and c not in others)
     for_x, for_y = alone(left, right), alone(right, left)
     x, left = _reduced(x, for_x), [c for i, c in enumerate(left) if i not in for_x]
     y, right = _reduced(y, for_y), [c for i, c in enumerate(right) if i not in for_y]
     both = [c for c in left if c in right]
     batch, summed = [c for c in both if c in others], [c for c in both if c not in others]
-    at = lambda mine, chosen: tuple(mine.index(c) for c in chosen)
-    free = lambda mine: [c for c in mine if c not in both]
+    at = lambda own, chosen: tuple(own.index(c) for c in chosen)
+    free = lambda own: [c for c in own if c not in both]
     out = multiply(
         x, y, (at(left, summed), at(right, summed)), (at(left, batch), at(right, batch)), precision, preferred
     )

@@ -1,4 +1,4 @@
-"""Orders of contractions of einsum: how they are found, what they cost."""
+"""Orders of contractions of einsum, and their costs."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class PathInfo:
         subscripts: letters of all operands, and of the result.
         shapes: of the operands.
         path: positions of operands in the list for each step; products go to its end.
-        how: the strategy that found it.
+        how: the name of the strategy.
         steps: the contractions, one after the other.
-        naive_flops: what one loop over all letters at once would cost.
+        naive_flops: operations of one loop over all letters.
     """
 
     subscripts: str
@@ -85,29 +85,31 @@ class PathInfo:
 
 
 def find_path(inputs: tuple[str, ...], result: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> PathInfo:
-    """The path that `optimize=` asks for, or else the settings in force; kept for the next time.
+    """Return the path by `optimize=`, or by the current settings; paths are cached.
 
     Raises:
         ArgumentError: for a strategy that does not exist, or a path that does not fit.
     """
     started = time.perf_counter()
-    how, limit = _asked(optimize, len(inputs))
+    how, limit = _strategy_and_limit(optimize, len(inputs))
     key = inputs, result, shapes, how, limit
-    found = opt_einsum.path_cache.get(key, lambda: _info(inputs, result, shapes, how, limit))
+    info = opt_einsum.path_cache.get(key, lambda: _info(inputs, result, shapes, how, limit))
     if len(inputs) > 2 and events.heard():
-        size = f"largest intermediate {found.largest_intermediate:.4g} elements"
-        text = f"{found.how}, {' then '.join(step.subscripts for step in found.steps)}, {found.flops:.4g} operations"
-        events.tell("einsum", found.subscripts, time.perf_counter() - started, how=text, size=size, info=found)
-    return found
+        size = f"largest intermediate {info.largest_intermediate:.4g} elements"
+        text = f"{info.how}, {' then '.join(step.subscripts for step in info.steps)}, {info.flops:.4g} operations"
+        events.tell("einsum", info.subscripts, time.perf_counter() - started, how=text, size=size, info=info)
+    return info
 
 
-def _asked(optimize: Any, operands: int) -> tuple[Any, Any]:
-    """A strategy (False: left to right; or a path) and a limit of memory."""
+def _strategy_and_limit(optimize: Any, operands: int) -> tuple[Any, Any]:
+    """Return a strategy (False: left to right; or a path) and a limit of memory."""
     if isinstance(optimize, (list, tuple)):
-        given = [*optimize]
-        if len(given) == 2 and ((isinstance(given[0], str) and given[0] != "einsum_path") or callable(given[0])):
-            return _checked_strategy(given[0]), int(given[1])  # NumPy's (strategy, limit)
-        path = given[1:] if given and given[0] == "einsum_path" else given  # NumPy's paths begin so
+        entries = [*optimize]
+        if len(entries) == 2 and (
+            (isinstance(entries[0], str) and entries[0] != "einsum_path") or callable(entries[0])
+        ):
+            return _checked_strategy(entries[0]), int(entries[1])  # NumPy's (strategy, limit)
+        path = entries[1:] if entries and entries[0] == "einsum_path" else entries  # NumPy's paths begin so
         return tuple(tuple(int(i) for i in step) for step in path), None
     if isinstance(optimize, str) or callable(optimize):
         optimize = _checked_strategy(optimize)
@@ -174,15 +176,15 @@ def _checked(path: Path, count: int, text: str) -> Path:
 
 
 def _steps(inputs: Sequence[str], result: str, sizes: dict[str, int], path: Path) -> list[Contraction]:
-    """The products of two that einsum makes of a path."""
+    """Return the contractions of a path, each of two operands."""
     terms, made = list(inputs), []
     for step in path:
         chosen = [terms[i] for i in step]
         terms = [t for i, t in enumerate(terms) if i not in step]
         while len(chosen) > 1:
-            kept = set(result).union(*chosen[2:], *terms)
+            needed = set(result).union(*chosen[2:], *terms)
             both = dict.fromkeys(chosen[0] + chosen[1])
-            out = "".join(c for c in both if c in kept)
+            out = "".join(c for c in both if c in needed)
             flops = _flops(set(both), set(out), sizes, 2)
             made.append(Contraction(f"{chosen[0]},{chosen[1]}->{out}", flops, math.prod(sizes[c] for c in out)))
             chosen = [out, *chosen[2:]]
@@ -194,6 +196,6 @@ def _steps(inputs: Sequence[str], result: str, sizes: dict[str, int], path: Path
 
 
 def _flops(letters: set[str], kept: set[str], sizes: dict[str, int], operands: int) -> int:
-    """For each combination of letters a product of all operands, and an addition where letters are summed over."""
+    """Count the products of all operands for each combination of letters, and additions over summed letters."""
     each = max(1, operands - 1) + (letters > kept)
     return math.prod(sizes[c] for c in letters) * each

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms, as in numpy.fft; single precision stays single, integers become the default float.
 
-The sums: `fft` takes y[k] = sum_j x[j] exp(-2 pi i j k / n); `norm` says where the factor 1/n goes: to the inverse
-("backward", as by default), to the forward transform ("forward"), or its root to both ("ortho").
+The sums: `fft` takes y[k] = sum_j x[j] exp(-2 pi i j k / n); `norm` places the factor 1/n: in the inverse
+("backward", the default), in the forward transform ("forward"), or its root in both ("ortho").
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         __name__: str
 
         def __call__(self, a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
     class OverTwoAxes(Protocol):
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         def __call__(
             self, a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
     class OverAxes(Protocol):
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
             axes: Sequence[int] | None = None,
             norm: str | None = None,
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
 
@@ -91,24 +91,22 @@ def _length(n: Any, name: str) -> int:
 
 
 def _many(kind: str, a: Any, s: Any, axes: Any, norm: Any, name: str) -> Any:
-    """A transform over several axes: lengths and axes made plain, then the kernel."""
+    """Apply a transform over several axes: check lengths and axes, then call the compiled function."""
     a = shapes.arr(a, f"fnp.fft.{name}")
     shape = aval_of(a).shape
     if axes is None:
         axes = range(len(shape)) if s is None else range(-len(tuple(s)), 0)
-    found = tuple(axis_of(d, len(shape), f"fnp.fft.{name}") for d in axes)
-    if not found and kind in ("RFFT", "IRFFT"):
+    dims = tuple(axis_of(d, len(shape), f"fnp.fft.{name}") for d in axes)
+    if not dims and kind in ("RFFT", "IRFFT"):
         raise promotion.error(ShapeError, f"fnp.fft.{name} over no axes", "name at least one axis")
-    sizes = [shape[d] for d in found]
+    sizes = [shape[d] for d in dims]
     if s is not None:
-        if len(tuple(s)) != len(found):
-            raise promotion.error(
-                ShapeError, f"fnp.fft.{name}: s={s} for axes {found}", "give one length for each axis"
-            )
+        if len(tuple(s)) != len(dims):
+            raise promotion.error(ShapeError, f"fnp.fft.{name}: s={s} for axes {dims}", "give one length for each axis")
         sizes = [size if n is None or n == -1 else n for n, size in zip(s, sizes, strict=True)]
     if kind == "IRFFT" and (s is None or tuple(s)[-1] in (None, -1)):
-        sizes[-1] = 2 * (shape[found[-1]] - 1)
-    return _transform(a, kind, tuple(_length(n, name) for n in sizes), found, _norm(norm, name), name)
+        sizes[-1] = 2 * (shape[dims[-1]] - 1)
+    return _transform(a, kind, tuple(_length(n, name) for n in sizes), dims, _norm(norm, name), name)
 
 
 def _single(kind: str, a: Any, n: Any, axis: Any, norm: Any, name: str) -> Any:
@@ -141,7 +139,7 @@ def _operand(a: Any, kind: str, name: str) -> Any:
 
 
 def _steps(kind: str, pairs: list[tuple[int, int]]) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """Primitives to apply, in order: each takes up to three different axes, and the real part comes first, or last."""
+    """Return the primitives to apply, in order: each takes up to three axes; the real one is first or last."""
     plain = {"RFFT": "FFT", "IRFFT": "IFFT"}.get(kind, kind)
     groups: list[list[tuple[int, int]]] = []
     for pair in reversed(pairs):  # the last axis first, as NumPy
@@ -159,10 +157,10 @@ def _steps(kind: str, pairs: list[tuple[int, int]]) -> list[tuple[str, tuple[int
 
 
 def _apply(a: Any, kind: str, lengths: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    wanted = [n // 2 + 1 if kind == "IRFFT" and k == len(axes) - 1 else n for k, n in enumerate(lengths)]
+    in_sizes = [n // 2 + 1 if kind == "IRFFT" and k == len(axes) - 1 else n for k, n in enumerate(lengths)]
     shape = aval_of(a).shape
-    if any(shape[d] != n for d, n in zip(axes, wanted, strict=True)):
-        size = dict(zip(axes, wanted, strict=True))
+    if any(shape[d] != n for d, n in zip(axes, in_sizes, strict=True)):
+        size = dict(zip(axes, in_sizes, strict=True))
         config = tuple((0, size.get(d, n) - n, 0) for d, n in enumerate(shape))
         a = structural.pad(a, structural.full((), 0, aval_of(a).dtype), padding_config=config)
     rest = tuple(d for d in range(len(shape)) if d not in axes)
@@ -179,7 +177,7 @@ _DOC = """{summary}
     Args:
         a: array{real}.
         {sizes}
-        norm: where the factor 1/n goes: "backward" (the default), "ortho" or "forward".
+        norm: the place of the factor 1/n: "backward" (the default), "ortho" or "forward".
 
     Returns:
         An array of {gives} numbers.
@@ -237,7 +235,7 @@ _half = "the half of the spectrum that determines it"
 fft = _one("fft", "FFT", "The discrete Fourier transform along one axis.")
 ifft = _one("ifft", "IFFT", "The inverse of `fft`.")
 rfft = _one("rfft", "RFFT", f"The Fourier transform of real numbers along one axis: {_half}.")
-irfft = _one("irfft", "IRFFT", "The inverse of `rfft`; the result has 2 (m - 1) points unless n says otherwise.")
+irfft = _one("irfft", "IRFFT", "The inverse of `rfft`; the result has 2 (m - 1) points by default.")
 fft2 = _two("fft2", "FFT", "The Fourier transform over two axes.")
 ifft2 = _two("ifft2", "IFFT", "The inverse of `fft2`.")
 rfft2 = _two("rfft2", "RFFT", f"The Fourier transform of real numbers over two axes: {_half}.")
@@ -255,7 +253,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
         a: array.
         n: length of the result; 2 (m - 1) by default.
         axis: the axis.
-        norm: where the factor 1/n goes.
+        norm: the place of the factor 1/n.
 
     Returns:
         Real floats, n along the axis.
@@ -273,7 +271,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
         a: array of real numbers.
         n: length along the axis, which is cut or padded with zeros to it.
         axis: the axis.
-        norm: where the factor 1/n goes.
+        norm: the place of the factor 1/n.
 
     Returns:
         Complex numbers, n // 2 + 1 along the axis.

@@ -65,7 +65,7 @@ def polyfit(
     """Coefficients of the polynomial of degree `deg` with the least sum of squares of w (y - p(x)).
 
     Args:
-        x: where: (n,), n at least 1.
+        x: the points: (n,), n at least 1.
         y: the data: (n,) or (n, k), then k polynomials.
         deg: degree, a Python int.
         rcond: singular values up to so many times the largest count as zero; n eps by default.

@@ -61,13 +61,13 @@ def _layout(dtype: np.dtype[Any]) -> _Layout:
 
 
 def _wide(x: Any) -> Any:
-    """16-bit numbers and smaller ones in 32 bits, which hold them and what is computed of them exactly."""
+    """Convert floats of at most 16 bits to 32 bits, in which the computations here are exact."""
     aval = aval_of(x)
     return promotion.convert(x, dtypes.float32, aval.weak_type) if aval.dtype.itemsize < 4 else x
 
 
 def _field(x: Any) -> Any:
-    """The exponent field, as integers of the width of x."""
+    """Return the exponent field, as integers of the width of x."""
     at = _layout(aval_of(x).dtype)
     pattern = elementwise.bitcast_convert_type(x, new_dtype=at.bits)
     shifted = elementwise.shift_right_arithmetic(pattern, promotion.like(pattern, at.mantissa))
@@ -75,9 +75,9 @@ def _field(x: Any) -> Any:
 
 
 def _exponent(x: Any) -> tuple[Any, Any]:
-    """k with |x| = m * 2**k and 0.5 <= m < 1; and whether x is zero, infinite or NaN, where k means nothing.
+    """Return k with |x| = m * 2**k and 0.5 <= m < 1; and whether x is zero, infinite or NaN, where k is undefined.
 
-    Subnormal numbers are brought up to normal ones first; XLA's CPU code takes them as zeros.
+    Subnormal numbers are scaled to normal ones first; XLA's CPU code flushes them to zero.
     """
     at = _layout(aval_of(x).dtype)
     up = at.mantissa + 1
@@ -91,14 +91,14 @@ def _exponent(x: Any) -> tuple[Any, Any]:
 
 
 def _power_of_two(k: Any, like: Any) -> Any:
-    """2**k in the dtype of another value, for exponents of normal numbers."""
+    """Return 2**k in the dtype of another value, for exponents of normal numbers."""
     at = _layout(aval_of(like).dtype)
     pattern = elementwise.shift_left(elementwise.add(k, promotion.like(k, at.bias)), promotion.like(k, at.mantissa))
     return elementwise.bitcast_convert_type(pattern, new_dtype=aval_of(like).dtype)
 
 
 def _scaled(x: Any, k: Any) -> Any:
-    """x * 2**k, rounded once: in steps that are exact, and a last one into the subnormal numbers."""
+    """Return x * 2**k, rounded once: by exact steps, and a last one into the subnormal numbers."""
     at = _layout(aval_of(x).dtype)
     bound = lambda v, low, high: elementwise.min(elementwise.max(v, promotion.like(v, low)), promotion.like(v, high))
     reach = 3 * at.bias - 3
@@ -117,11 +117,11 @@ def _scaled(x: Any, k: Any) -> Any:
 
 
 def _frexp(x: Any) -> tuple[Any, Any]:
-    given = aval_of(_real(x, "frexp"))
+    aval = aval_of(_real(x, "frexp"))
     x = _wide(_real(x, "frexp"))
     k, none = _exponent(x)
     k = elementwise.select_n(none, k, promotion.like(k, 0))
-    return promotion.convert(_scaled(x, elementwise.neg(k)), given.dtype, given.weak_type), promotion.convert(
+    return promotion.convert(_scaled(x, elementwise.neg(k)), aval.dtype, aval.weak_type), promotion.convert(
         k, dtypes.int32
     )
 
@@ -154,7 +154,7 @@ def _ldexp(x: Any, k: Any) -> Any:
             DtypeError, f"fnp.ldexp takes integers as exponents, got {aval_of(k)!r}", "convert with astype('int32')"
         )
     x = _real(x, "ldexp")
-    given = aval_of(x)
+    aval = aval_of(x)
     x, k = promotion.broadcast_arrays(_wide(x), promotion.convert(k, aval_of(k).dtype))
     bits = _layout(aval_of(x).dtype).bits
     if aval_of(k).dtype.itemsize > bits.itemsize or dtypes.is_unsigned(aval_of(k).dtype):
@@ -162,7 +162,7 @@ def _ldexp(x: Any, k: Any) -> Any:
         k = k if np.iinfo(aval_of(k).dtype).max <= top else elementwise.min(k, promotion.like(k, top))
         low = None if dtypes.is_unsigned(aval_of(k).dtype) else promotion.like(k, np.iinfo(np.int16).min)
         k = k if low is None else elementwise.max(k, low)
-    return promotion.convert(_scaled(x, promotion.convert(k, bits)), given.dtype, given.weak_type)
+    return promotion.convert(_scaled(x, promotion.convert(k, bits)), aval.dtype, aval.weak_type)
 
 
 ldexp = promotion.binary(
@@ -219,7 +219,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
 
 
 def _spacing(x: Any) -> Any:
-    """By the bits: floating-point arithmetic on CPUs would take subnormal distances as zeros."""
+    """Compute distances by the bits: floating-point arithmetic on CPUs flushes subnormal distances to zero."""
     x = _real(x, "spacing")
     at, field = _layout(aval_of(x).dtype), _field(x)
     one, width = promotion.like(field, 1), promotion.like(field, at.mantissa)
@@ -232,7 +232,7 @@ def _spacing(x: Any) -> Any:
     pattern = elementwise.bitcast_convert_type(x, new_dtype=aval_of(field).dtype)
     zero = elementwise.eq(
         elementwise.shift_left(pattern, one), promotion.like(pattern, 0)
-    )  # comparisons take subnormal numbers as zeros, too
+    )  # comparisons flush subnormal numbers to zero, too
     gap = elementwise.select_n(zero, gap, elementwise.abs(gap))
     return elementwise.select_n(elementwise.eq(field, promotion.like(field, at.most)), gap, promotion.like(x, math.nan))
 

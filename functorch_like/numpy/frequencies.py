@@ -40,7 +40,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
         n: the number of points.
         d: the distance of two points.
         dtype: the default float by default.
-        device: where to put the result.
+        device: the device of the result.
 
     Returns:
         (n,), in floating point.
@@ -62,7 +62,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
         n: the number of points.
         d: the distance of two points.
         dtype: the default float by default.
-        device: where to put the result.
+        device: the device of the result.
 
     Returns:
         (n // 2 + 1,), in floating point.
@@ -80,8 +80,8 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
 def _shift(x: Any, axes: Any, name: str, back: bool) -> Any:
     x = shapes.arr(x, f"fnp.fft.{name}")
     shape = aval_of(x).shape
-    given = range(len(shape)) if axes is None else axes if isinstance(axes, Sequence) else (axes,)
-    over = tuple(axis_of(d, len(shape), f"fnp.fft.{name}") for d in given)
+    dims = range(len(shape)) if axes is None else axes if isinstance(axes, Sequence) else (axes,)
+    over = tuple(axis_of(d, len(shape), f"fnp.fft.{name}") for d in dims)
     return roll(x, tuple(-(shape[d] // 2) if back else shape[d] // 2 for d in over), over)
 
 

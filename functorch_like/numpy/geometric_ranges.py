@@ -39,7 +39,7 @@ def geomspace(
     Args:
         start: first number, or array of such; not 0.
         stop: last number, or array of such; of the sign of `start`, or complex.
-        num: how many.
+        num: the number of elements.
         endpoint: whether `stop` is one of them.
         dtype: float32 by default.
         axis: of the result that runs over the numbers, where start and stop are arrays.
@@ -58,38 +58,38 @@ def geomspace(
         raise promotion.error(ArgumentError, f"fnp.geomspace was given num={n}", "use 0 or more")
     start, stop = (v if promotion.is_array(v) or type(v) in promotion.NUMBERS else asarray(v) for v in (start, stop))
     promoted = promotion.inexact_dtype(dtypes.promote(aval_of(start), aval_of(stop))[0])
-    wanted = promoted if dtype is None else dtypes.as_dtype(dtype)
-    if wanted in (dtypes.float64, dtypes.complex128):  # a Python float by itself would count as float32
+    result_dtype = promoted if dtype is None else dtypes.as_dtype(dtype)
+    if result_dtype in (dtypes.float64, dtypes.complex128):  # a Python float by itself would count as float32
         start, stop = (
-            np.asarray(v, np.result_type(wanted, type(v)))[()] if type(v) in promotion.NUMBERS else v
+            np.asarray(v, np.result_type(result_dtype, type(v)))[()] if type(v) in promotion.NUMBERS else v
             for v in (start, stop)
         )
     return _geomspace(
-        *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=wanted
+        *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=result_dtype
     )
 
 
 @eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
     start, stop = promotion.align_inexact(start, stop)
-    given = aval_of(start)
-    d = axis_of(axis, given.ndim + 1, "fnp.geomspace")
-    shape = (*given.shape[:d], num, *given.shape[d:])
+    aval = aval_of(start)
+    d = axis_of(axis, aval.ndim + 1, "fnp.geomspace")
+    shape = (*aval.shape[:d], num, *aval.shape[d:])
     others = tuple(k for k in range(len(shape)) if k != d)
     spread = lambda v: structural.broadcast_in_dim(v, shape=shape, broadcast_dimensions=others)
-    # By logarithms of both, for their quotient may overflow.
-    if given.dtype.kind == "c":
+    # By the logarithms of both, since their quotient may overflow.
+    if aval.dtype.kind == "c":
         low = elementwise.log(elementwise.abs(start))
-        turn = elementwise.div(start, structural.convert_element_type(elementwise.abs(start), new_dtype=given.dtype))
+        turn = elementwise.div(start, structural.convert_element_type(elementwise.abs(start), new_dtype=aval.dtype))
         high = elementwise.log(elementwise.div(stop, turn))
-        low = structural.convert_element_type(low, new_dtype=given.dtype)
+        low = structural.convert_element_type(low, new_dtype=aval.dtype)
     else:
         turn = elementwise.sign(start)
         low, high = elementwise.log(elementwise.mul(start, turn)), elementwise.log(elementwise.mul(stop, turn))
-    places = structural.iota(dtype=dtypes.real_part(given.dtype), shape=shape, dimension=d)
+    places = structural.iota(dtype=dtypes.real_part(aval.dtype), shape=shape, dimension=d)
     spaces = max(num - 1 if endpoint else num, 1)
     part = elementwise.div(places, structural.full_like(places, spaces))
-    part = part if given.dtype.kind != "c" else structural.convert_element_type(part, new_dtype=given.dtype)
+    part = part if aval.dtype.kind != "c" else structural.convert_element_type(part, new_dtype=aval.dtype)
     low, high, turn = spread(low), spread(high), spread(turn)
     out = elementwise.mul(
         turn, elementwise.exp(elementwise.add(low, elementwise.mul(elementwise.sub(high, low), part)))
@@ -145,7 +145,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
         p: phases, in radians unless there is another period.
         discont: the least step that is taken as a jump; half the period by default, and never less.
         axis: along which.
-        period: what phases may differ by and be the same.
+        period: the difference of equal phases.
 
     Returns:
         Floats, of the shape of p.

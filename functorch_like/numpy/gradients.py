@@ -80,8 +80,8 @@ def gradient(
             raise promotion.error(
                 ShapeError, f"fnp.gradient of {aval!r} along axis {d} with {aval_of(h)!r}", "give one coordinate each"
             )
-    found = [_along(f, h, d=d, order=order) for d, h in zip(axes, distances, strict=True)]
-    return found[0] if len(found) == 1 else found
+    result = [_along(f, h, d=d, order=order) for d, h in zip(axes, distances, strict=True)]
+    return result[0] if len(result) == 1 else result
 
 
 @eager_jit(static=("d", "order"), ints=True)

@@ -12,7 +12,7 @@ from functorch_like.numpy.operands import known
 
 
 def _line(part: slice) -> Any:
-    """A slice as numbers: start:stop:step, or start:stop:5j for five of them, the stop included."""
+    """Return the numbers of a slice: start:stop:step, or start:stop:5j for five of them, the stop included."""
     start = 0 if part.start is None else part.start
     if isinstance(part.step, complex):
         return fnp.linspace(start, part.stop, int(abs(part.step)))
@@ -70,7 +70,7 @@ class _Joined:
         return fnp.concatenate(arrays, axis)
 
     def _raised(self, part: Any, least: int, place: int) -> Any:
-        """At least of so many dimensions; the array's own begin at `place`, or end at the last for -1."""
+        """Return an array of at least so many dimensions; its own begin at `place`, or end at the last for -1."""
         if isinstance(part, str):
             raise promotion.error(
                 ArgumentError, f"fnp.{self._name}: {part!r} is not the first", "put a directive first"
@@ -92,7 +92,7 @@ class _Joined:
 mgrid = _Grid("mgrid", sparse=False)
 #: `ogrid[0:2, 0:3]`: the same, with dimensions of size 1 left to broadcasting.
 ogrid = _Grid("ogrid", sparse=True)
-#: `r_[0, x, 5:8]`: arrays, numbers and slices joined along the first axis; a string in front says how, as in NumPy.
+#: `r_[0, x, 5:8]`: arrays, numbers and slices joined along the first axis; a string in front sets the axis.
 r_ = _Joined("r_", 0, 1, -1)
 #: `c_[x, y]`: vectors as columns.
 c_ = _Joined("c_", -1, 2, 0)

@@ -16,7 +16,7 @@ from functorch_like.primitives.ordering.sort import sort
 
 
 def checked_size(size: Any, name: str = "size") -> int:
-    """The `size=` that a user gave, as an int; refused where it is negative."""
+    """Return the user's `size=` as an int; raise for a negative one."""
     n = operator.index(size)
     if n < 0:
         raise promotion.error(ArgumentError, f"{name}={n} is negative", "give 0 or more")
@@ -24,27 +24,27 @@ def checked_size(size: Any, name: str = "size") -> int:
 
 
 def guarded_size(x: Any) -> int | None:
-    """The value of an integer scalar that is the size of a result; None where it is only traced."""
+    """Return the value of an integer scalar that is the size of a result; None where it is only traced."""
     value = x.guarded("size") if isinstance(x, Tracer) else x
     return None if value is None else int(np.asarray(value))
 
 
 def count_true(mask: Any) -> int | None:
-    """The number of true elements of a traced array of booleans; None where it is not known."""
+    """Return the number of true elements of a traced array of booleans; None where it is not known."""
     flat = structural.reshape(mask, shape=(aval_of(mask).size,))
     numbers = structural.convert_element_type(flat, new_dtype=dtypes.default_int(), weak_type=False)
     return guarded_size(structural.reduce_sum(numbers, axes=(0,)))
 
 
 def mask_places(mask: Any, size: int) -> list[Any]:
-    """The positions at which a traced array of booleans is true, as many as there are: an array for each dimension."""
+    """Return the positions at which a traced array of booleans is true: an array for each dimension."""
     aval, index = aval_of(mask), dtypes.default_int()
     false = elementwise.not_(structural.reshape(mask, shape=(aval.size,)))
     places = structural.iota(dtype=index, shape=(aval.size,), dimension=0)
     _, order = sort(false, places, dimension=0, is_stable=True, num_keys=1)
     rest = structural.slice(order, start_indices=(0,), limit_indices=(size,), strides=(1,))
-    found: list[Any] = []
+    result: list[Any] = []
     for n in reversed(aval.shape):
-        found.append(elementwise.rem(rest, structural.full_like(rest, max(n, 1))))
+        result.append(elementwise.rem(rest, structural.full_like(rest, max(n, 1))))
         rest = elementwise.div(rest, structural.full_like(rest, max(n, 1)))
-    return found[::-1]
+    return result[::-1]

@@ -32,8 +32,8 @@ def histogram_bin_edges(
 
     Args:
         a: array of real numbers, flattened.
-        bins: how many of equal width, a Python int; or the edges, which rise; or the name of one of NumPy's rules, for
-            which the values must be known.
+        bins: the number of bins of equal width, a Python int; or the edges, which rise; or the name of one of NumPy's
+            rules, for which the values must be known.
         range: the lowest and highest edge; by default the least and greatest element.
         weights: ignored.
 
@@ -51,7 +51,7 @@ def histogram_bin_edges(
     return _edges(a, bins, range, "fnp.histogram_bin_edges")
 
 
-#: Of the number of bins, by NumPy's names.
+#: NumPy's names of rules for the number of bins.
 _RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
 
 
@@ -118,7 +118,7 @@ def histogram(
         a: array of real numbers, flattened.
         bins: as for `histogram_bin_edges`.
         range: as for `histogram_bin_edges`.
-        weights: array of the shape of `a`: what each element adds, instead of 1.
+        weights: array of the shape of `a`: the addend of each element, instead of 1.
         density: divide by the total and the widths, so that the integral is 1.
 
     Returns:
@@ -154,8 +154,8 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
 
 
 def _bin(x: Any, edges: Any) -> Any:
-    """The number of the bin of each element; one too large for those that are in none."""
-    x, edges = promotion.promote(x, edges, told=False)
+    """Return the number of the bin of each element; the number of bins for those in none."""
+    x, edges = promotion.promote(x, edges, notify=False)
     n = aval_of(edges).size
     place = fnp.searchsorted(edges, x, side="right") - 1
     place = fnp.where(x == edges[-1], n - 2, place)
@@ -163,7 +163,7 @@ def _bin(x: Any, edges: Any) -> Any:
 
 
 def _counted(place: Any, n: int, weights: Any) -> Any:
-    """Count the occurrences of each place; places that are not there count nothing."""
+    """Count the occurrences of each place; places out of bounds are ignored."""
     dtype = dtypes.default_int() if weights is None else aval_of(weights).dtype
     return fnp.zeros(n, dtype).at[place].add(1 if weights is None else weights, mode="drop")
 
@@ -183,7 +183,7 @@ def histogram2d(
         y: (n,), the second ones.
         bins: a number, a pair of them, edges for both, or a pair of edges.
         range: a pair of pairs: the lowest and highest edge of each.
-        weights: (n,): what each point adds, instead of 1.
+        weights: (n,): the addend of each point, instead of 1.
         density: divide by the total and the areas.
 
     Returns:
@@ -211,7 +211,7 @@ def histogramdd(
         sample: (n, d): n points; or d arrays of coordinates.
         bins: a number, or one for each dimension, or edges for each.
         range: a pair of edges for each dimension, or None.
-        weights: (n,): what each point adds, instead of 1.
+        weights: (n,): the addend of each point, instead of 1.
         density: divide by the total and the volumes.
 
     Returns:
@@ -264,9 +264,9 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
 
     Args:
         x: whole numbers (n,).
-        weights: (n,): what each adds, instead of 1.
+        weights: (n,): the addend of each, instead of 1.
         minlength: the least size of the result.
-        length: its size, needed where x is traced; what is beyond is left out, and so are negative numbers.
+        length: its size, needed where x is traced; greater and negative numbers are left out.
 
     Returns:
         (max(x) + 1,), or longer, in the default int dtype or that of the weights.

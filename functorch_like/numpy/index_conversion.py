@@ -56,8 +56,8 @@ def ravel_multi_index(
     Args:
         multi_index: integer arrays, one for each dimension; they broadcast.
         dims: the shape of the array.
-        mode: what positions out of bounds do: "raise", where the values are known; "wrap" (counted around) or "clip";
-            or one of these for each dimension.
+        mode: treatment of positions out of bounds: "raise", where the values are known; "wrap" (counted around) or
+            "clip"; or one of these for each dimension.
         order: of the elements, "C" or "F".
         dtype: of the result: the default int, or int64 where that does not hold all positions.
 
@@ -72,17 +72,17 @@ def ravel_multi_index(
     [2, 3]
     """
     sizes = shape_of(dims, "fnp.ravel_multi_index")
-    given = [_integers(i, "fnp.ravel_multi_index") for i in multi_index]
+    arrays = [_integers(i, "fnp.ravel_multi_index") for i in multi_index]
     modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
-    if len(given) != len(sizes) or len(modes) != len(sizes):
+    if len(arrays) != len(sizes) or len(modes) != len(sizes):
         raise promotion.error(
-            ShapeError, f"fnp.ravel_multi_index: {len(given)} indices for {len(sizes)} dimensions", "give one for each"
+            ShapeError, f"fnp.ravel_multi_index: {len(arrays)} indices for {len(sizes)} dimensions", "give one for each"
         )
-    wanted = _index_dtype(sizes) if dtype is None else dtypes.as_dtype(dtype)
+    result_dtype = _index_dtype(sizes) if dtype is None else dtypes.as_dtype(dtype)
     total: Any = 0
-    for i, n, how, stride in zip(given, sizes, modes, _strides(sizes, order, "fnp.ravel_multi_index"), strict=True):
-        total = total + promotion.convert(_bounded(i, n, how), wanted) * stride
-    return asarray(total, wanted)
+    for i, n, how, stride in zip(arrays, sizes, modes, _strides(sizes, order, "fnp.ravel_multi_index"), strict=True):
+        total = total + promotion.convert(_bounded(i, n, how), result_dtype) * stride
+    return asarray(total, result_dtype)
 
 
 def _bounded(i: Any, n: int, mode: str) -> Any:
@@ -125,7 +125,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     """
     sizes = shape_of(shape, "fnp.unravel_index")
     flat, total = _integers(indices, "fnp.unravel_index"), math.prod(sizes)
-    if aval_of(flat).dtype == dtypes.uint64:  # all beyond the end are alike
+    if aval_of(flat).dtype == dtypes.uint64:  # all positions beyond the end are equal
         flat = clip(flat, None, 2**62)
     flat = promotion.convert(flat, dtypes.int64)
     flat = clip(flat + total * (flat < 0), 0, max(total - 1, 0))
@@ -206,7 +206,7 @@ def mask_indices(
         n: rows and columns of the matrix.
         mask_func: called as mask_func(matrix, k).
         k: its second argument.
-        size: how many to return; needed where the function gives traced values.
+        size: the number of results; needed where the function gives traced values.
 
     Returns:
         A pair of integer arrays, to index an n by n matrix with.
@@ -234,10 +234,8 @@ def ix_(*args: Array | np.ndarray[Any, Any] | Sequence[int] | Sequence[bool]) ->
     [[2, 0], [5, 3]]
     """
     out = []
-    for k, given in enumerate(args):
-        a: Any = (
-            given if promotion.is_array(given) else asarray(np.asarray(given, np.intp) if len(given) == 0 else given)
-        )
+    for k, arg in enumerate(args):
+        a: Any = arg if promotion.is_array(arg) else asarray(np.asarray(arg, np.intp) if len(arg) == 0 else arg)
         if ndim(a) != 1:
             raise promotion.error(ShapeError, f"fnp.ix_ takes vectors, got {aval_of(a)!r}", "give one dimension each")
         a = nonzero(a)[0] if aval_of(a).dtype == dtypes.bool_ else a

@@ -23,7 +23,7 @@ Item = tuple[Any, ...]
 
 
 class Plan(NamedTuple):
-    """An index, taken apart."""
+    """A parsed index expression."""
 
     items: tuple[Item, ...]
     values: tuple[Any, ...]
@@ -38,14 +38,14 @@ class Plan(NamedTuple):
 
 
 class Mask(Exception):
-    """The index is one traced boolean array: only `where` can do that."""
+    """An index that is one traced boolean array, applied by `where`."""
 
     def __init__(self, mask: Any) -> None:
         self.mask = mask
 
 
 class Nothing(Exception):
-    """The index is False: it selects nothing, along a new first dimension of size 0."""
+    """The index False: it selects nothing, along a new first dimension of size 0."""
 
 
 class _Places(NamedTuple):
@@ -58,18 +58,18 @@ class _Places(NamedTuple):
 def parse(
     index: Any, shape: tuple[int, ...], dynamic: bool = False, sized: bool = False, outside: str | None = None
 ) -> Plan:
-    """Take an index apart.
+    """Parse an index expression.
 
     Args:
-        index: what stands between the brackets.
+        index: the expression between the brackets.
         shape: of the operand.
-        dynamic: pass static positions as data, so that one compiled kernel serves them all.
+        dynamic: pass static positions as data, so that one compiled function computes them all.
         sized: where jit follows Python's control flow, guard how many elements of traced masks are true.
-        outside: what the user has said of positions out of bounds: "clip", "wrap" or "fill"; None for nothing.
+        outside: the user's mode for positions out of bounds: "clip", "wrap" or "fill"; None if there is none.
 
     Raises:
-        BoundsError: for too many indices, masks that do not fit, and static positions out of bounds if nothing was said
-            of them.
+        BoundsError: for too many indices, masks that do not fit, and static positions out of bounds without a
+            mode.
         ConcretizationError: for slices with traced ends.
         BoundsError: for indices that are no integers or booleans.
     """
@@ -111,7 +111,7 @@ def parse(
 
 
 def _alone(entry: Any) -> list[Any]:
-    """The only index. A truth value, which is a mask of no dimensions, puts a dimension of size 1 or 0 in front."""
+    """Parse the only index. A truth value, a mask of no dimensions, adds a first dimension of size 1 or 0."""
     if not isinstance(entry, (bool, np.bool_)):
         if not promotion.is_array(entry) or entry.ndim or aval_of(entry).dtype != dtypes.bool_:
             return [entry]
@@ -125,7 +125,7 @@ def _alone(entry: Any) -> list[Any]:
 
 
 def _expand(entry: Any, shape: tuple[int, ...], sized: bool) -> list[Any]:
-    """Masks as integer arrays, one for each dimension they cover; lists as arrays."""
+    """Convert masks to integer arrays, one for each dimension they cover; and lists to arrays."""
     if entry is None or entry is Ellipsis or type(entry) in (int, slice):
         return [entry]
     if isinstance(entry, (bool, np.bool_)):
@@ -210,7 +210,7 @@ def _positions(entry: Any, n: int) -> Any:
 
 
 def static_positions(places: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
-    """Known positions along a dimension of size n, in the narrowest dtype of indices that holds them."""
+    """Return known positions along a dimension of size n, in the narrowest index dtype that holds them."""
     if places.dtype == np.uint64:  # beyond any end
         places = np.minimum(places, np.uint64(promotion.bounds(dtypes.int64)[1]))
     least, most = (places.min(), places.max()) if places.size else (0, 0)

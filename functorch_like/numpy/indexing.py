@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
-#: What users call the ways of treating positions out of bounds, and what the primitives do.
+#: The users' names of modes for positions out of bounds, and the primitives' modes.
 MODES = {
     None: "clip",
     "clip": "clip",
@@ -37,7 +37,7 @@ MODES = {
 
 
 def mode_of(mode: Any, default: str, what: str) -> str:
-    """A mode argument as the primitives take it ("wrap" is done above them)."""
+    """Return the primitives' mode for a mode argument ("wrap" is computed before them)."""
     if mode is None:
         return default
     name = getattr(mode, "name", mode)
@@ -54,7 +54,7 @@ def mode_of(mode: Any, default: str, what: str) -> str:
 
 @eager_jit(ints=True)
 def _row(x: Any, i: Any) -> Any:
-    """x[i] for a position in bounds."""
+    """Return x[i] for a position in bounds."""
     shape = aval_of(x).shape
     zero = np.zeros((), aval_of(i).dtype)
     starts = [i] + [zero] * (len(shape) - 1)
@@ -83,7 +83,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 
 def plan_of(index: Any, shape: tuple[int, ...], dynamic: bool = False, outside: str | None = None) -> Plan:
-    """Take an index apart by which elements are read, as `parse`; traced masks of unknown size are refused."""
+    """Parse an index for reading, as `parse`; raise for traced masks of unknown size."""
     try:
         return parse(index, shape, dynamic, sized=True, outside=outside)
     except Mask as e:
@@ -132,7 +132,7 @@ def _windows(x: Any, dims: list[Item], values: tuple[Any, ...], mode: str) -> An
 
 
 def _not_empty(x: Any, dims: list[int]) -> None:
-    """There is no nearest element where there is none at all."""
+    """Raise for an empty dimension, which has no nearest element."""
     for d in dims:
         if aval_of(x).shape[d] == 0:
             raise promotion.error(
@@ -141,7 +141,7 @@ def _not_empty(x: Any, dims: list[int]) -> None:
 
 
 def position(i: Any, n: int, mode: str = "clip") -> Any:
-    """Positions as primitives take them: signed, and counted from 0."""
+    """Return positions as primitives take them: signed, and counted from 0."""
     if type(i) is int:
         return np.asarray(i, np.int32 if n < 2**31 else np.int64)
     if type(i) is np.ndarray:
@@ -212,7 +212,7 @@ def batch_place(items: tuple[Item, ...]) -> int:
 
 
 def index_vectors(positions: list[Any]) -> Any:
-    """Index arrays, broadcast, as vectors in a new last dimension."""
+    """Return index arrays, broadcast, as vectors in a new last dimension."""
     positions = promotion.promote_and_broadcast(*positions)
     shape = aval_of(positions[0]).shape
     columns = [structural.reshape(p, shape=(*shape, 1)) for p in positions]
@@ -254,7 +254,7 @@ def _gathered(x: Any, plan: Plan, mode: str, fill_value: Any, is_sorted: bool, u
 
 
 def result_shape(items: tuple[Item, ...], out: Any, place: int, batch: int) -> tuple[int, ...]:
-    """The shape of what was read by index arrays, with the new dimensions put in."""
+    """Return the shape of a result read by index arrays, with the new dimensions."""
     sizes = list(aval_of(out).shape)
     before = sum(item[0] != "new" for item in items[:place])
     lead, rest = sizes[before : before + batch], iter(sizes[:before] + sizes[before + batch :])
@@ -287,7 +287,7 @@ def take(
         indices: integers, array or list of such.
         axis: along which; of the flattened array if None.
         out: not supported, arrays are immutable.
-        mode: what positions out of bounds give: "fill" (default: NaN, or the most extreme integer), "clip" (the
+        mode: the values at positions out of bounds: "fill" (default: NaN, or the most extreme integer), "clip" (the
             nearest element, and the first for negative ones), "wrap" (counted around), "promise_in_bounds".
         unique_indices: promise that no position occurs twice.
         indices_are_sorted: promise that they ascend.
@@ -371,17 +371,17 @@ def take_along_axis(
 
 @eager_jit(static=("d", "mode", "fill_value", "wrap"))
 def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any, wrap: bool) -> Any:
-    shape, given = aval_of(x).shape, aval_of(indices).shape
+    shape, index_shape = aval_of(x).shape, aval_of(indices).shape
     if aval_of(indices).size:
         _not_empty(x, [d])
     others = tuple(k for k in range(len(shape)) if k != d)
-    lead = promotion.broadcast_shapes(tuple(shape[k] for k in others), tuple(given[k] for k in others))
+    lead = promotion.broadcast_shapes(tuple(shape[k] for k in others), tuple(index_shape[k] for k in others))
     full = lambda n: (*lead[:d], n, *lead[d:])
     x, indices = (
         promotion.broadcast(x, full(shape[d])),
-        promotion.broadcast(position(indices, shape[d], mode) if wrap else indices, full(given[d])),
+        promotion.broadcast(position(indices, shape[d], mode) if wrap else indices, full(index_shape[d])),
     )
-    vectors = structural.reshape(indices, shape=(*full(given[d]), 1))
+    vectors = structural.reshape(indices, shape=(*full(index_shape[d]), 1))
     return gather_and_scatter_add.gather(
         x,
         vectors,

@@ -33,7 +33,7 @@ def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis
     Args:
         arr: array.
         obj: before which positions: int, slice, or whole numbers, counted in `arr` as it is.
-        values: what to put there; broadcast.
+        values: the new elements; broadcast.
         axis: along which; of the flattened array if None.
 
     Returns:
@@ -55,7 +55,7 @@ def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis
     scalar = (places.ndim if places is not None else aval_of(obj).ndim) == 0
     if aval_of(values).ndim < len(shape):
         values = fnp.reshape(values, (1,) * (len(shape) - aval_of(values).ndim) + aval_of(values).shape)
-    if scalar:  # NumPy's rule: all the values go there, and their first axis is the one along which
+    if scalar:  # NumPy's rule: all values are inserted there, with their first axis as the one along which
         values = fnp.moveaxis(values, 0, d)
     one = scalar or (places.size if places is not None else aval_of(obj).size) == 1
     if places is not None and places.dtype == bool:
@@ -74,7 +74,7 @@ def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis
 
 
 def _merged(places: Any, n: int, many: int) -> Any:
-    """Return the source of each element of the result: from 0 on those of the array, from n on the values."""
+    """Return the source of each element of the result: indices of the array, then from n on those of the values."""
     places = fnp.broadcast_to(fnp.where(places < 0, places + n, places), (many,))
     order = fnp.argsort(places)
     at = places[order] + fnp.arange(many)
@@ -90,7 +90,7 @@ def delete(
 
     Args:
         arr: array.
-        obj: which: int, slice, or whole numbers, or booleans that are known.
+        obj: the elements to leave out: int, slice, or whole numbers, or booleans that are known.
         axis: along which; of the flattened array if None.
         assume_unique_indices: traced numbers are all different, so that the size of the result is known.
 

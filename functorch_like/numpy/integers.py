@@ -36,7 +36,7 @@ def _integers(name: str, *xs: Any) -> list[Any]:
                 DtypeError, f"fnp.{name} takes integers, got {aval_of(x)!r}", "convert with astype('int32')"
             )
     xs = tuple(promotion.promote_and_broadcast(*xs))
-    # Remainders need more than the four bits of int4, and a truth value has none.
+    # Remainders exceed the four bits of int4, and booleans have none.
     small = aval_of(xs[0]).dtype == dtypes.bool_
     return [promotion.convert(x, dtypes.default_int()) if small else x for x in xs]
 
@@ -46,7 +46,7 @@ def _size(x: Any) -> Any:
 
 
 def _euclid(a: Any, b: Any) -> Any:
-    """Euclid's algorithm, for all elements until the last is done (Knuth, The Art of Computer Programming, 4.5.2)."""
+    """Run Euclid's algorithm for all elements until the last ends (Knuth, The Art of Computer Programming, 4.5.2)."""
     zero = promotion.like(b, 0)
 
     def rest(pair: Any) -> Any:

@@ -27,7 +27,7 @@ def interp(
     """The values at x of the function that is linear between the points (xp, fp).
 
     Args:
-        x: where: array or number.
+        x: the points: array or number.
         xp: (n,), rising; or in any order with a period.
         fp: (n,), real or complex.
         left: for x < xp[0]: a number, fp[0] by default; or "extrapolate" to go on as the first line does.

@@ -60,7 +60,7 @@ def _comparison(primitive: Callable[[Any, Any], Any], ordered: bool = False) -> 
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is not b or type(x) in promotion.NUMBERS:
-            x, y = promotion.promote_and_broadcast2(*_comparable(x, y), told=False)
+            x, y = promotion.promote_and_broadcast2(*_comparable(x, y), notify=False)
             a = aval_of(x)
         if ordered and a.dtype.kind == "c":  # as NumPy: by the real parts, then the imaginary ones
             return _lexical(primitive, x, y)
@@ -70,7 +70,7 @@ def _comparison(primitive: Callable[[Any, Any], Any], ordered: bool = False) -> 
 
 
 def _comparable(x: Any, y: Any) -> tuple[Any, ...]:
-    """An int outside of its partner's dtype is greater or less than all it holds, so infinity says the same."""
+    """Replace an int outside of the other operand's dtype by an infinity, which compares equally."""
     return _beyond(x, y), _beyond(y, x)
 
 
@@ -241,7 +241,7 @@ def isclose(
 
 @eager_jit(static=("equal_nan",), ints=True)
 def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
-    a, b = promotion.promote_and_broadcast(a, b, told=False)
+    a, b = promotion.promote_and_broadcast(a, b, notify=False)
     if not dtypes.is_inexact(aval_of(a).dtype):
         if aval_of(a).dtype == dtypes.bool_:
             a, b = (promotion.convert(v, dtypes.int32) for v in (a, b))
@@ -259,7 +259,7 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """Return True if all elements are close, as `isclose` says.
+    """Return True if all elements are close, as by `isclose`.
 
     Args:
         a: array or number.

@@ -1,4 +1,4 @@
-"""Margins for `pad` that are computed: statistics of the elements beside them, and ramps to an end value."""
+"""Computed margins for `pad`: statistics of the elements beside them, and ramps to an end value."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def pad_statistics(a: Any, widths: Any, mode: str, lengths: Any) -> Any:
 
 
 def _statistic(x: Any, mode: str, d: int) -> Any:
-    """One slice: a statistic along axis d in the dtype of x, of integers rounded to even as NumPy does."""
+    """Return a statistic along axis d as a slice, in the dtype of x; of integers rounded to even, as in NumPy."""
     if mode in ("maximum", "minimum"):
         return (reductions.max if mode == "maximum" else reductions.min)(x, axis=d, keepdims=True)
     dtype = aval_of(x).dtype

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def dot_general(lhs: Any, rhs: Any, contract: Any, batch: Any, precision: Any, preferred: Any) -> Any:
-    """The primitive, with promotion."""
+    """Apply the primitive after promotion."""
     lhs, rhs = promotion.promote(lhs, rhs)
     numbers = (tuple(map(tuple, contract)), tuple(map(tuple, batch)))
     return dot_general_primitive.dot_general(
@@ -44,7 +44,7 @@ def matmul(
         a: array of at least one dimension; a vector counts as a row.
         b: array of at least one dimension; a vector counts as a column.
         precision: of the products: "default", "high", "highest", or the name of a dot algorithm, such as
-            "BF16_BF16_F32_X3"; None for what `ft.default_matmul_precision` and `ft.backends` say, which is full
+            "BF16_BF16_F32_X3"; None for the setting of `ft.default_matmul_precision` and `ft.backends`: full
             float32 by default.
         preferred_element_type: dtype to accumulate and return.
 
@@ -65,7 +65,7 @@ def matmul(
     return _matmul_kernel(arr(a, "fnp.matmul"), arr(b, "fnp.matmul"), *_static(precision, preferred_element_type))
 
 
-#: Of a matrix on the right, by the number of dimensions on the left.
+#: Dimension numbers for a matrix on the right, by the number of dimensions on the left.
 _MATRICES = {n: (((n - 1,), (0,)), ((), ())) for n in (1, 2, 3)}
 
 
@@ -106,7 +106,7 @@ def _matmul(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any
     k = len(both)
     numbers = (((aval_of(a).ndim - 1,), (aval_of(b).ndim - 2,)), (range(k), range(k)))
     out = dot_general(a, b, *numbers, precision, preferred)
-    # It has: both, only left, rows, only right, columns.
+    # Dimensions of the product: shared ones, left ones, rows, right ones, columns.
     i, j = len(only[0]), len(only[1])
     places = {d: p for p, d in enumerate(both)}
     places |= {d: k + p for p, d in enumerate(only[0])} | {d: k + i + 1 + p for p, d in enumerate(only[1])}
@@ -115,7 +115,7 @@ def _matmul(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any
 
 
 def _front(x: Any, both: list[int], mine: list[int], n: int) -> Any:
-    """Batch dimensions in the order: shared ones, own ones, those of size 1."""
+    """Order batch dimensions: shared ones, own ones, those of size 1."""
     ndim = aval_of(x).ndim
     lead = n - (ndim - 2)
     first = [d - lead for d in (*both, *mine) if d >= lead]
@@ -311,7 +311,7 @@ def tensordot(
     Args:
         a: array.
         b: array.
-        axes: how many, of the last of a and the first of b; or a pair of axes, or of sequences of axes.
+        axes: number of axes, the last of a and the first of b; or a pair of axes, or of sequences of axes.
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
 
@@ -352,7 +352,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
         b: array.
 
     Returns:
-        An array whose sizes are the products of theirs.
+        An array whose sizes are the products of the operands' sizes.
 
     >>> fnp.kron(fnp.asarray([1, 10]), fnp.asarray([1, 2])).tolist()
     [1, 2, 10, 20]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
             initial: ArrayLike | None = None,
             where: ArrayLike | None = None,
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
     class Extreme(Protocol):
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
             initial: ArrayLike | None = None,
             where: ArrayLike | None = None,
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
     class Running(Protocol):
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         def __call__(
             self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
     class Position(Protocol):
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         __name__: str
 
         def __call__(self, a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
 
@@ -94,7 +94,7 @@ _DOC = """{summary} of the elements that are not NaN{empty}.
     """
 
 
-def _seen(x: Any, where: Any) -> Any:
+def _taken(x: Any, where: Any) -> Any:
     """Return a mask of the elements to take; None for all."""
     if not dtypes.is_inexact(aval_of(x).dtype):
         return where
@@ -103,12 +103,12 @@ def _seen(x: Any, where: Any) -> Any:
 
 
 def _folded(name: str, fold: Any, summary: str, value: str) -> Fold:
-    """nansum and nanprod, whose sum or product of nothing is a number."""
+    """Make nansum or nanprod, whose result for no elements is a number."""
 
     @eager_jit(static=("axis", "dtype", "keepdims"))
     def body(x: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         x = reductions.plain(x)
-        return fold.inline(x, axis, dtype, keepdims, initial, _seen(x, where))
+        return fold.inline(x, axis, dtype, keepdims, initial, _taken(x, where))
 
     def function(
         a: ArrayLike,
@@ -122,8 +122,10 @@ def _folded(name: str, fold: Any, summary: str, value: str) -> Fold:
         promotion.no_out(out, f"fnp.{name}")
         return body(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), initial, where)
 
-    given = "dtype: to convert to first.\n        "
-    doc = _DOC.format(summary=summary, name=name[3:], value=value, empty="", dtype=given, initial="what to start from")
+    dtype_line = "dtype: to convert to first.\n        "
+    doc = _DOC.format(
+        summary=summary, name=name[3:], value=value, empty="", dtype=dtype_line, initial="what to start from"
+    )
     return promotion.named(function, name, doc, __name__)
 
 
@@ -132,20 +134,20 @@ nanprod = _folded("nanprod", reductions._prod, "Product", "3.0")
 
 
 def _extreme(name: str, fold: Any, summary: str, value: str) -> Extreme:
-    """nanmax and nanmin, which need an element to choose."""
+    """Make nanmax or nanmin, which need at least one element."""
 
     @eager_jit(static=("axis", "keepdims"))
     def body(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         x = reductions.plain(x)
         if not dtypes.is_inexact(aval_of(x).dtype):
             return fold.inline(x, axis, None, keepdims, initial, where)
-        seen = _seen(x, where)
-        out = fold.inline(x, axis, None, keepdims, initial, seen)
+        taken = _taken(x, where)
+        out = fold.inline(x, axis, None, keepdims, initial, taken)
         if initial is not None:
             return out
         nothing = complex(np.nan, np.nan) if aval_of(out).dtype.kind == "c" else np.nan
         return elementwise.select_n(
-            reductions._any.inline(seen, axis, keepdims), structural.full_like(out, nothing), out
+            reductions._any.inline(taken, axis, keepdims), structural.full_like(out, nothing), out
         )
 
     def function(
@@ -202,7 +204,7 @@ def nanmean(
 @eager_jit(static=("axis", "dtype", "keepdims"))
 def _nanmean(x: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
     x = reductions.plain(x)
-    return statistics._mean.inline(x, axis, dtype, keepdims, _seen(x, where))
+    return statistics._mean.inline(x, axis, dtype, keepdims, _taken(x, where))
 
 
 def nanvar(
@@ -278,9 +280,9 @@ def nanstd(
 @eager_jit(static=("axis", "dtype", "keepdims", "ddof"))
 def _nanvar(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any, mean: Any) -> Any:
     x = reductions.plain(x)
-    seen = _seen(x, where)
-    out = statistics._var.inline(x, axis, dtype, keepdims, ddof, seen, mean)
-    count = statistics._counted(x, axis, keepdims, seen, out)
+    taken = _taken(x, where)
+    out = statistics._var.inline(x, axis, dtype, keepdims, ddof, taken, mean)
+    count = statistics._counted(x, axis, keepdims, taken, out)
     return elementwise.select_n(
         elementwise.gt(count, structural.full_like(count, ddof)), structural.full_like(out, np.nan), out
     )
@@ -312,7 +314,7 @@ def _running(name: str, primitive: Any, neutral: int, summary: str, value: str) 
     @eager_jit(static=("axis", "dtype"))
     def body(x: Any, axis: Any, dtype: Any) -> Any:
         x = reductions.plain(x)
-        return primitive.inline(reductions._masked(x, _seen(x, None), np.asarray(neutral)), axis, dtype)
+        return primitive.inline(reductions._masked(x, _taken(x, None), np.asarray(neutral)), axis, dtype)
 
     def function(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
         promotion.no_out(out, f"fnp.{name}")
@@ -350,12 +352,12 @@ def _arg(name: str, choose: Any, extreme: Callable[[Any], Any], which: str, valu
         x = reductions.plain(x)
         if not dtypes.is_inexact(aval_of(x).dtype):
             return choose.inline(x, axis, keepdims)
-        seen = _seen(x, None)
-        out = choose.inline(reductions._masked(x, seen, extreme(aval_of(x).dtype)), axis, keepdims)
-        # An element may be as extreme as what stands for NaN, and behind it.
-        first = reductions._argmax.inline(seen, axis, keepdims)
+        taken = _taken(x, None)
+        out = choose.inline(reductions._masked(x, taken, extreme(aval_of(x).dtype)), axis, keepdims)
+        # An element may equal the value in place of NaN, and come after it.
+        first = reductions._argmax.inline(taken, axis, keepdims)
         missed = elementwise.lt(out, first)
-        there = reductions._any.inline(seen, axis, keepdims)
+        there = reductions._any.inline(taken, axis, keepdims)
         return elementwise.select_n(there, structural.full_like(out, -1), elementwise.select_n(missed, out, first))
 
     def function(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:

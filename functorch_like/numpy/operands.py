@@ -1,4 +1,4 @@
-"""Arguments of functions that take lists, too."""
+"""Arguments of functions that also take lists."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from functorch_like.numpy.creation import asarray, leaf_types
 
 
 def given(*xs: Any) -> tuple[Any, ...]:
-    """Arguments for a kernel: anything array-like as an array, numbers made such that nothing is lost; None stays.
+    """Convert arguments of an `eager_jit` function: lists to arrays, numbers without loss; None stays.
 
-    Bodies of kernels that use operators need this: where they are inlined, NumPy's arrays would do NumPy's arithmetic.
+    Bodies that use operators need this: where they are inlined, operators of NumPy's arrays would compute in NumPy.
     """
     wide = any(isinstance(x, (list, tuple)) for x in xs) and any(_is_wide(x) for x in xs)
     return promotion.numbers(*(x if x is None or type(x) in promotion.NUMBERS else _array(x, wide) for x in xs))
@@ -26,7 +26,7 @@ def _is_wide(x: Any) -> bool:
 
 
 def _array(x: Any, wide: bool) -> Any:
-    """Anything array-like as an array; lists of Python's floats keep their digits beside 64-bit arrays."""
+    """Convert anything array-like to an array; lists of Python floats keep their digits beside 64-bit arrays."""
     if wide and isinstance(x, (list, tuple)):
         kinds: set[type] = set()
         leaf_types(x, kinds)
@@ -36,7 +36,7 @@ def _array(x: Any, wide: bool) -> Any:
 
 
 def known(x: Any) -> np.ndarray[Any, Any] | None:
-    """The value of an argument as a NumPy array; None where it is only traced."""
+    """Return the value of an argument as a NumPy array; None where it is only traced."""
     if isinstance(x, Tracer):
         x = x.concrete()
         return None if x is None else np.asarray(x)

@@ -1,4 +1,4 @@
-"""Elements told apart by order: partitions, bins, and the order of complex numbers."""
+"""Elements classified by order: partitions, bins, and the order of complex numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _checked(a: Any, kth: Any, axis: int | None, what: str) -> tuple[Any, int]:
-    """The array, and the axis of its partition, which holds every one of the places."""
+    """Return the array and the axis of its partition, after a check of the places."""
     a = a if promotion.is_array(a) else asarray(a)
     a, axis = (reshape(a, (aval_of(a).size,)), 0) if axis is None else (a, axis)
     d = axis_of(axis, ndim(a), what)
@@ -42,7 +42,7 @@ def partition(
 ) -> Array:
     """Elements reordered such that the k-th is where sorting puts it, with none greater before it, none less behind.
 
-    XLA sorts quickly and does not select, so all elements are sorted.
+    XLA has no fast selection, so all elements are sorted.
 
     Args:
         a: array.
@@ -109,7 +109,7 @@ def top_k(
 
     Args:
         a: array of real numbers.
-        k: how many.
+        k: the number of elements.
         axis: along which.
         mode: "largest", or "smallest". NaN counts as greatest.
         sorted: ignored; the elements are always in order, and of equal ones the first come first.

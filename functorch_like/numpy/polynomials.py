@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def _coefficients(name: str, *ps: Any) -> tuple[Any, ...]:
-    found = tuple(fnp.atleast_1d(p) if not promotion.is_array(p) or not aval_of(p).ndim else p for p in given(*ps))
-    for p in found:
+    result = tuple(fnp.atleast_1d(p) if not promotion.is_array(p) or not aval_of(p).ndim else p for p in given(*ps))
+    for p in result:
         if aval_of(p).ndim > 1:
             raise promotion.error(
                 ShapeError, f"fnp.{name} of coefficients {aval_of(p)!r}", "give one dimension, the highest power first"
             )
-    return found
+    return result
 
 
 def _order(value: Any, name: str) -> int:
@@ -40,7 +40,7 @@ def _order(value: Any, name: str) -> int:
 
 
 def _aligned(a: Any, b: Any) -> tuple[Any, Any]:
-    """Coefficients of the same powers, one above the other."""
+    """Align coefficients of equal powers."""
     a, b = promotion.promote(a, b)
     n = max(aval_of(a).size, aval_of(b).size)
     return fnp.pad(a, (n - aval_of(a).size, 0)), fnp.pad(b, (n - aval_of(b).size, 0))
@@ -133,7 +133,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 @eager_jit
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
-    """Long division, a step of a scan for each coefficient of the quotient."""
+    """Divide by long division, with a step of a scan for each coefficient of the quotient."""
     u, v = map(promotion.to_inexact, promotion.promote(u, v))
     n, m = aval_of(u).size, aval_of(v).size
     if n < m:
@@ -153,7 +153,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
     Args:
         p: coefficients (n,).
-        m: how often, a Python int.
+        m: the order, a Python int.
 
     Returns:
         (max(n - m, 0),).
@@ -173,7 +173,7 @@ def _polyder(p: Any, m: int) -> Any:
     powers = np.arange(n - 1, m - 1, -1)
     factors = np.prod([powers - k for k in range(m)], axis=0, dtype=float) if m else np.ones(n)
     dtype = aval_of(p).dtype
-    if dtypes.is_integer(dtype):  # a factor may be more than int8 holds
+    if dtypes.is_integer(dtype):  # a factor may exceed int8
         dtype = dtypes.promote(aval_of(p), ShapedArray((), dtypes.default_int()))[0]
     return promotion.convert(p[: n - m], dtype) * fnp.asarray(factors, dtype)
 
@@ -183,7 +183,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | None = None) -> Array:
 
     Args:
         p: coefficients (n,).
-        m: how often, a Python int.
+        m: the order, a Python int.
         k: the constants of integration, a number or m of them, in the order of integration; 0 by default.
 
     Returns:
@@ -224,7 +224,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
     Args:
         p: coefficients (n, ...); further dimensions broadcast with those of x.
-        x: where: array or number.
+        x: the points: array or number.
         unroll: steps of Horner's rule in one round of the loop.
 
     Returns:
@@ -293,7 +293,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     Args:
         p: coefficients (n,).
         strip_zeros: drop leading zeros first, whose number must be known; so pass False where p is traced. There are
-            n - 1 results then, NaN for what leading zeros take away.
+            n - 1 results then, NaN in place of those that leading zeros remove.
 
     Returns:
         Complex numbers.
@@ -308,13 +308,13 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     p = promotion.to_inexact(p)
     if not strip_zeros:
         return _roots(p, leading=True)
-    kept = fnp.trim_zeros(p, "f")
-    found = known(kept)
+    trimmed = fnp.trim_zeros(p, "f")
+    values = known(trimmed)
     trailing = 0
-    while found is not None and trailing < found.size and found[found.size - 1 - trailing] == 0:
+    while values is not None and trailing < values.size and values[values.size - 1 - trailing] == 0:
         trailing += 1
-    kept = kept[: aval_of(kept).size - trailing]
-    inner = _roots(kept, leading=False)
+    trimmed = trimmed[: aval_of(trimmed).size - trailing]
+    inner = _roots(trimmed, leading=False)
     return fnp.append(inner, fnp.zeros(trailing, aval_of(inner).dtype)) if trailing else inner
 
 
@@ -331,8 +331,8 @@ def _roots(p: Any, leading: bool) -> Any:
         p = p.at[0].set(fnp.where(zeros < n, p[0], 1))
     first = (-p[1:] / p[0])[None]
     matrix = fnp.concatenate([first, fnp.eye(n - 2, n - 1, dtype=aval_of(p).dtype)])
-    found = fnp.linalg.eigvals(matrix)
+    result = fnp.linalg.eigvals(matrix)
     if leading:
-        found = found[fnp.argsort(-fnp.abs(found))]
-        found = fnp.where(fnp.arange(n - 1) < n - 1 - zeros, found, fnp.nan)
-    return found
+        result = result[fnp.argsort(-fnp.abs(result))]
+        result = fnp.where(fnp.arange(n - 1) < n - 1 - zeros, result, fnp.nan)
+    return result

@@ -1,4 +1,4 @@
-"""Arrays as text. NumPy prints them, so NumPy's print options are theirs, too."""
+"""Arrays as text. NumPy prints them, so its print options apply."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def array_repr(
     >>> fnp.array_repr(fnp.arange(3))
     'Array([0, 1, 2], dtype=int32)'
     """
-    wanted = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
-    with np.printoptions(**{name: value for name, value in wanted.items() if value is not None}):
+    options = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    with np.printoptions(**{name: value for name, value in options.items() if value is not None}):
         return repr(fnp.asarray(arr))
 
 

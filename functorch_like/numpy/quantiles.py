@@ -45,7 +45,7 @@ _PLACES = {
 #: Methods whose result jumps where a position becomes whole.
 _STEPS = ("lower", "higher", "midpoint", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 
-#: Of so many elements positions are computed in float32; of more in float64, which holds them and their parts.
+#: Up to so many elements positions are computed in float32; beyond in float64, which holds them and their fractions.
 EXACT = 1 << 16
 
 
@@ -104,11 +104,11 @@ def quantile(
         axis: int, tuple of ints, or None for all.
         out: not supported, arrays are immutable.
         overwrite_input: ignored.
-        method: what to take between two elements: "linear", "lower", "higher", "nearest", "midpoint", "inverted_cdf",
+        method: the value between two elements: "linear", "lower", "higher", "nearest", "midpoint", "inverted_cdf",
             "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
             "median_unbiased" or "normal_unbiased".
         keepdims: keep the reduced axes, with size 1.
-        weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
+        weights: the multiplicity of each element, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
     Returns:
         An array without the reduced axes; the dimensions of q come first. In floating point.
@@ -134,7 +134,7 @@ def percentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """As `quantile`, with q from 0 to 100.
+    """Percentiles over axes: `quantile` with q from 0 to 100.
 
     Args:
         a: array of numbers.
@@ -144,7 +144,7 @@ def percentile(
         overwrite_input: ignored.
         method: between two elements, as for `quantile`.
         keepdims: keep the reduced axes, with size 1.
-        weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
+        weights: the multiplicity of each element, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
     Returns:
         An array without the reduced axes; the dimensions of q come first. In floating point.
@@ -197,7 +197,7 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """As `quantile`, of the elements that are not NaN; NaN where there are none.
+    """Quantiles over axes of the elements that are not NaN; NaN where there are none.
 
     Args:
         a: array of numbers.
@@ -207,7 +207,7 @@ def nanquantile(
         overwrite_input: ignored.
         method: between two elements, as for `quantile`.
         keepdims: keep the reduced axes, with size 1.
-        weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
+        weights: the multiplicity of each element, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
     Returns:
         An array without the reduced axes; the dimensions of q come first. In floating point.
@@ -229,7 +229,7 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """As `percentile`, of the elements that are not NaN; NaN where there are none.
+    """Percentiles over axes of the elements that are not NaN; NaN where there are none.
 
     Args:
         a: array of numbers.
@@ -239,7 +239,7 @@ def nanpercentile(
         overwrite_input: ignored.
         method: between two elements, as for `quantile`.
         keepdims: keep the reduced axes, with size 1.
-        weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
+        weights: the multiplicity of each element, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
     Returns:
         An array without the reduced axes; the dimensions of q come first. In floating point.
@@ -291,7 +291,7 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
             aval_of(qs).dtype,
         )
         behind = range(len(lead), len(full))
-        # Without NaN the positions are the same in all slices, and need no dimensions of theirs.
+        # Without NaN the positions are equal in all slices, and need no dimensions for them.
         places, count = (
             (spread(qs, range(len(lead))), spread(numbers, behind)) if skip else (qs, structural.full_like(qs, n))
         )
@@ -302,7 +302,7 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
         zero = structural.full_like(part, 0)
         gap = elementwise.sub(ends[1], ends[0])
         out = elementwise.add(ends[0], elementwise.mul(gap, part))
-        # Where the distance is infinite, or none of two infinities, the weighted mean still says which one it is.
+        # If the distance is infinite or NaN, the weighted mean still gives the right infinity or NaN.
         rest = elementwise.sub(structural.full_like(part, 1), part)
         mean = elementwise.add(elementwise.mul(ends[0], rest), elementwise.mul(ends[1], part))
         out = elementwise.select_n(
@@ -315,7 +315,7 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
 
 
 def _behind(x: Any, axes: tuple[int, ...]) -> Any:
-    """The axes put together, as last dimension."""
+    """Merge the axes into a last dimension."""
     shape = aval_of(x).shape
     others = tuple(d for d in range(len(shape)) if d not in axes)
     x = structural.transpose(x, permutation=(*others, *axes))
@@ -327,7 +327,7 @@ def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _parts(q: Any, end: int, dtype: Any) -> tuple[Any, Any]:
-    """q from 0 to 1, and whether it is."""
+    """Return q scaled from 0 ... `end` to 0 ... 1, and whether it is in that range."""
     q = promotion.convert(q, dtype)
     q = q if end == 1 else elementwise.div(q, structural.full_like(q, end))
     return q, elementwise.and_(
@@ -337,7 +337,7 @@ def _parts(q: Any, end: int, dtype: Any) -> tuple[Any, Any]:
 
 @eager_jit(static=("axis", "keepdims", "skip", "end"), ints=True)
 def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: bool, end: int) -> Any:
-    """The least element up to which the weights make q of their sum."""
+    """Return the least element up to which the weights add up to q of their sum."""
     x = promotion.to_inexact(a)
     shape, dtype = aval_of(x).shape, aval_of(x).dtype
     axes = axes_of(axis, len(shape), "fnp.quantile")
@@ -366,7 +366,7 @@ def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: boo
         structural.reduce_sum(w, axes=(last,)), shape=full, broadcast_dimensions=tuple(range(k, len(full) - 1))
     )
     part = structural.broadcast_in_dim(qs, shape=full, broadcast_dimensions=tuple(range(k)))
-    # Nothing is taken of what has no weight, not even for q = 0.
+    # Elements without weight are never taken, not even for q = 0.
     below = elementwise.or_(
         elementwise.lt(heap, elementwise.mul(part, total)), elementwise.eq(heap, structural.full_like(heap, 0))
     )
@@ -387,7 +387,7 @@ def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: boo
 
 
 def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
-    """The positions of the two elements that quantiles are between, and how near to the second one."""
+    """Return the positions of the two elements around quantiles, and the fraction towards the second one."""
     alpha, beta = _PLACES[method]
     fill = lambda v: structural.full_like(q, v)
     last = elementwise.sub(n, fill(1))
@@ -397,7 +397,7 @@ def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
         place = elementwise.add(
             elementwise.mul(n, q), elementwise.add(fill(alpha - 1), elementwise.mul(q, fill(1 - alpha - beta)))
         )
-    if method in _STEPS:  # a rounding error must not decide between elements
+    if method in _STEPS:  # a rounding error must not select another element
         near = elementwise.round(place, rounding_method=1)
         error = elementwise.mul(n, fill(4 * float(dtypes.finfo(aval_of(q).dtype).eps)))
         place = elementwise.select_n(elementwise.le(elementwise.abs(elementwise.sub(place, near)), error), place, near)
@@ -412,7 +412,7 @@ def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
         part = elementwise.select_n(whole, fill(0.5), fill(0))
     elif method == "averaged_inverted_cdf":
         part = elementwise.select_n(whole, fill(1), fill(0.5))
-    elif method == "nearest":  # of two as near, the one at an even position
+    elif method == "nearest":  # of two at equal distance, the one at an even position
         odd = elementwise.ne(elementwise.rem(low, fill(2)), fill(0))
         half = elementwise.eq(part, fill(0.5))
         part = elementwise.select_n(
@@ -426,7 +426,7 @@ def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
 
 
 def _pick(x: Any, at: Any, lead: int | None) -> Any:
-    """Elements along the last axis: [positions..., others...]. With `lead`, positions differ in the others, too.
+    """Return elements along the last axis: [positions..., others...]. With `lead`, positions differ in the others.
 
     By comparison with all positions, which XLA fuses into one pass; a gather would need a scatter for its derivative.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _known(value: Any, what: str) -> Any:
-    """A number that decides on a shape."""
+    """Return a number on which a shape depends."""
     if isinstance(value, Tracer):
         raise promotion.error(
             ConcretizationError,
@@ -48,10 +48,10 @@ def arange(
 
     Args:
         start: first number; the only argument is `stop`, and the start 0.
-        stop: where to stop.
+        stop: the end, which is excluded.
         step: 1 by default; may be negative or a fraction.
         dtype: by default what the arguments promote to: int32 or float32.
-        device: where to put it.
+        device: the device of the result.
 
     Returns:
         A one-dimensional array.
@@ -63,7 +63,7 @@ def arange(
     >>> fnp.arange(3).tolist(), fnp.arange(1, 2, 0.5).tolist()
     ([0, 1, 2], [1.0, 1.5])
     """
-    given = [v for v in (start, stop, step) if v is not None]
+    endpoints = [v for v in (start, stop, step) if v is not None]
     bounds: Any = [None if v is None else _known(v, "fnp.arange") for v in (start, stop, step)]
     first, end, by = bounds
     if end is None:
@@ -71,25 +71,30 @@ def arange(
     by = 1 if by is None else by
     if by == 0:
         raise promotion.error(ArgumentError, "fnp.arange was given step 0", "use a positive or negative step")
-    wanted = dtypes.promote(*(aval_of(v) for v in given))[0] if dtype is None else dtypes.as_dtype(dtype)
+    result_dtype = dtypes.promote(*(aval_of(v) for v in endpoints))[0] if dtype is None else dtypes.as_dtype(dtype)
     span = (end - first) / by
     if not math.isfinite(span):
         raise promotion.error(
             ArgumentError, f"fnp.arange from {first} to {end} by {by} has no end", "use finite numbers"
         )
     size = max(0, math.ceil(span))
-    ShapedArray((size,), wanted)  # raises for sizes beyond 64 bits, in place of NumPy
-    if state.trace.staging and size > 16 and all(isinstance(v, int) for v in (first, by)) and wanted.kind in "iuf":
+    ShapedArray((size,), result_dtype)  # raises for sizes beyond 64 bits, in place of NumPy
+    if (
+        state.trace.staging
+        and size > 16
+        and all(isinstance(v, int) for v in (first, by))
+        and result_dtype.kind in "iuf"
+    ):
         for outermost in (first, first + (size - 1) * by):
-            promotion.check_int(outermost, wanted)
-        x = structural.iota(dtype=wanted, shape=(size,), dimension=0)
+            promotion.check_int(outermost, result_dtype)
+        x = structural.iota(dtype=result_dtype, shape=(size,), dimension=0)
         x = x if by == 1 else elementwise.mul(x, structural.full_like(x, by))
         return x if first == 0 else elementwise.add(x, structural.full_like(x, first))
     values = first + by * np.arange(size) if size else np.zeros(0)
-    if size and wanted.kind in "iu":
-        promotion.check_int(int(values.min()), wanted)
-        promotion.check_int(int(values.max()), wanted)
-    return xla.device_put(values.astype(wanted), None if device is None else xla.find_device(device))
+    if size and result_dtype.kind in "iu":
+        promotion.check_int(int(values.min()), result_dtype)
+        promotion.check_int(int(values.max()), result_dtype)
+    return xla.device_put(values.astype(result_dtype), None if device is None else xla.find_device(device))
 
 
 @overload
@@ -125,12 +130,12 @@ def linspace(
     Args:
         start: first number, or array of such.
         stop: last number, or array of such.
-        num: how many.
+        num: the number of elements.
         endpoint: whether `stop` is one of them.
         retstep: return the distance too.
         dtype: float32 by default.
         axis: of the result that runs over the numbers, where start and stop are arrays.
-        device: where to put it.
+        device: the device of the result.
 
     Returns:
         An array of `num` elements along the axis; with `retstep` a pair of it and the distance.
@@ -145,13 +150,13 @@ def linspace(
     if n < 0:
         raise promotion.error(ArgumentError, f"fnp.linspace was given num={n}", "use 0 or more")
     promoted = dtypes.promote(aval_of(start), aval_of(stop))[0]
-    wanted = promotion.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
-    if wanted in (dtypes.float64, dtypes.complex128) or dtypes.is_integer(wanted):
-        # A Python number by itself would count as float32.
-        wide = dtypes.complex128 if complex in (type(start), type(stop)) or wanted.kind == "c" else dtypes.float64
+    result_dtype = promotion.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
+    if result_dtype in (dtypes.float64, dtypes.complex128) or dtypes.is_integer(result_dtype):
+        # A Python number alone would count as float32.
+        wide = dtypes.complex128 if complex in (type(start), type(stop)) or result_dtype.kind == "c" else dtypes.float64
         start, stop = (np.asarray(v, wide)[()] if type(v) in promotion.NUMBERS else v for v in (start, stop))
     out = _linspace(
-        *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=wanted
+        *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=result_dtype
     )
     out = out if device is None else xla.device_put(out, xla.find_device(device))
     if not retstep:
@@ -163,16 +168,16 @@ def linspace(
 @eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
     start, stop = promotion.align_inexact(start, stop)
-    given = aval_of(start)
-    real = dtypes.real_part(given.dtype)
-    axis = axis_of(axis, given.ndim + 1, "fnp.linspace")
-    shape = (*given.shape[:axis], num, *given.shape[axis:])
+    aval = aval_of(start)
+    real = dtypes.real_part(aval.dtype)
+    axis = axis_of(axis, aval.ndim + 1, "fnp.linspace")
+    shape = (*aval.shape[:axis], num, *aval.shape[axis:])
     spaces = max(num - 1 if endpoint else num, 1)
     others = tuple(d for d in range(len(shape)) if d != axis)
     spread = lambda v: structural.broadcast_in_dim(v, shape=shape, broadcast_dimensions=others)
     count = structural.iota(dtype=real, shape=shape, dimension=axis)
     part = elementwise.div(count, structural.full_like(count, spaces))
-    part = part if real == given.dtype else structural.convert_element_type(part, new_dtype=given.dtype)
+    part = part if real == aval.dtype else structural.convert_element_type(part, new_dtype=aval.dtype)
     # The weighted mean of both ends is free of overflow. XLA divides by multiplying with a rounded 1 / spaces, so the
     # last part may miss 1.
     rest = elementwise.sub(structural.full_like(part, 1), part)
@@ -185,7 +190,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype:
 
 
 def _whole(x: Any, size: Any) -> Any:
-    """Whole numbers not above x, which was computed from numbers of this size: rounding must not cross one."""
+    """Round down x, computed from numbers of this size, such that rounding errors do not cross a whole number."""
     near = elementwise.round(x, rounding_method=1)
     error = elementwise.mul(size, structural.full_like(size, 4 * float(dtypes.finfo(aval_of(size).dtype).eps)))
     return elementwise.select_n(
@@ -207,9 +212,9 @@ def logspace(
     Args:
         start: first exponent.
         stop: last exponent.
-        num: int: how many.
+        num: int: the number of elements.
         endpoint: include `stop`.
-        base: what is raised to the exponents.
+        base: the base of the powers.
         dtype: dtype of the result.
         axis: int: where the numbers stand, if `start` or `stop` are arrays.
 
@@ -219,13 +224,15 @@ def logspace(
     >>> fnp.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    result_dtype = None if dtype is None else dtypes.as_dtype(dtype)
     avals = [aval_of(v) for v in (start, stop, base)]
     wide = (
-        wanted if wanted in (dtypes.float64, dtypes.complex128) else promotion.inexact_dtype(dtypes.promote(*avals)[0])
+        result_dtype
+        if result_dtype in (dtypes.float64, dtypes.complex128)
+        else promotion.inexact_dtype(dtypes.promote(*avals)[0])
     )
     out = _power(*promotion.numbers(base, linspace(start, stop, num, endpoint, dtype=wide, axis=axis)))
-    return out if wanted is None else asarray(out, wanted)
+    return out if result_dtype is None else asarray(out, result_dtype)
 
 
 @eager_jit
@@ -241,9 +248,9 @@ def eye(
     Args:
         N: rows.
         M: columns; as many as rows by default.
-        k: which diagonal: 0 the main one, positive above it.
+        k: the diagonal: 0 the main one, positive above it.
         dtype: float32 by default.
-        device: where to put it.
+        device: the device of the result.
 
     Returns:
         (N, M), ones on the diagonal and zeros elsewhere.
@@ -252,13 +259,13 @@ def eye(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     shape = shape_of((N, N if M is None else M), "fnp.eye")
-    wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    result_dtype = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     k = _offset(k, "fnp.eye")
     if state.trace.staging or isinstance(k, Tracer):
-        return structural.convert_element_type(diagonal_band(shape, k, elementwise.eq), new_dtype=wanted)
-    ShapedArray(shape, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
+        return structural.convert_element_type(diagonal_band(shape, k, elementwise.eq), new_dtype=result_dtype)
+    ShapedArray(shape, result_dtype)  # raises for sizes beyond 64 bits, in place of NumPy
     return xla.device_put(
-        np.eye(shape[0], shape[1], k, dtype=wanted), None if device is None else xla.find_device(device)
+        np.eye(shape[0], shape[1], k, dtype=result_dtype), None if device is None else xla.find_device(device)
     )
 
 
@@ -279,7 +286,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 
 
 def _offset(k: Any, what: str) -> Any:
-    """The number of a diagonal: an int, or a traced one."""
+    """Return the number of a diagonal: an int, or a traced one."""
     if not isinstance(k, Tracer):
         return operator.index(k)
     aval = aval_of(k)
@@ -289,7 +296,7 @@ def _offset(k: Any, what: str) -> Any:
 
 
 def diagonal_band(shape: tuple[int, ...], k: Any, compare: Any) -> Any:
-    """Booleans of the last two dimensions: `compare(row + k, column)`."""
+    """Return booleans over the last two dimensions: `compare(row + k, column)`."""
     ndim = len(shape)
     rows = structural.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 2)
     columns = structural.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 1)
@@ -317,9 +324,9 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     [[1.0, 0.0], [1.0, 1.0]]
     """
     shape = shape_of((N, N if M is None else M), "fnp.tri")
-    wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    result_dtype = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     return structural.convert_element_type(
-        diagonal_band(shape, _offset(k, "fnp.tri"), elementwise.ge), new_dtype=wanted
+        diagonal_band(shape, _offset(k, "fnp.tri"), elementwise.ge), new_dtype=result_dtype
     )
 
 
@@ -369,8 +376,8 @@ def _triangle_body(m: Any, k: Any, lower: bool) -> Any:
         raise promotion.error(
             ShapeError, f"a triangle of {aval!r}, which is no matrix", "give an array of two dimensions or more"
         )
-    kept = diagonal_band(aval.shape, k, elementwise.ge if lower else elementwise.le)
-    return elementwise.select_n(kept, structural.full_like(m, 0), m)
+    mask = diagonal_band(aval.shape, k, elementwise.ge if lower else elementwise.le)
+    return elementwise.select_n(mask, structural.full_like(m, 0), m)
 
 
 _triangle = eager_jit(static=("k", "lower"))(_triangle_body)
@@ -435,10 +442,10 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
     """
     shape = shape_of(tuple(dimensions), "fnp.indices")
-    wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
-    parts = meshgrid(*(arange(n, dtype=wanted) for n in shape), sparse=sparse, indexing="ij")
+    result_dtype = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
+    parts = meshgrid(*(arange(n, dtype=result_dtype) for n in shape), sparse=sparse, indexing="ij")
     if sparse:
         return tuple(parts)
     if not shape:
-        return asarray(np.zeros(0, wanted))
+        return asarray(np.zeros(0, result_dtype))
     return structural.concatenate(*(structural.reshape(part, shape=(1, *shape)) for part in parts), dimension=0)

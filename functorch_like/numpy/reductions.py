@@ -26,12 +26,12 @@ _STATIC = ("axis", "dtype", "keepdims")
 
 
 def plain(x: Any) -> Any:
-    """A value that primitives take: numbers become NumPy scalars."""
+    """Return an operand of primitives: numbers become NumPy scalars."""
     return promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in promotion.NUMBERS else x
 
 
 def keep(out: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    """The result of a reduction with the reduced axes put back, with size 1."""
+    """Restore the reduced axes of a result, with size 1."""
     return structural.reshape(out, shape=tuple(1 if d in axes else n for d, n in enumerate(shape)))
 
 
@@ -45,7 +45,7 @@ def _masked(x: Any, where: Any, neutral: Any) -> Any:
 
 
 def _widened(x: Any, dtype: Any) -> Any:
-    """Booleans and small integers are summed in the default integer, as in NumPy; the result is no longer weak."""
+    """Convert booleans and small integers to the default integer for sums, as in NumPy; the result is strong."""
     own = aval_of(x).dtype
     if dtype is not None:
         return promotion.convert(x, dtype)
@@ -84,7 +84,7 @@ def _fold(
 
 
 def _complex_extreme(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any, name: str) -> Any:
-    from functorch_like.numpy import complex_order  # few programs need it
+    from functorch_like.numpy import complex_order  # rarely used
 
     greatest = name == "max"
     aval = aval_of(x)
@@ -124,7 +124,7 @@ _min = _fold(
 
 
 def _run(fold: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """Tracers straight to the body, everything else through C++."""
+    """Call the body for tracers, the compiled function for other operands."""
     axis = tuple(axis) if type(axis) is list else axis
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
     if type(a) is not ArrayImpl:
@@ -159,9 +159,9 @@ def sum(
         dtype: to convert to first.
         out: not supported, arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
-        initial: what to start from.
-        where: boolean array: which elements to take.
-        promote_integers: whether small integers and booleans become the default integer dtype; else they keep theirs
+        initial: the value to start from.
+        where: boolean array: the elements to take.
+        promote_integers: convert small integers and booleans to the default integer dtype; else they keep their dtype
             (booleans then give a boolean: whether one is true, or all are).
 
     Returns:
@@ -366,7 +366,7 @@ def _arg(primitive: Any, name: str) -> Any:
             x = structural.reshape(x, shape=(aval_of(x).size,))
         d = 0 if axis is None else axis_of(axis, len(shape), f"fnp.{name}")
         if aval_of(x).dtype.kind == "c":
-            from functorch_like.numpy import complex_order  # few programs need it
+            from functorch_like.numpy import complex_order  # rarely used
 
             out = complex_order.index(x, d, name == "argmax")
         else:

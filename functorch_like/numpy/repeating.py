@@ -32,7 +32,7 @@ def tile(A: ArrayLike, reps: Shape) -> Array:
 
     Args:
         A: array.
-        reps: int or sequence of ints: how often, for the last dimensions.
+        reps: int or sequence of ints: the numbers of repetitions along the last dimensions.
 
     Returns:
         An array of the dtype of the operand.
@@ -59,7 +59,7 @@ def repeat(
 
     Args:
         a: array.
-        repeats: how often: an int, or one for each element along the axis.
+        repeats: the number of repetitions: an int, or one for each element along the axis.
         axis: along which; of the flattened array if None.
         total_repeat_length: size of the result, needed where `repeats` is traced: too long a result is cut, too short
             a one is filled up with the last element.
@@ -135,7 +135,7 @@ def _take(a: Any, places: Any, d: int) -> Any:
 
 
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
-    """Elements moved along axes; what leaves at one end comes back at the other.
+    """Elements moved along axes; those that leave at one end come back at the other.
 
     Args:
         a: array.
@@ -262,15 +262,15 @@ def pad(
 
 
 def _margins() -> Any:
-    from functorch_like.numpy import margins  # few programs need it
+    from functorch_like.numpy import margins  # rarely used
 
     return margins
 
 
-def _pairs(given: Any, n: int, what: str) -> list[tuple[Any, Any]]:
-    if not isinstance(given, (list, tuple, np.ndarray)) or (isinstance(given, np.ndarray) and given.ndim == 0):
-        return [(given, given)] * n
-    rows = [tuple(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in given]
+def _pairs(pairs: Any, n: int, what: str) -> list[tuple[Any, Any]]:
+    if not isinstance(pairs, (list, tuple, np.ndarray)) or (isinstance(pairs, np.ndarray) and pairs.ndim == 0):
+        return [(pairs, pairs)] * n
+    rows = [tuple(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in pairs]
     if all(isinstance(row, tuple) for row in rows):
         rows = [row * 2 if len(row) == 1 else row for row in rows]
         rows = rows * n if len(rows) == 1 else rows
@@ -281,7 +281,7 @@ def _pairs(given: Any, n: int, what: str) -> list[tuple[Any, Any]]:
     elif len(rows) == 1:
         return [(rows[0], rows[0])] * n
     raise promotion.error(
-        ShapeError, f"{what}={given!r} does not fit {n} dimensions", "give an int, a pair, or one pair for each"
+        ShapeError, f"{what}={pairs!r} does not fit {n} dimensions", "give an int, a pair, or one pair for each"
     )
 
 

@@ -50,7 +50,7 @@ def _round(a: Any, decimals: int) -> Any:
         unit = promotion.like(a, 10**-decimals) if 10**-decimals <= promotion.bounds(aval.dtype)[1] else None
         if unit is None:
             return promotion.like(a, 0)
-        rest = elementwise.rem(a, unit)  # towards zero; then to the nearest multiple, halves to the even one
+        rest = elementwise.rem(a, unit)  # towards zero; then to the nearest multiple, with halves to the even one
         low, size = elementwise.sub(a, rest), elementwise.abs(rest)
         odd = elementwise.ne(elementwise.rem(elementwise.div(low, unit), promotion.like(a, 2)), promotion.like(a, 0))
         double = elementwise.sub(unit, size)

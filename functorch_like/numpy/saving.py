@@ -1,6 +1,6 @@
 """Arrays in files, in NumPy's formats.
 
-NumPy's formats have no name for the dtypes that are not NumPy's own (bfloat16, the float8 kinds, int4, ...): of these
+NumPy's formats have no names for dtypes that are not NumPy's own (bfloat16, the float8 kinds, int4, ...): for these
 NumPy writes elements of 1 or 2 bytes without a type. `save` and `savez` write elements of one field, and the field has
 the dtype's name. NumPy reads such a file as `np.load(file).view("bfloat16")`.
 """
@@ -71,7 +71,7 @@ def load(file: str | os.PathLike[str] | BinaryIO, *args: Any, dtype: DTypeLike |
     Args:
         file: path or open file.
         args: as for `numpy.load`.
-        dtype: what elements are whose dtype the file does not name, because NumPy wrote them. Those of two bytes are
+        dtype: the dtype of elements for which the file has none, because NumPy wrote them. Those of two bytes are
             read as bfloat16 where it is left out.
         kwargs: as for `numpy.load`.
 
@@ -87,19 +87,21 @@ def load(file: str | os.PathLike[str] | BinaryIO, *args: Any, dtype: DTypeLike |
     >>> fnp.load(file, dtype="float8_e4m3fn").tolist()
     [1.0, 1.0]
     """
-    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    result_dtype = None if dtype is None else dtypes.as_dtype(dtype)
     start = 0 if isinstance(file, (str, os.PathLike)) else file.tell()
     try:
-        found = np.load(file, *args, **kwargs)
+        result = np.load(file, *args, **kwargs)
     except ValueError as e:
         if _F1 not in str(e):
             raise
-        found = _of_e5m2(_bytes(file, start))
-    return fnp.asarray(_typed(found, wanted)) if isinstance(found, np.ndarray) else Archive(found, wanted)
+        result = _of_e5m2(_bytes(file, start))
+    return (
+        fnp.asarray(_typed(result, result_dtype)) if isinstance(result, np.ndarray) else Archive(result, result_dtype)
+    )
 
 
 class Archive(Mapping[str, Any]):
-    """The arrays of a .npz file by name, read when they are asked for. Closes the file at the end of a `with` block."""
+    """The arrays of a .npz file by name, read at access. Closes the file at the end of a `with` block."""
 
     def __init__(self, file: Any, dtype: Any) -> None:
         self._file, self._dtype = file, dtype
@@ -111,12 +113,12 @@ class Archive(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         try:
-            found = self._file[name]
+            result = self._file[name]
         except ValueError as e:
             if _F1 not in str(e):
                 raise
-            found = _of_e5m2(self._file.zip.read(name if name.endswith(".npy") else f"{name}.npy"))
-        return _typed(found, self._dtype)
+            result = _of_e5m2(self._file.zip.read(name if name.endswith(".npy") else f"{name}.npy"))
+        return _typed(result, self._dtype)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._file)
@@ -136,19 +138,19 @@ class Archive(Mapping[str, Any]):
 
 
 def _named(a: Any) -> np.ndarray[Any, Any]:
-    """An array as NumPy writes it: of a dtype that it has no name for, with the name as that of a field."""
+    """Return an array as NumPy writes it: of a dtype without a name there, as a field with that name."""
     host = np.asarray(fnp.asarray(a))
     if host.dtype.name not in _UNNAMED:
         return host
     return np.ascontiguousarray(host).view([(host.dtype.name, f"<u{host.dtype.itemsize}")]).reshape(host.shape)
 
 
-#: What NumPy writes for float8_e5m2, and refuses to read.
+#: The dtype that NumPy writes for float8_e5m2, and does not read.
 _F1 = "'<f1'"
 
 
 def _of_e5m2(content: bytes) -> np.ndarray[Any, Any]:
-    """The array in a .npy file that NumPy wrote of float8_e5m2."""
+    """Return the array of a .npy file that NumPy wrote from float8_e5m2."""
     raw = np.load(io.BytesIO(content.replace(_F1.encode(), b"'|V1'", 1)))
     return raw.view(dtypes.float8_e5m2)
 
@@ -161,7 +163,7 @@ def _bytes(file: Any, start: int) -> bytes:
 
 
 def _typed(a: Any, dtype: Any) -> Any:
-    """An array as it was, of one from a file; `dtype` is for elements that have no name there."""
+    """Return an array from a file in its dtype; `dtype` is for elements without one there."""
     if not isinstance(a, np.ndarray) or a.dtype.kind != "V":
         return a
     names = a.dtype.names

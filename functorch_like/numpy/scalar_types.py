@@ -1,4 +1,4 @@
-"""The names of dtypes: usable wherever a dtype is, and callable, as NumPy's scalar types are."""
+"""The names of dtypes: usable wherever a dtype is, and callable, as NumPy's scalar types."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class ScalarType:
     __slots__ = ("dtype",)
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype  # what NumPy asks an object for that is given as a dtype
+        self.dtype = dtype  # NumPy reads this attribute of an object in the place of a dtype
 
     @property
     def __name__(self) -> str:
-        """The name of the dtype, as NumPy's scalar types have it."""
+        """Name of the dtype, as of NumPy's scalar types."""
         return self.dtype.type.__name__
 
     def __call__(self, value: NestedArrayLike = 0) -> Array:
@@ -40,7 +40,7 @@ class ScalarType:
         if isinstance(other, ScalarType):
             return self.dtype == other.dtype
         if isinstance(other, (np.dtype, type, str)):
-            return bool(self.dtype == other)  # NumPy finds any text unequal that names no dtype
+            return bool(self.dtype == other)  # unequal to any text that is no name of a dtype, as in NumPy
         # An array, or anything else that compares by elements, is no dtype.
         return False if hasattr(type(other), "__array__") else NotImplemented
 

@@ -54,7 +54,7 @@ def where(
     [1.0, 2.0]
     """
     if x is None and y is None:
-        from functorch_like.numpy.sorting_searching import nonzero  # it stands on indexing; few ask for indices
+        from functorch_like.numpy.sorting_searching import nonzero  # it imports indexing, and this form is rare
 
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
@@ -83,7 +83,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     Args:
         condlist: boolean arrays.
         choicelist: as many arrays.
-        default: where none is true.
+        default: the value where none is true.
 
     Returns:
         An array of the shape that all broadcast to, in the common dtype of choices and default.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
             size: int | None = None,
             fill_value: ArrayLike | None = None,
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
 
@@ -52,8 +52,8 @@ _DOC = """{summary}, sorted and without repetition.
     Args:
         ar1: array, flattened.
         ar2: array, flattened.
-        assume_unique: ignored, for nothing is gained by knowing it.
-        size: how many to return; needed under transformations that stage, where the number must be known.
+        assume_unique: ignored: it would save no time.
+        size: the number of results; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`; by default the least of the result.
 
     Returns:
@@ -73,7 +73,7 @@ def _two(ar1: Any, ar2: Any) -> list[Any]:
 
 
 def _known(x: Any, what: str) -> np.ndarray[Any, Any]:
-    """The values of an array; an error where they are traced, for they decide on the size of the result."""
+    """Return the values of an array; raise where they are traced, since the size of the result depends on them."""
     host = known(x)
     if host is None:
         raise no_size(what, x)
@@ -86,7 +86,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
     Args:
         ar1: array, flattened.
         ar2: array, flattened.
-        size: how many to return; needed under transformations that stage, where the number must be known.
+        size: the number of results; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`; by default the least of the result.
 
     Returns:
@@ -102,8 +102,8 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
     return unique(structural.concatenate(a, b, dimension=0), size=size, fill_value=fill_value)
 
 
-def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, value: str, both: bool) -> SetFunction:
-    """A function that keeps elements: of the first array, or of both."""
+def _set_function(name: str, selection: Callable[[Any, Any], Any], summary: str, value: str, both: bool) -> SetFunction:
+    """Make a function that selects elements: of the first array, or of both."""
 
     @eager_jit(static=("size", "sized_fill"))
     def chosen(a: Any, b: Any, fill: Any, size: int, sized_fill: bool) -> Any:
@@ -114,7 +114,7 @@ def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, valu
         tag = structural.iota(dtype=dtypes.int32, shape=(n,), dimension=0)
         tag = elementwise.ge(tag, structural.full_like(tag, aval_of(a).size))
         order, new = first_ones([x], n, True, tag if both else None)
-        mask = elementwise.and_(new, getitem(kept(a, b), order))
+        mask = elementwise.and_(new, getitem(selection(a, b), order))
         (places,) = nonzero(mask, size=size, fill_value=n)
         last = structural.full_like(places, n)
         if not sized_fill:  # the least of the result, or 0 where it is empty
@@ -137,10 +137,10 @@ def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, valu
     ) -> Array:
         a, b = _two(ar1, ar2)
         if size is None:
-            found = getattr(np, name)(_known(a, f"fnp.{name}"), _known(b, f"fnp.{name}"))
+            result = getattr(np, name)(_known(a, f"fnp.{name}"), _known(b, f"fnp.{name}"))
             if not isinstance(a, Tracer) and not isinstance(b, Tracer):
-                return asarray(found, aval_of(a).dtype)
-            size = len(found)
+                return asarray(result, aval_of(a).dtype)
+            size = len(result)
         fill = asarray(0 if fill_value is None else fill_value)
         return chosen(a, b, fill, size=checked_size(size), sized_fill=fill_value is not None)
 
@@ -198,9 +198,9 @@ def intersect1d(
     Args:
         ar1: array, flattened.
         ar2: array, flattened.
-        assume_unique: ignored, for nothing is gained by knowing it.
-        return_indices: return where each is first found in both arrays, too; beyond the result, the size of the array.
-        size: how many to return; needed under transformations that stage, where the number must be known.
+        assume_unique: ignored: it would save no time.
+        return_indices: return the first position of each in both arrays, too; beyond the result, the size of the array.
+        size: the number of results; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`; by default the least of the result.
 
     Returns:
@@ -262,8 +262,8 @@ def isin(
     Args:
         element: array.
         test_elements: array, flattened.
-        assume_unique: ignored, for nothing is gained by knowing it.
-        invert: ask for those that are not.
+        assume_unique: ignored: it would save no time.
+        invert: return True for those that are not.
         method: "compare_all" compares each with each; "binary_search" (or "sort") sorts the test elements and looks
             each up; "auto" takes the first for up to 16 test elements, and complex ones.
 
@@ -287,19 +287,19 @@ def isin(
 
 @eager_jit(static=("invert", "search"))
 def _isin(element: Any, test: Any, invert: bool, search: bool = True) -> Any:
-    x, test = promotion.promote(plain(element), plain(test), told=False)
+    x, test = promotion.promote(plain(element), plain(test), notify=False)
     shape, n = aval_of(x).shape, aval_of(test).size
     test = structural.reshape(structural.stop_gradient(test), shape=(n,))
     x = structural.stop_gradient(x)
     if not n:
-        found = structural.full(shape, False, dtypes.bool_)
+        result = structural.full(shape, False, dtypes.bool_)
     elif search and aval_of(x).dtype.kind != "c":
         (test,) = sort.sort(test, dimension=0, is_stable=False, num_keys=1)
         place = _searchsorted.inline(test, x, "left")
-        found = elementwise.eq(getitem(test, (elementwise.min(place, structural.full_like(place, n - 1)),)), x)
+        result = elementwise.eq(getitem(test, (elementwise.min(place, structural.full_like(place, n - 1)),)), x)
     else:
         full = (*shape, n)
         each = structural.broadcast_in_dim(x, shape=full, broadcast_dimensions=tuple(range(len(shape))))
-        found = elementwise.eq(each, structural.broadcast_in_dim(test, shape=full, broadcast_dimensions=(len(shape),)))
-        found = reductions.reduce_or(found, axes=(len(shape),))
-    return elementwise.not_(found) if invert else found
+        result = elementwise.eq(each, structural.broadcast_in_dim(test, shape=full, broadcast_dimensions=(len(shape),)))
+        result = reductions.reduce_or(result, axes=(len(shape),))
+    return elementwise.not_(result) if invert else result

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def arr(x: Any, what: str) -> Any:
-    """An array argument: lists are refused, as in JAX, for they hide a conversion of every element."""
+    """Return an array argument; raise for lists, as in JAX, since they hide a conversion of every element."""
     if type(x) is ArrayImpl or isinstance(x, (Tracer, np.ndarray)):
         return x
     if isinstance(x, (list, tuple)):
@@ -80,21 +80,21 @@ def size(a: NestedArrayLike, axis: Axis = None) -> int:
     return math.prod(sizes if axis is None else (sizes[d] for d in axes_of(axis, len(sizes), "fnp.size")))
 
 
-#: Shapes that were found to fit an aval.
+#: Shapes that fit an aval.
 _KNOWN: set[Any] = set()
 
 
-def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
-    """The shape that a reshape asks for, with -1 worked out."""
+def new_shape(requested: Any, aval: Any) -> tuple[int, ...]:
+    """Return the shape of a reshape, with a size in place of -1."""
     try:
-        if type(given) is tuple and (given, aval) in _KNOWN:
-            return given
-        sizes = ints_of(given)
+        if type(requested) is tuple and (requested, aval) in _KNOWN:
+            return requested
+        sizes = ints_of(requested)
     except TypeError:
-        traced = isinstance(given, Tracer) or any(isinstance(n, Tracer) for n in given)
+        traced = isinstance(requested, Tracer) or any(isinstance(n, Tracer) for n in requested)
         raise promotion.error(
             ConcretizationError if traced else ShapeError,
-            f"reshape of {aval!r} to {given!r}",
+            f"reshape of {aval!r} to {requested!r}",
             "sizes are fixed when a function is traced: take them from x.shape, or use static_argnums"
             if traced
             else "give ints",
@@ -126,7 +126,7 @@ def reshape(a: ArrayLike, shape: Shape, order: str = "C", *, copy: bool | None =
 
     Args:
         a: array.
-        shape: int or sequence of ints; one may be -1 and is worked out.
+        shape: int or sequence of ints; one may be -1 and follows from the others.
         order: "C" (the last index runs fastest) or "F" (the first does).
         copy: True for memory of its own, which matters only where one of the two is donated.
 
@@ -449,15 +449,15 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     [[0, 1], [0, 1]]
     """
     a = arr(array, "fnp.broadcast_to")
-    wanted = tuple(ints_of(shape))
+    target = tuple(ints_of(shape))
     sizes = aval_of(a).shape
-    if len(sizes) > len(wanted) or any(n not in (1, m) for n, m in zip(sizes[::-1], wanted[::-1], strict=False)):
+    if len(sizes) > len(target) or any(n not in (1, m) for n, m in zip(sizes[::-1], target[::-1], strict=False)):
         raise promotion.error(
             ShapeError,
-            f"{aval_of(a)!r} does not broadcast to {wanted}",
+            f"{aval_of(a)!r} does not broadcast to {target}",
             "sizes must be equal or 1, counted from the last dimension",
         )
-    return array_of(promotion.broadcast(a, wanted))
+    return array_of(promotion.broadcast(a, target))
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
@@ -475,6 +475,6 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     >>> [a.shape for a in fnp.broadcast_arrays(fnp.ones((2, 1)), fnp.ones(3))]
     [(2, 3), (2, 3)]
     """
-    given = [arr(a, "fnp.broadcast_arrays") for a in args]
-    wanted = promotion.broadcast_shapes(*(aval_of(a).shape for a in given))
-    return [array_of(promotion.broadcast(a, wanted)) for a in given]
+    arrays = [arr(a, "fnp.broadcast_arrays") for a in args]
+    target = promotion.broadcast_shapes(*(aval_of(a).shape for a in arrays))
+    return [array_of(promotion.broadcast(a, target)) for a in arrays]

@@ -1,4 +1,4 @@
-"""Sorting, searching, and indices of what is true."""
+"""Sorting, searching, and indices of elements that are true."""
 
 from __future__ import annotations
 
@@ -98,20 +98,22 @@ def argsort(
     [1, 2, 0]
     """
     a, d = _axis(a, axis, "fnp.argsort")
-    found = _argsort(a, d=d, descending=bool(descending))
+    result = _argsort(a, d=d, descending=bool(descending))
     if dtype is None:
-        return found
-    wanted = dtypes.as_dtype(dtype)
-    if not dtypes.is_integer(wanted):
-        raise promotion.error(DtypeError, f"fnp.argsort gives integers, not {wanted.name}", "use an integer dtype")
-    return promotion.convert(found, wanted)
+        return result
+    result_dtype = dtypes.as_dtype(dtype)
+    if not dtypes.is_integer(result_dtype):
+        raise promotion.error(
+            DtypeError, f"fnp.argsort gives integers, not {result_dtype.name}", "use an integer dtype"
+        )
+    return promotion.convert(result, result_dtype)
 
 
 @eager_jit(static=("d", "descending"))
 def _argsort(a: Any, d: int, descending: bool) -> Any:
     shape = aval_of(a).shape
     places = structural.iota(dtype=dtypes.default_int(), shape=shape, dimension=d)
-    if descending:  # turned before and after, so that equal elements stay in order
+    if descending:  # reversed before and after, so that equal elements stay in order
         a, places = structural.rev(a, dimensions=(d,)), structural.rev(places, dimensions=(d,))
     _, order = sorting.sort(structural.stop_gradient(a), places, dimension=d, is_stable=True, num_keys=1)
     return structural.rev(order, dimensions=(d,)) if descending else order
@@ -181,21 +183,21 @@ def searchsorted(
 
 
 def _precedes(is_complex: bool, side: str) -> Any:
-    """The comparison of an element with a value that is put behind it."""
+    """Return the comparison that is True where an element precedes a value."""
     if not is_complex:
         return elementwise.lt if side == "left" else elementwise.le
-    from functorch_like.numpy.complex_order import less  # few programs need it
+    from functorch_like.numpy.complex_order import less  # rarely used
 
     return less if side == "left" else lambda element, value: elementwise.not_(less(value, element))
 
 
 @eager_jit(static=("side",), ints=True)
 def _searchsorted(a: Any, v: Any, side: str) -> Any:
-    """Bisection, all values at once: the bits of each position, the highest first, of one gather each.
+    """Search by bisection for all values at once: find each bit of the positions, highest first, by one gather.
 
-    It is a loop, since XLA fuses unrolled steps, and computes each position again wherever it is used.
+    It is a loop, since XLA fuses unrolled steps and then computes each position again for each use.
     """
-    a, v = promotion.promote(structural.stop_gradient(a), structural.stop_gradient(v), told=False)
+    a, v = promotion.promote(structural.stop_gradient(a), structural.stop_gradient(v), notify=False)
     n, shape = aval_of(a).size, aval_of(v).shape
     index = dtypes.default_int()
     bits, last = n.bit_length(), structural.full(shape, max(n - 1, 0), index)
@@ -217,18 +219,18 @@ def _searchsorted(a: Any, v: Any, side: str) -> Any:
             elementwise.and_(elementwise.le(reach, structural.full(shape, n, index)), before), found, reach
         )
 
-    from functorch_like.lax.counted import fori_loop  # `lax` is not imported for everybody
+    from functorch_like.lax.counted import fori_loop  # `lax` is imported only where it is needed
 
     return fori_loop(0, bits, step, structural.full(shape, 0, index)) if n else structural.full(shape, 0, index)
 
 
-# ------------------------------------------------------------------------------------------------- what is true
+# ------------------------------------------------------------------------------------------------- true elements
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> tuple[Array, ...]:
     """Indices of the elements that are not zero, one array for each dimension.
 
     Args:
         a: array.
-        size: how many to return; needed under transformations that stage, where the number must be known.
+        size: the number of results; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`, 0 by default; or one for each dimension.
 
     Returns:
@@ -272,11 +274,11 @@ def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
     shape, index = aval_of(a).shape, dtypes.default_int()
     flat = structural.reshape(truth(a), shape=(aval_of(a).size,))
     count = cumsum(promotion.convert(flat, index), axis=0, reverse=False)
-    wanted = structural.iota(dtype=index, shape=(size,), dimension=0)
+    positions = structural.iota(dtype=index, shape=(size,), dimension=0)
     # The k-th one is where the count of true elements first exceeds k.
-    places = _searchsorted.inline(count, wanted, "right")
+    places = _searchsorted.inline(count, positions, "right")
     total = getitem(count, -1) if aval_of(a).size else np.asarray(0, index)
-    valid = elementwise.lt(wanted, promotion.broadcast(total, (size,)))
+    valid = elementwise.lt(positions, promotion.broadcast(total, (size,)))
     out, rest = [], places
     for n in reversed(shape):
         out.append(elementwise.rem(rest, structural.full_like(rest, max(n, 1))))
@@ -314,10 +316,10 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
         fill_value: value that fills up to `size`; 0 if None.
 
     Returns:
-        An array of integers, of shape (found, ndim).
+        An array of integers, of shape (count, ndim).
 
     >>> fnp.argwhere(fnp.asarray([[0, 5], [7, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
-    found = nonzero(a, size=size, fill_value=fill_value)
-    return structural.concatenate(*[structural.reshape(i, shape=(*aval_of(i).shape, 1)) for i in found], dimension=1)
+    indices = nonzero(a, size=size, fill_value=fill_value)
+    return structural.concatenate(*[structural.reshape(i, shape=(*aval_of(i).shape, 1)) for i in indices], dimension=1)

@@ -95,7 +95,7 @@ def var(
         ddof: the sum is divided by the number of elements minus this.
         keepdims: keep the reduced axes, with size 1.
         where: boolean array: which elements to take.
-        mean: the mean, where it is known already, with the reduced axes kept.
+        mean: the mean, if it is known already, with the reduced axes kept.
         correction: the array API's name of `ddof`.
 
     Returns:
@@ -115,9 +115,9 @@ def _spread(measure: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, ddof: An
 @eager_jit(static=(*_STATIC, "ddof"))
 def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any = None, mean: Any = None) -> Any:
     x = reductions.plain(a)
-    given = dtype or promotion.inexact_dtype(aval_of(x).dtype)
-    x = promotion.convert(x, dtypes.accumulator(given), aval_of(x).weak_type and dtype is None)
-    x = reductions._masked(x, where, 0)  # what is left out must not spoil derivatives
+    result_dtype = dtype or promotion.inexact_dtype(aval_of(x).dtype)
+    x = promotion.convert(x, dtypes.accumulator(result_dtype), aval_of(x).weak_type and dtype is None)
+    x = reductions._masked(x, where, 0)  # elements left out must not change derivatives
     centre = _mean.inline(x, axis, None, True, where) if mean is None else promotion.convert(mean, aval_of(x).dtype)
     gap = elementwise.sub(*promotion.promote_and_broadcast(x, centre))
     square = (
@@ -129,7 +129,7 @@ def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any 
     n = _counted(x, axis, keepdims, where, total)
     n = elementwise.sub(n, structural.full_like(n, ddof)) if ddof else n
     n = elementwise.max(n, structural.full_like(n, 0))
-    return promotion.convert(elementwise.div(total, n), dtypes.real_part(given), aval_of(total).weak_type)
+    return promotion.convert(elementwise.div(total, n), dtypes.real_part(result_dtype), aval_of(total).weak_type)
 
 
 def std(
@@ -173,7 +173,7 @@ def _std(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any 
 
 
 def deviation(variance: Any, x: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
-    """The square root of a variance; of narrow floats rounded once."""
+    """Return the square root of a variance, rounded once to narrow floats."""
     own = dtype or promotion.inexact_dtype(aval_of(x).dtype)
     wide = dtypes.accumulator(own)
     if wide == own:

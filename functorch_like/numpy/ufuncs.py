@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Axis, DTypeLike, Index, NestedArrayLike
 
 
-#: What does not change the other operand.
+#: The identities of functions: operands that do not change the other one.
 _IDENTITIES: dict[str, Any] = {
     "add": 0, "multiply": 1, "logical_and": True, "logical_or": False, "logical_xor": False, "bitwise_and": -1,
     "bitwise_or": 0, "bitwise_xor": 0, "logaddexp": -float("inf"), "logaddexp2": -float("inf"), "hypot": 0,
@@ -43,7 +43,7 @@ _UPDATES = {
 
 class _Kind(type):
     def __instancecheck__(cls, instance: Any) -> bool:
-        """Elementwise functions are universal functions, too."""
+        """Return True for elementwise functions, too."""
         return super().__instancecheck__(instance) or (hasattr(instance, "nargs") and hasattr(instance, "body"))
 
 
@@ -52,9 +52,9 @@ class ufunc(metaclass=_Kind):
 
     Args:
         func: takes `nin` scalars and returns `nout`; it is vectorized.
-        nin: how many arguments it takes.
-        nout: how many results it has.
-        name: what it is called.
+        nin: the number of arguments.
+        nout: the number of results.
+        name: its name.
         identity: the operand that does not change the other one, which empty reductions give.
 
     >>> plus = fnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)
@@ -78,7 +78,7 @@ class ufunc(metaclass=_Kind):
 
     @public
     def __call__(self, *args: Any) -> Any:
-        """The function of arrays, which broadcast."""
+        """Apply the function to arrays, which broadcast."""
         if len(args) != self.nin:
             raise promotion.error(
                 ArgumentError, f"{self.__name__} takes {self.nin} arguments, got {len(args)}", "give so many"
@@ -111,8 +111,8 @@ class ufunc(metaclass=_Kind):
             dtype: to convert to first.
             out: not supported, arrays are immutable.
             keepdims: keep the reduced axes, with size 1.
-            initial: what to begin with.
-            where: boolean array: which elements to take; needs an identity, or `initial`.
+            initial: the value to begin with.
+            where: boolean array: the elements to take; needs an identity, or `initial`.
         """
         self._binary("reduce")
         (a,) = given(a)
@@ -228,7 +228,7 @@ class ufunc(metaclass=_Kind):
         array = fnp.asarray(*given(a))
         if self.__name__ in _UPDATES and hasattr(self._call, "body"):
             return getattr(array.at[indices], _UPDATES[self.__name__])(b)
-        # One by one: the flat positions that the indices mean, each in its turn.
+        # One after the other: the flat positions of the indices.
         flat = fnp.reshape(array, -1)
         places = fnp.reshape(fnp.arange(aval_of(flat).size), aval_of(array).shape)[indices]
         values = () if b is None else (fnp.reshape(fnp.broadcast_to(fnp.asarray(b), aval_of(places).shape), -1),)
@@ -283,7 +283,7 @@ def _empty(moved: Any, axes: tuple[int, ...], rest: tuple[int, ...]) -> Any:
 
 @functools.cache
 def of(function: Any) -> ufunc:
-    """The object of an elementwise function."""
+    """Return the `ufunc` of an elementwise function."""
     name = function.__name__
     return ufunc(function, function.nin, function.nout, name=name, identity=_IDENTITIES.get(name))
 
@@ -295,8 +295,8 @@ def frompyfunc(
 
     Args:
         func: takes `nin` scalars and returns `nout`.
-        nin: how many arguments it takes.
-        nout: how many results it has.
+        nin: the number of arguments.
+        nout: the number of results.
         identity: the operand that does not change the other one.
 
     Returns:

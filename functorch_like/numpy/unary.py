@@ -50,7 +50,7 @@ def _float(name: str, primitive: Callable[[Any], Any], summary: str, at: str = "
 
 
 def _over(x: Any, number: float) -> Any:
-    """x divided by a real number: part by part, for a complex quotient of infinities would be NaN."""
+    """Divide x by a real number: part by part, since a complex quotient of infinities would be NaN."""
     if aval_of(x).dtype.kind == "c":
         return elementwise.complex(_over(elementwise.real(x), number), _over(elementwise.imag(x), number))
     return elementwise.div(x, promotion.like(x, number))
@@ -84,7 +84,7 @@ rad2deg = _float("rad2deg", lambda x: elementwise.mul(x, promotion.like(x, 180 /
 
 
 def _sinc(x: Any) -> Any:
-    # Near 0 the series, so that derivatives of all orders that matter are right there too.
+    # Near 0 the series, so that derivatives of all usual orders are right there too.
     angle = elementwise.mul(x, promotion.like(x, math.pi))
     square = elementwise.square(angle)
     small = elementwise.lt(elementwise.abs(square), promotion.like(elementwise.abs(square), 1e-4))

@@ -1,7 +1,7 @@
 """The distinct elements of an array: `unique` and its relatives of the array API standard.
 
-How many there are depends on the values. Where they are known, the result has just that many; where they are traced,
-`size` says how many to return.
+The number of distinct elements depends on the values. Known values give a result of just that size; for traced ones
+`size` is the number to return.
 """
 
 from __future__ import annotations
@@ -129,13 +129,13 @@ def unique(
         return_counts: return how often each occurs, too.
         axis: of the slices; the elements of the flattened array if None.
         equal_nan: whether all NaN are one element, or each is one of its own. (Slices with NaN are always distinct.)
-        size: how many to return; needed under transformations that stage, where the number must be known.
+        size: the number of results; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`; by default the least element. Its index is that of the least element, its
             count 0.
         sorted: accepted for NumPy's sake; the result is always sorted.
 
     Returns:
-        The distinct elements; with one of the `return_` options a tuple of them and the arrays of int32 asked for.
+        The distinct elements; with one of the `return_` options a tuple of them and of the selected int32 arrays.
 
     Raises:
         ConcretizationError: for a traced array without `size`.
@@ -145,13 +145,13 @@ def unique(
     >>> ft.jit(lambda x: fnp.unique(x, size=4, fill_value=-1))(fnp.asarray([3, 1, 3])).tolist()
     [1, 3, -1, -1]
     """
-    wanted = (return_index, return_inverse, return_counts)
-    if size is None and axis is None and not any(wanted):
+    requested = (return_index, return_inverse, return_counts)
+    if size is None and axis is None and not any(requested):
         alone = _values_alone(ar, bool(equal_nan))
         if alone is not None:
             return alone
-    found = distinct(ar, axis, equal_nan, size, fill_value, "fnp.unique")
-    out = (found[0], *(part for part, asked in zip(found[1:], wanted, strict=True) if asked))
+    result = distinct(ar, axis, equal_nan, size, fill_value, "fnp.unique")
+    out = (result[0], *(part for part, is_requested in zip(result[1:], requested, strict=True) if is_requested))
     return out if len(out) > 1 else out[0]
 
 
@@ -189,8 +189,8 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     >>> [a.tolist() for a in fnp.unique_counts(fnp.asarray([3, 1, 3]))]
     [[1, 3], [1, 2]]
     """
-    found = distinct(x, None, False, size, fill_value, "fnp.unique_counts")
-    return UniqueCounts(found[0], found[3])
+    result = distinct(x, None, False, size, fill_value, "fnp.unique_counts")
+    return UniqueCounts(result[0], result[3])
 
 
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
@@ -207,8 +207,8 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
     >>> [a.tolist() for a in fnp.unique_inverse(fnp.asarray([3, 1, 3]))]
     [[1, 3], [1, 0, 1]]
     """
-    found = distinct(x, None, False, size, fill_value, "fnp.unique_inverse")
-    return UniqueInverse(found[0], found[2])
+    result = distinct(x, None, False, size, fill_value, "fnp.unique_inverse")
+    return UniqueInverse(result[0], result[2])
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
@@ -230,19 +230,19 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 
 
 def known(x: Any) -> np.ndarray[Any, Any] | None:
-    """The values of an array where they are known, as NumPy array; None where they are traced."""
+    """Return the values of an array as a NumPy array; None where they are traced."""
     concrete = x.concrete() if isinstance(x, Tracer) else x
     if concrete is None:
         return None
     host = np.asarray(concrete)
     if host.dtype.kind != "V":
         return host
-    # NumPy's functions of sets do not know bfloat16, int4 and their like; these hold them exactly.
+    # NumPy's set functions do not support bfloat16, int4 and the like; these dtypes hold them exactly.
     return host.astype(np.float32 if dtypes.is_float(host.dtype) else np.int8)
 
 
 def _values_alone(ar: Any, equal_nan: bool) -> Any:
-    """The distinct elements of an array that is no tracer, by NumPy; None for arrays that `distinct` is for.
+    """Return the distinct elements of an array that is no tracer, by NumPy; None for arrays that need `distinct`.
 
     Without positions NumPy sorts several times faster, and no program is compiled for the number that it finds.
     """
@@ -254,13 +254,13 @@ def _values_alone(ar: Any, equal_nan: bool) -> Any:
     host = np.asarray(ar).reshape(-1)
     if host.dtype != aval.dtype:
         return None
-    # np.unique makes a table of hashes, which takes 20 times as long for a million different elements.
+    # np.unique makes a hash table, which takes 20 times as long for a million different elements.
     values = np.sort(host)
     new = np.concatenate((np.ones(min(1, host.size), bool), values[1:] != values[:-1]))
     if host.dtype.kind == "f" and equal_nan:
         new[1:] &= ~np.isnan(values[:-1])
     values = values[new]
-    if host.dtype.kind == "f":  # of equal ones the first: of zeros with and without a sign, and of NaNs
+    if host.dtype.kind == "f":  # of equal ones the first: zeros of both signs, NaNs
         missing = np.isnan(host)
         if missing.any():
             values[np.isnan(values)] = host[np.argmax(missing)] if equal_nan else host[missing]
@@ -271,7 +271,7 @@ def _values_alone(ar: Any, equal_nan: bool) -> Any:
 
 
 def no_size(what: str, x: Any) -> Any:
-    """The error for a result whose size is not known."""
+    """Return the error for a result whose size is not known."""
     return promotion.error(
         ConcretizationError,
         f"{what} of a traced {aval_of(x)!r}: the number of its results is not known",
@@ -280,14 +280,14 @@ def no_size(what: str, x: Any) -> Any:
 
 
 def _guarded(ar: Any, d: int | None, equal_nan: bool) -> int | None:
-    """The number of distinct elements, where jit follows Python's control flow; None elsewhere."""
+    """Return the number of distinct elements, where jit follows Python's control flow; None elsewhere."""
     most = aval_of(ar).size if d is None else aval_of(ar).shape[d]
     counts = _distinct(ar, axis=d, equal_nan=bool(equal_nan), size=most)[2]
     return count_true(elementwise.gt(counts, structural.full_like(counts, 0)))
 
 
 def distinct(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill: Any, what: str) -> tuple[Any, ...]:
-    """Values, first positions, inverse and counts."""
+    """Return values, first positions, inverse and counts."""
     ar = ar if promotion.is_array(ar) else asarray(ar)
     aval = aval_of(ar)
     d = None if axis is None else axis_of(axis, aval.ndim, what)
@@ -335,7 +335,7 @@ def _distinct(x: Any, axis: int | None, equal_nan: bool, size: int) -> Any:
 
 
 def first_ones(keys: list[Any], n: int, equal_nan: bool, tag: Any = None) -> tuple[Any, Any]:
-    """The order that sorts by keys (then by a tag), and at each place of it, whether the key is a new one there."""
+    """Return the order that sorts by keys (then by a tag), and whether each place of it begins a new key."""
     places = structural.iota(dtype=dtypes.default_int(), shape=(n,), dimension=0)
     keys = [structural.stop_gradient(key) for key in keys]
     keys = keys if tag is None else [*keys, tag]

@@ -42,7 +42,7 @@ def vectorize(
         A function of arrays; results have the broadcast dimensions before their own.
 
     Raises:
-        ArgumentError: for a signature that is none, or another number of arguments than it says.
+        ArgumentError: for a signature that is none, or another number of arguments than it has.
         ShapeError: where dimensions of one name differ, or the others do not broadcast.
 
     >>> product = fnp.vectorize(lambda a, x: a @ x, signature="(n,m),(m)->(n)")
@@ -94,7 +94,7 @@ def _parsed(signature: str) -> tuple[Dims, Dims]:
 
 
 def _sizes(own: Sequence[tuple[str, ...]], shapes: Sequence[tuple[int, ...]], name: str) -> dict[str, int]:
-    """The size of each named dimension."""
+    """Return the size of each named dimension."""
     sizes: dict[str, int] = {}
     for i, (dims, shape) in enumerate(zip(own, shapes, strict=True)):
         if len(shape) < len(dims):
@@ -109,10 +109,10 @@ def _sizes(own: Sequence[tuple[str, ...]], shapes: Sequence[tuple[int, ...]], na
 
 
 def _agree(sizes: dict[str, int], dim: str, size: int, where: str, name: str) -> None:
-    wanted = int(dim) if dim.isdigit() else sizes.setdefault(dim, size)
-    if size != wanted:
+    expected = int(dim) if dim.isdigit() else sizes.setdefault(dim, size)
+    if size != expected:
         raise ShapeError(
-            f"dimension {dim} of fnp.vectorize({name}) is {wanted}, and {size} in {where}",
+            f"dimension {dim} of fnp.vectorize({name}) is {expected}, and {size} in {where}",
             fix="dimensions of one name have one size",
         )
 
@@ -136,7 +136,7 @@ def _check_results(out: Any, outs: Dims | None, sizes: dict[str, int], name: str
 
 
 def _mapped(core: Callable[..., Any], arrays: list[Any], own: list[int], name: str) -> Any:
-    """`core` mapped over the leading dimensions; what broadcasts along one is passed whole, not copied."""
+    """Map `core` over the leading dimensions; an argument that broadcasts along one is passed whole, not copied."""
     shapes = [aval_of(a).shape for a in arrays]
     loops = [shape[: len(shape) - n] for shape, n in zip(shapes, own, strict=True)]
     try:

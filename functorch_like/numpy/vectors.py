@@ -68,7 +68,7 @@ def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int) -> Any:
 
 
 def _difference(a: list[Any], b: list[Any], i: int, j: int) -> Any:
-    """a[i] b[j] - a[j] b[i], where components that are not there are zero."""
+    """Return a[i] b[j] - a[j] b[i]; missing components are zero."""
     times = lambda p, q: elementwise.mul(*promotion.promote_and_broadcast(p, q))
     zero = lambda: promotion.like(times(a[0], b[0]), 0)
     plus = times(a[i], b[j]) if i < len(a) and j < len(b) else zero()

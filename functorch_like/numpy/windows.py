@@ -51,7 +51,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
     Args:
         M: number of points, a Python int; none below 1.
-        beta: how narrow it is: a number, which may be traced.
+        beta: the narrowness: a number, which may be traced.
 
     Returns:
         (M,), symmetric.
@@ -68,5 +68,5 @@ def _kaiser(beta: Any, points: int) -> Any:
     t = np.linspace(-1, 1, points) if points != 1 else np.zeros(1)
     root = fnp.asarray(np.sqrt(np.maximum(1 - t * t, 0)), aval_of(beta).dtype)
     beta = fnp.abs(promotion.broadcast(beta, (points,)))
-    # exp(x) I0e(x) for I0(x), for that overflows.
+    # exp(x) I0e(x) in place of I0(x), which overflows.
     return fnp.exp(beta * (root - 1)) * bessel_i0e(beta * root) / bessel_i0e(beta)

@@ -1,4 +1,4 @@
-"""Random numbers from explicit keys: counter-based, splittable, the same stream in eager mode, jit and vmap.
+"""Random numbers from explicit keys: counter-based, splittable, with equal streams in eager mode, jit and vmap.
 
 A key is an array of two uint32, made by `key(seed)`. Functions of a key always give the same; for new numbers, make
 new keys with `split` or `fold_in`, and use each once. The numbers are not those of JAX for the same seed.

@@ -1,4 +1,4 @@
-"""Arguments that all functions of keys check alike."""
+"""Checks of arguments that all functions of keys share."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from functorch_like.random.typed_keys import KeyArray
 
 # -------------------------------------------------------------------------------------------------------- arguments
 def check_key(key: Any, what: str) -> Any:
-    """A key as it is; of a typed one, its words.
+    """Return a checked key; of a typed one, its words.
 
     Raises:
-        DtypeError: for what is no array of uint32.
+        DtypeError: for anything but an array of uint32.
         ShapeError: for another shape than (2,) and (4,).
         KeyReuseError: for a used key, in a block of `check_key_reuse`.
     """
@@ -41,7 +41,7 @@ def check_key(key: Any, what: str) -> Any:
 
 
 def impl_of(key: Any) -> str:
-    """The name of a key's generator: of a typed one, its own; of another, the one whose keys have so many words."""
+    """Return the name of a key's generator: of a typed one, its own; else by the number of words."""
     if type(key) is KeyArray:
         return key._impl
     return generators.BY_WORDS.get(aval_of(key).shape[-1], "threefry2x32")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         __name__: str
 
         def __call__(self, key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-            """Draw; the docstring of the function itself says from what."""
+            """Draw numbers; the function's own docstring names the distribution."""
             ...
 
         def raw(self, key: Any, shape: tuple[int, ...], dtype: Any, /) -> Any:
@@ -42,28 +42,28 @@ _DIGITS = {dtypes.bfloat16: (8, 16), dtypes.float16: (11, 16), F32: (24, 32), F6
 
 # ------------------------------------------------------------------------------------------------ floats out of bits
 def _integers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Random integers of as many bits as the significand has, as floats: exact in float32 or float64."""
+    """Return random integers of as many bits as the significand, as floats: exact in float32 or float64."""
     digits, width = _DIGITS[dtype]
     word = raw_bits(key, shape, width)
-    kept = elementwise.shift_right_logical(word, structural.full(shape, width - digits, aval_of(word).dtype))
-    signed = structural.convert_element_type(kept, new_dtype=dtypes.int64 if width == 64 else dtypes.int32)
+    digits_of_word = elementwise.shift_right_logical(word, structural.full(shape, width - digits, aval_of(word).dtype))
+    signed = structural.convert_element_type(digits_of_word, new_dtype=dtypes.int64 if width == 64 else dtypes.int32)
     return structural.convert_element_type(signed, new_dtype=F64 if width == 64 else F32)
 
 
 def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Uniform in [0, 1): multiples of 2**-digits."""
+    """Draw uniform numbers in [0, 1): multiples of 2**-digits."""
     x = _integers(key, shape, dtype)
     x = elementwise.mul(x, structural.full_like(x, 2.0 ** -_DIGITS[dtype][0]))
     return promotion.convert(x, dtype)
 
 
 def inside(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Uniform in (0, 1), both ends left out: odd multiples of half of a step, computed in float32 at least."""
+    """Draw uniform numbers in (0, 1), without the ends: odd multiples of half a step, in float32 at least."""
     return odd_fraction(raw_bits(key, shape, 64 if dtype == F64 else 32))
 
 
 def odd_fraction(word: Any) -> Any:
-    """Words of 32 or 64 bits as floats in (0, 1), both ends left out."""
+    """Convert words of 32 or 64 bits to floats in (0, 1), without the ends."""
     number, shape = aval_of(word).dtype, aval_of(word).shape
     wide = F64 if number.itemsize == 8 else F32
     digits, width = _DIGITS[wide]
@@ -77,7 +77,7 @@ def odd_fraction(word: Any) -> Any:
 
 
 def around(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Uniform in (-1, 1), symmetric and never 0, computed in float32 at least."""
+    """Draw uniform numbers in (-1, 1), symmetric and never 0, in float32 at least."""
     wide = F64 if dtype == F64 else F32
     digits, width = _DIGITS[wide]
     signed = dtypes.int64 if width == 64 else dtypes.int32
@@ -92,21 +92,21 @@ def around(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- arguments
 def float_dtype(dtype: Any, what: str) -> Any:
-    """A dtype of floats; None is the default one.
+    """Return a dtype of floats; for None the default one.
 
     Raises:
         DtypeError: for any other.
     """
-    found = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
-    if found not in dtypes.FLOATS:
+    result = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    if result not in dtypes.FLOATS:
         raise promotion.error(
-            DtypeError, f"{what} gives floats, not {found.name}", "use float32, float64, float16 or bfloat16"
+            DtypeError, f"{what} gives floats, not {result.name}", "use float32, float64, float16 or bfloat16"
         )
-    return found
+    return result
 
 
 def parameter(x: Any, dtype: Any, shape: tuple[int, ...], what: str) -> Any:
-    """A parameter of a distribution as a kernel takes it: numbers in the dtype.
+    """Return a parameter of a distribution as an operand: numbers in the dtype.
 
     Raises:
         ShapeError: where it does not broadcast to the shape.
@@ -125,7 +125,7 @@ def parameter(x: Any, dtype: Any, shape: tuple[int, ...], what: str) -> Any:
 
 
 def spread(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """A parameter in the dtype and shape of the result."""
+    """Return a parameter in the dtype and shape of the result."""
     return promotion.broadcast(promotion.convert(x, dtype), shape)
 
 
@@ -146,7 +146,7 @@ def uniform(
         An array of the shape; in [0, 1) multiples of 2**-24 in float32, 2**-53 in float64.
 
     Raises:
-        DtypeError: for what is no key, or no dtype of floats.
+        DtypeError: for anything but a key, or no dtype of floats.
         ShapeError: for an array of keys, or bounds that do not fit the shape.
 
     >>> x = random.uniform(random.key(0), (1000,), minval=2, maxval=3)
@@ -154,11 +154,11 @@ def uniform(
     True
     """
     key = check_key(key, "random.uniform")
-    sizes, wanted = shape_of(shape, "random.uniform"), float_dtype(dtype, "random.uniform")
+    sizes, result_dtype = shape_of(shape, "random.uniform"), float_dtype(dtype, "random.uniform")
     if type(minval) in promotion.NUMBERS and type(maxval) in promotion.NUMBERS and minval == 0 and maxval == 1:
-        return _unit(key, shape=sizes, dtype=wanted)
-    low, high = (parameter(v, wanted, sizes, n) for v, n in ((minval, "minval"), (maxval, "maxval")))
-    return _uniform(key, low, high, shape=sizes, dtype=wanted)
+        return _unit(key, shape=sizes, dtype=result_dtype)
+    low, high = (parameter(v, result_dtype, sizes, n) for v, n in ((minval, "minval"), (maxval, "maxval")))
+    return _uniform(key, low, high, shape=sizes, dtype=result_dtype)
 
 
 _unit = eager_jit(static=("shape", "dtype"))(unit)
@@ -168,7 +168,7 @@ _unit = eager_jit(static=("shape", "dtype"))(unit)
 def _uniform(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low, high = spread(low, dtype, shape), spread(high, dtype, shape)
     x = elementwise.add(elementwise.mul(unit(key, shape, dtype), elementwise.sub(high, low)), low)
-    # Rounding may have reached the end, where both are close; the last number before it is the closest there is.
+    # Rounding may have reached the end, where both are close; then the last number before it is taken.
     return elementwise.max(low, elementwise.min(x, elementwise.nextafter(high, low)))
 
 
@@ -184,7 +184,7 @@ _DOC = """{summary}
         An array of the shape.
 
     Raises:
-        DtypeError: for what is no key, or no dtype of floats.
+        DtypeError: for anything but a key, or no dtype of floats.
         ShapeError: for an array of keys; map over them with vmap.
 
     >>> random.{name}(random.key(0), (2, 3)).shape
@@ -193,7 +193,7 @@ _DOC = """{summary}
 
 
 def _formula(name: str, source: Any, formula: Any, summary: str) -> Draw:
-    """A distribution that is a function of a uniform number."""
+    """Make a distribution that is a function of a uniform number."""
 
     @eager_jit(static=("shape", "dtype"))
     def draw(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -218,7 +218,7 @@ _real_normal = _formula(
     "normal", around, lambda x: elementwise.mul(structural.full_like(x, math.sqrt(2)), elementwise.erf_inv(x)),
     "Normal numbers, of mean 0 and variance 1: sqrt(2) erf_inv(u) of u uniform in (-1, 1).",
 )  # fmt: skip
-#: Of key, shape and dtype, which is float32 or float64: for kernels of other distributions.
+#: Functions of key, shape and dtype (float32 or float64), for the kernels of other distributions.
 normals = _real_normal.raw
 
 
@@ -235,16 +235,16 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) ->
         An array of the shape.
 
     Raises:
-        DtypeError: for what is no key, or no dtype of floats.
+        DtypeError: for anything but a key, or no dtype of floats.
         ShapeError: for an array of keys; map over them with vmap.
 
     >>> random.normal(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    if dtype is None or (wanted := dtypes.as_dtype(dtype)) not in dtypes.COMPLEX:
+    if dtype is None or (result_dtype := dtypes.as_dtype(dtype)) not in dtypes.COMPLEX:
         return _real_normal(key, shape, dtype)
     key = check_key(key, "random.normal")
-    return _complex_normal(key, shape=shape_of(shape, "random.normal"), dtype=wanted)
+    return _complex_normal(key, shape=shape_of(shape, "random.normal"), dtype=result_dtype)
 
 
 @eager_jit(static=("shape", "dtype"), whole=True)
@@ -302,7 +302,7 @@ def truncated_normal(
         An array of numbers in [lower, upper].
 
     Raises:
-        DtypeError: for what is no key, or no dtype of floats.
+        DtypeError: for anything but a key, or no dtype of floats.
         ShapeError: for bounds that do not fit the shape.
 
     >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (1000,))
@@ -310,14 +310,14 @@ def truncated_normal(
     True
     """
     what = "random.truncated_normal"
-    wanted = float_dtype(dtype, what)
+    result_dtype = float_dtype(dtype, what)
     sizes = (
         promotion.broadcast_shapes(aval_of(lower).shape, aval_of(upper).shape)
         if shape is None
         else shape_of(shape, what)
     )
     low, high = (parameter(v, F64, sizes, n) for v, n in ((lower, "lower"), (upper, "upper")))
-    return _truncated(check_key(key, what), low, high, shape=sizes, dtype=wanted)
+    return _truncated(check_key(key, what), low, high, shape=sizes, dtype=result_dtype)
 
 
 @eager_jit(static=("shape", "dtype"))

@@ -32,9 +32,9 @@ _MANY = 10.0
 _LAST = 100
 
 
-def _counted(body: Body, key: Any, given: Mapping[str, Any], sizes: tuple[int, ...], dtype: Any, what: str) -> Any:
+def _counted(body: Body, key: Any, values: Mapping[str, Any], sizes: tuple[int, ...], dtype: Any, what: str) -> Any:
     key = check_key(key, what)
-    parameters = tuple(parameter(v, F64, sizes, n) for n, v in given.items())
+    parameters = tuple(parameter(v, F64, sizes, n) for n, v in values.items())
     return _drawn(key, parameters, body=body, shape=sizes, dtype=dtype)
 
 
@@ -43,21 +43,21 @@ def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype:
     count = body(key, *(spread(p, F64, shape) for p in parameters))
     if dtypes.is_integer(dtype):
         low, high = promotion.bounds(dtype)
-        # The greatest float64 that is no greater: of 64-bit integers it is not the bound itself.
+        # The greatest float64 up to the bound, which for 64-bit integers is below the bound.
         top = float(high) if int(float(high)) <= high else float(np.nextafter(float(high), 0.0))
         count = fnp.clip(fnp.where(fnp.isnan(count), -1, count), low, top)
     return promotion.convert(count, dtype)
 
 
 def _int_dtype(dtype: Any, what: str) -> Any:
-    found = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
-    if found not in (*dtypes.SIGNED, *dtypes.UNSIGNED):
-        raise promotion.error(DtypeError, f"{what} gives integers, not {found.name}", "use an integer dtype")
-    return found
+    result = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
+    if result not in (*dtypes.SIGNED, *dtypes.UNSIGNED):
+        raise promotion.error(DtypeError, f"{what} gives integers, not {result.name}", "use an integer dtype")
+    return result
 
 
-def _searched(u: Any, wanted: Any, first: Any, ratio: Callable[[Any], Any]) -> Any:
-    """The count whose cumulated probability is the first above u, of probabilities p(k + 1) = p(k) ratio(k)."""
+def _searched(u: Any, mask: Any, first: Any, ratio: Callable[[Any], Any]) -> Any:
+    """Return the first count whose cumulated probability is above u, where p(k + 1) = p(k) ratio(k)."""
 
     def step(carry: Any) -> Any:
         k, above, probability, total, count = carry
@@ -65,7 +65,7 @@ def _searched(u: Any, wanted: Any, first: Any, ratio: Callable[[Any], Any]) -> A
         total = total + probability
         return k + 1, above & (u >= total), probability, total, fnp.where(above, k + 1, count)
 
-    start = (fnp.zeros((), F64), wanted & (u >= first), first, first, fnp.zeros_like(u))
+    start = (fnp.zeros((), F64), mask & (u >= first), first, first, fnp.zeros_like(u))
     return lax.while_loop(lambda carry: (carry[0] < _LAST) & carry[1].any(), step, start)[4]
 
 
@@ -86,14 +86,14 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
         Integers of that shape.
 
     Raises:
-        DtypeError: for what is no key, or no dtype of integers.
+        DtypeError: for anything but a key, or no dtype of integers.
         ShapeError: where lam does not broadcast to the shape.
 
     >>> random.poisson(random.key(0), 3.0, (2,)).dtype.name
     'int32'
     """
-    what, given = "random.poisson", {"lam": lam}
-    return _counted(_poisson, key, given, sizes_of(given, shape, what), _int_dtype(dtype, what), what)
+    what, values = "random.poisson", {"lam": lam}
+    return _counted(_poisson, key, values, sizes_of(values, shape, what), _int_dtype(dtype, what), what)
 
 
 def _poisson(key: Any, lam: Any) -> Any:
@@ -133,7 +133,7 @@ def _log_factorial(k: Any) -> Any:
 
 
 def _passes(room: Any, v: Any, squeeze: Any, exact: Any, possible: Any) -> Any:
-    """The quick acceptance and rejection of the transformed rejection method, before its exact test."""
+    """Return the quick acceptance and rejection of the transformed rejection method, before its exact test."""
     return ((room >= 0.07) & (v <= squeeze)) | (possible & ~((room < 0.013) & (v > room)) & exact)
 
 
@@ -157,14 +157,14 @@ def binomial(
         Whole numbers, as floats.
 
     Raises:
-        DtypeError: for what is no key, or no dtype of floats.
+        DtypeError: for anything but a key, or no dtype of floats.
         ShapeError: where n or p does not broadcast to the shape.
 
     >>> random.binomial(random.key(0), 5, fnp.asarray([0.0, 1.0])).tolist()
     [0.0, 5.0]
     """
-    what, given = "random.binomial", {"n": n, "p": p}
-    return _counted(_binomial, key, given, sizes_of(given, shape, what), float_dtype(dtype, what), what)
+    what, values = "random.binomial", {"n": n, "p": p}
+    return _counted(_binomial, key, values, sizes_of(values, shape, what), float_dtype(dtype, what), what)
 
 
 def _binomial(key: Any, n: Any, p: Any) -> Any:
@@ -213,7 +213,7 @@ def multinomial(
 ) -> Array:
     """Multinomial counts: how often each of several outcomes comes in n trials.
 
-    One binomial count after the other, of what the outcomes before have left.
+    One binomial count after the other, of the trials that earlier outcomes leave.
 
     Args:
         key: uint32[2].
@@ -221,13 +221,13 @@ def multinomial(
         p: (..., k): probabilities of the outcomes, or weights.
         shape: (..., k), of the result; by default that of p, with the dimensions of n before.
         dtype: float32 by default; float64, float16, bfloat16.
-        unroll: how many outcomes are one round of the compiled loop; True for all.
+        unroll: number of outcomes in one round of the compiled loop; True for all.
 
     Returns:
         Whole numbers, as floats.
 
     Raises:
-        DtypeError: for what is no key, or no dtype of floats.
+        DtypeError: for anything but a key, or no dtype of floats.
         ShapeError: where p is a number, or n or p does not broadcast to the shape.
 
     >>> random.multinomial(random.key(0), 9, fnp.asarray([0.2, 0.3, 0.5])).sum().item()
@@ -279,14 +279,14 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: D
         Integers of that shape, 1 or more.
 
     Raises:
-        DtypeError: for what is no key, or no dtype of integers.
+        DtypeError: for anything but a key, or no dtype of integers.
         ShapeError: where p does not broadcast to the shape.
 
     >>> random.geometric(random.key(0), 1.0, (2,)).tolist()
     [1, 1]
     """
-    what, given = "random.geometric", {"p": p}
-    return _counted(_geometric, key, given, sizes_of(given, shape, what), _int_dtype(dtype, what), what)
+    what, values = "random.geometric", {"p": p}
+    return _counted(_geometric, key, values, sizes_of(values, shape, what), _int_dtype(dtype, what), what)
 
 
 def _geometric(key: Any, p: Any) -> Any:

@@ -40,7 +40,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) ->
         Booleans of that shape.
 
     Raises:
-        DtypeError: for what is no key, or a p that is not of floats.
+        DtypeError: for anything but a key, or a p that is not of floats.
         ShapeError: where p does not broadcast to the shape.
 
     >>> random.bernoulli(random.key(0), 1.0, (3,)).tolist()
@@ -72,15 +72,17 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
         An array of that shape, of 1 and -1.
 
     Raises:
-        DtypeError: for what is no key, or a dtype that cannot hold -1.
+        DtypeError: for anything but a key, or a dtype that cannot hold -1.
 
     >>> set(random.rademacher(random.key(0), (100,)).tolist()) == {-1, 1}
     True
     """
-    wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
-    if wanted not in (*dtypes.SIGNED, *dtypes.FLOATS, *dtypes.COMPLEX):
-        raise promotion.error(DtypeError, f"{wanted.name} does not hold -1", "use a signed integer or a float")
-    return _rademacher(check_key(key, "random.rademacher"), shape=shape_of(shape, "random.rademacher"), dtype=wanted)
+    result_dtype = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
+    if result_dtype not in (*dtypes.SIGNED, *dtypes.FLOATS, *dtypes.COMPLEX):
+        raise promotion.error(DtypeError, f"{result_dtype.name} does not hold -1", "use a signed integer or a float")
+    return _rademacher(
+        check_key(key, "random.rademacher"), shape=shape_of(shape, "random.rademacher"), dtype=result_dtype
+    )
 
 
 @eager_jit(static=("shape", "dtype"))
@@ -102,14 +104,14 @@ def randint(
         key: uint32[2].
         shape: of the result; int or sequence of ints.
         minval: int, or array of integers that broadcasts to the shape.
-        maxval: likewise; where it is not above minval, minval is what comes out.
+        maxval: likewise; where it is not above minval, the result is minval.
         dtype: int32 by default; any integer.
 
     Returns:
         Integers of that shape.
 
     Raises:
-        DtypeError: for what is no key, or bounds or a dtype that are not of integers.
+        DtypeError: for anything but a key, or bounds or a dtype that are not of integers.
         NumberError: for an int that the dtype does not hold (maxval may be one more than it holds).
         ShapeError: where bounds do not broadcast to the shape.
 
@@ -119,21 +121,23 @@ def randint(
     """
     what = "random.randint"
     key = check_key(key, what)
-    wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
-    if wanted not in (*dtypes.SIGNED, *dtypes.UNSIGNED):
-        raise promotion.error(DtypeError, f"random.randint gives integers, not {wanted.name}", "use an integer dtype")
+    result_dtype = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
+    if result_dtype not in (*dtypes.SIGNED, *dtypes.UNSIGNED):
+        raise promotion.error(
+            DtypeError, f"random.randint gives integers, not {result_dtype.name}", "use an integer dtype"
+        )
     sizes = shape_of(shape, what)
-    wide = wanted if wanted.itemsize == 8 else I64
-    low, first = _bound(minval, wanted, sizes, "minval"), promotion.bounds(wanted)[0]
+    wide = result_dtype if result_dtype.itemsize == 8 else I64
+    low, first = _bound(minval, result_dtype, sizes, "minval"), promotion.bounds(result_dtype)[0]
     end: Any = maxval
     closed = isinstance(end, (int, np.integer)) and end != first
-    high = _bound(end - 1 if closed else end, wanted, sizes, "maxval - 1" if closed else "maxval")
+    high = _bound(end - 1 if closed else end, result_dtype, sizes, "maxval - 1" if closed else "maxval")
     low, high = (structural.full((), v, wide) if isinstance(v, int) else v for v in (low, high))
-    return _randint(key, low, high, shape=sizes, dtype=wanted, closed=bool(closed))
+    return _randint(key, low, high, shape=sizes, dtype=result_dtype, closed=bool(closed))
 
 
 def _bound(x: Any, dtype: Any, shape: tuple[int, ...], name: str) -> Any:
-    """A checked bound: a Python int, or an array."""
+    """Return a checked bound: a Python int, or an array."""
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
         low, high = promotion.bounds(dtype)
         if not low <= x <= high:
@@ -153,7 +157,7 @@ def _bound(x: Any, dtype: Any, shape: tuple[int, ...], name: str) -> Any:
 
 @eager_jit(static=("shape", "dtype", "closed"))
 def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, closed: bool) -> Any:
-    """`closed`: high is the last integer, rather than the one behind it (which the dtype may not hold)."""
+    """Draw integers; with `closed`, high is the last one, and not the one after it, which the dtype may not hold."""
     wide = dtype if dtype.itemsize == 8 else I64
     low, high = spread(low, wide, shape), spread(high, wide, shape)
     last = (
@@ -164,7 +168,7 @@ def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, 
     start, end = (_unsigned(v) for v in (low, elementwise.max(low, last)))
     span = elementwise.add(elementwise.sub(end, start), structural.full(shape, 1, U64))  # 0 stands for 2**64
     if wide != dtype:
-        # A fraction of 64 bits times the span: floor(word * span / 2**64), of which nothing overflows.
+        # A fraction of 64 bits times the span: floor(word * span / 2**64), without overflow.
         word = raw_bits(key, shape, 64)
         top, bottom = _halves(word)
         offset = _down(elementwise.add(elementwise.mul(top, span), _down(elementwise.mul(bottom, span))))
@@ -175,7 +179,7 @@ def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, 
             shape=shape,
         )
         first, second = part(0), part(1)
-        # A fraction of 128 bits times the span: the high word of first * span, and what the lower words carry into it.
+        # A fraction of 128 bits times the span: the high word of first * span, and the carry of the lower words.
         low_word = elementwise.mul(first, span)
         total = elementwise.add(low_word, _high_word(second, span))
         carry = structural.convert_element_type(elementwise.lt(total, low_word), new_dtype=U64)
@@ -197,7 +201,7 @@ def _halves(x: Any) -> tuple[Any, Any]:
 
 
 def _high_word(x: Any, y: Any) -> Any:
-    """The upper 64 bits of a product."""
+    """Return the upper 64 bits of a product."""
     (x1, x0), (y1, y0) = _halves(x), _halves(y)
     (a1, a0), (b1, b0) = _halves(elementwise.mul(x1, y0)), _halves(elementwise.mul(x0, y1))
     middle = elementwise.add(elementwise.add(a0, b0), _down(elementwise.mul(x0, y0)))
@@ -214,18 +218,18 @@ def categorical(
 
     Args:
         key: uint32[2].
-        logits: array of floats; -inf for what never comes.
+        logits: array of floats; -inf for categories that are never drawn.
         axis: the dimension of the categories.
         shape: of the result; by default that of logits without axis, which it must end with otherwise.
         replace: False draws no index twice for one distribution: the greatest of the sums are taken, as many as are
-            wanted (W. Kool et al., "Stochastic beams and where to find them", arXiv:1903.06059).
+            needed (W. Kool et al., "Stochastic beams and where to find them", arXiv:1903.06059).
 
     Returns:
         int32 indices.
 
     Raises:
         ArgumentError: without replacement, for more indices than categories.
-        DtypeError: for what is no key, or logits that are not of floats.
+        DtypeError: for anything but a key, or logits that are not of floats.
         ShapeError: where axis is empty or not there, or the shape does not end with that of the logits.
 
     >>> random.categorical(random.key(0), np.array([-np.inf, 0.0]), shape=(3,)).tolist()
@@ -273,12 +277,12 @@ def _distinct(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any:
     dtype = F64 if aval.dtype == F64 else F32
     noisy = elementwise.add(gumbel.raw(key, aval.shape, dtype), promotion.convert(logits, dtype))
     last = fnp.moveaxis(noisy, axis, -1)
-    found = fnp.argsort(last, descending=True)[..., : math.prod(lead)]
-    return promotion.convert(fnp.moveaxis(found, -1, 0).reshape(*lead, *found.shape[:-1]), dtypes.int32)
+    result = fnp.argsort(last, descending=True)[..., : math.prod(lead)]
+    return promotion.convert(fnp.moveaxis(result, -1, 0).reshape(*lead, *result.shape[:-1]), dtypes.int32)
 
 
 def check_axis(axis: int, ndim: int, what: str) -> int:
-    """A dimension counted from 0.
+    """Return a dimension counted from 0.
 
     Raises:
         ShapeError: where it is not there.

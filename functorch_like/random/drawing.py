@@ -17,22 +17,22 @@ from functorch_like.random.continuous import F32, F64, float_dtype, odd_fraction
 from functorch_like.random.generators import U32, children, long_words, numbered
 from functorch_like.transforms.eager_jit import eager_jit
 
-#: A distribution: of a key; of parameters, in the shape of the result and in float32 or float64; of both of these.
+#: A distribution: a function of a key, parameters in the result's shape in float32 or float64, the shape and dtype.
 Body = Callable[..., Any]
 
 
 def drawn(name: str, body: Body, key: Any, parameters: Mapping[str, Any], shape: Any, dtype: Any) -> Any:
-    """Floats of a distribution. Where no shape is given it is that which the parameters broadcast to."""
+    """Draw floats of a distribution; by default of the shape that the parameters broadcast to."""
     what = f"random.{name}"
     key = check_key(key, what)
-    wanted = float_dtype(dtype, what)
+    result_dtype = float_dtype(dtype, what)
     sizes = sizes_of(parameters, shape, what)
-    given = tuple(parameter(v, wanted, sizes, n) for n, v in parameters.items())
-    return _drawn(key, given, body=body, shape=sizes, dtype=wanted)
+    operands = tuple(parameter(v, result_dtype, sizes, n) for n, v in parameters.items())
+    return _drawn(key, operands, body=body, shape=sizes, dtype=result_dtype)
 
 
 def sizes_of(parameters: Mapping[str, Any], shape: Any, what: str) -> tuple[int, ...]:
-    """The shape of the result."""
+    """Return the shape of the result."""
     if shape is None:
         return promotion.broadcast_shapes(*(aval_of(v).shape for v in parameters.values()))
     return shape_of(shape, what)
@@ -41,25 +41,25 @@ def sizes_of(parameters: Mapping[str, Any], shape: Any, what: str) -> tuple[int,
 @eager_jit(static=("body", "shape", "dtype"), whole=True)
 def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
     wide = F64 if dtype == F64 else F32
-    # Compiled apart from what is around it: numbers must not depend on constants, or on who reads them.
-    key, *given = lax.optimization_barrier((draw(key), *(promotion.convert(p, wide) for p in parameters)))
+    # Compiled apart from operations around it: numbers must not depend on constants, or on later operations.
+    key, *operands = lax.optimization_barrier((draw(key), *(promotion.convert(p, wide) for p in parameters)))
     return lax.optimization_barrier(
-        promotion.convert(body(key, *(spread(p, wide, shape) for p in given), shape, wide), dtype)
+        promotion.convert(body(key, *(spread(p, wide, shape) for p in operands), shape, wide), dtype)
     )
 
 
-#: First counter words of domains beside those of bits, splits and folds: for streams, and for rounds from here up.
+#: First counter words of domains beside those of bits, splits and folds: for streams, and for rounds from there up.
 _STREAMS, _ROUNDS = 0xA0000000, 0x20000000
 
 
 def streams(key: Any, number: int) -> tuple[Any, ...]:
-    """Keys that are independent of each other, of what the key itself gives, and of its splits and folds."""
+    """Return keys that are independent of each other, of the key's own bits, and of its splits and folds."""
     made = lax.optimization_barrier(children(draw(key), _STREAMS, number))
     return tuple(made[i] for i in range(number))
 
 
 def _fractions(key: Any, number: Any, size: int, dtype: Any) -> tuple[Any, Any]:
-    """Two vectors of uniform numbers in (0, 1), of a round."""
+    """Return two vectors of uniform numbers in (0, 1), for a round."""
     many = 2 * size if dtype == F64 else size
     # The barrier keeps the cipher from being compiled into each of the loops that use its words.
     words = lax.optimization_barrier(numbered(key, number, many))
@@ -69,63 +69,63 @@ def _fractions(key: Any, number: Any, size: int, dtype: Any) -> tuple[Any, Any]:
     return odd_fraction(words[0]), odd_fraction(words[1])
 
 
-#: From this size on, elements whose proposals were refused are gathered into an array of a fraction of the size.
+#: From this size on, elements with rejected proposals are gathered into an array of a fraction of the size.
 _LARGE, _FRACTION = 512, 6
-#: Loops over arrays of other sizes than multiples of this are not vectorized on CPUs: 5 to 15 times slower, measured.
+#: On CPUs only loops over multiples of this size are vectorized; others take 5 to 15 times as long, measured.
 _LANES = 64
 
 
 def accepted(
     key: Any, pending: Any, value: Any, propose: Callable[..., tuple[Any, Any]], *parameters: Any, digits: Any = None
 ) -> Any:  # fmt: skip
-    """Rejection sampling: rounds over whole arrays until every pending element has accepted a proposal.
+    """Sample by rejection: rounds over whole arrays until every pending element has accepted a proposal.
 
-    Few proposals are refused, so the first round decides on nearly all elements. Those that are left are gathered, and
+    Few proposals are rejected, so the first round accepts nearly all elements. The remaining ones are gathered, and
     have rounds of their own, whose number grows with the logarithm of the size.
 
     Args:
         key: key.
-        pending: which elements need a value. Proposals for them must be acceptable, or this does not end.
-        value: what the others have.
-        propose: of two uniform numbers and the parameters, for some of the elements, gives whether they are accepted,
+        pending: a mask of the elements that need a value. Proposals for them must be acceptable, or this does not end.
+        value: the values of the other elements.
+        propose: from two uniform numbers and the parameters of some elements, returns whether they are accepted,
             and their values.
         parameters: arrays of floats in the shape of `pending`.
         digits: the dtype of the uniform numbers, float32 or float64; by default that of `value`.
     """
     key, shape, dtype = draw(key), aval_of(pending).shape, aval_of(value).dtype
-    wanted = math.prod(shape)
-    size = wanted if wanted < _LARGE else -(-wanted // _LANES) * _LANES
-    flat = (fnp.reshape(x, (wanted,)) for x in (pending, value, *parameters))
-    waits, found, *given = (x if size == wanted else fnp.pad(x, (0, size - wanted)) for x in flat)
+    count = math.prod(shape)
+    size = count if count < _LARGE else -(-count // _LANES) * _LANES
+    flat = (fnp.reshape(x, (count,)) for x in (pending, value, *parameters))
+    waits, values, *operands = (x if size == count else fnp.pad(x, (0, size - count)) for x in flat)
 
-    def rounds(number: Any, most: int | None, waits: Any, found: Any, given: Any) -> Any:
-        """Rounds until nothing waits, or until there were as many."""
+    def rounds(number: Any, most: int | None, waits: Any, values: Any, operands: Any) -> Any:
+        """Run rounds until no element waits, or `most` of them."""
 
         def step(carry: Any) -> Any:
-            number, waits, found = carry
+            number, waits, values = carry
             uniform = _fractions(key, number, aval_of(waits).shape[0], digits or dtype)
-            taken, new = propose(*uniform, *given)
-            return number + 1, waits & ~taken, fnp.where(waits & taken, new, found)
+            taken, new = propose(*uniform, *operands)
+            return number + 1, waits & ~taken, fnp.where(waits & taken, new, values)
 
         more = lambda c: c[1].any() if most is None else c[1].any() & (c[0] < _ROUNDS + most)
-        return lax.while_loop(more, step, (number, waits, found))
+        return lax.while_loop(more, step, (number, waits, values))
 
     first = fnp.full((), _ROUNDS, U32)
     if size < _LARGE:
-        return rounds(first, None, waits, found, given)[2].reshape(shape)
+        return rounds(first, None, waits, values, operands)[2].reshape(shape)
 
     def gathered(carry: Any) -> Any:
-        number, waits, found = carry
+        number, waits, values = carry
         some = -(-size // _FRACTION // _LANES) * _LANES
         order = fnp.cumsum(waits, dtype=dtypes.int32)
         slots = fnp.where(waits, order - 1, some)
         places = fnp.full((some,), size, dtypes.int32)
         places = places.at[slots].set(fnp.arange(size, dtype=dtypes.int32), mode="drop")
         there = places < size
-        inner = [x.at[places].get(mode="clip") for x in (found, *given)]
+        inner = [x.at[places].get(mode="clip") for x in (values, *operands)]
         number, _, new = rounds(number, None, there, inner[0], inner[1:])
-        return number, waits & (order > some), found.at[places].set(new, mode="drop")
+        return number, waits & (order > some), values.at[places].set(new, mode="drop")
 
-    start = rounds(first, 1, waits, found, given)
-    found = lax.while_loop(lambda carry: carry[1].any(), gathered, start)[2]
-    return found[:wanted].reshape(shape)
+    start = rounds(first, 1, waits, values, operands)
+    values = lax.while_loop(lambda carry: carry[1].any(), gathered, start)[2]
+    return values[:count].reshape(shape)

@@ -1,4 +1,4 @@
-"""The gamma distribution, and what is made of it: beta, Dirichlet, chi-square, F, Student's t, generalized normal.
+"""The gamma distribution, and relatives: beta, Dirichlet, chi-square, F, Student's t, generalized normal.
 
 They have derivatives by their parameters: those of a sample whose quantile is held fixed.
 M. Figurnov, S. Mohamed, A. Mnih, "Implicit reparameterization gradients", arXiv:1805.08498.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # --------------------------------------------------------------------------------------------------- standard samples
 def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
-    """(t, d, power) with gamma(a) = d (1 + t)**3 exp(power): the squeeze of G. Marsaglia, W. W. Tsang.
+    """Return (t, d, power) with gamma(a) = d (1 + t)**3 exp(power): the squeeze of G. Marsaglia, W. W. Tsang.
 
     "A simple method for generating gamma variables", ACM TOMS 26, 2000; for a below 1 with their note that a sample
     of a + 1 times u**(1 / a) is one of a.
@@ -35,7 +35,7 @@ def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
     shape, dtype = aval_of(a).shape, aval_of(a).dtype
     a = promotion.convert(
         a, F64
-    )  # rounding must not decide on what is accepted, for it depends on how XLA compiles this
+    )  # rounding must not change what is accepted, since it depends on how XLA compiles this
     tries, boost = streams(key, 2)
     small, proper = a < 1, (a > 0) & (a < fnp.inf)
     safe = fnp.where(proper, a, 1)
@@ -44,7 +44,7 @@ def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
 
     def propose(u: Any, v: Any, c: Any, d: Any) -> tuple[Any, Any]:
         u, t = promotion.convert(u, F64), c * promotion.convert(math.sqrt(2) * lax.erf_inv(2 * v - 1), F64)
-        # Their test, with x**2 / 2 = 4.5 d t**2 taken out, in which large numbers would have to cancel.
+        # Their test without x**2 / 2 = 4.5 d t**2, whose large numbers would have to cancel.
         s = fnp.maximum(t, -0.99)
         w = 1 + s
         log1p = fnp.log(w) - (w - 1 - s) / w  # as exact as XLA's, which takes a fifth of the time of a sample longer
@@ -70,7 +70,7 @@ def _gamma_jvp(primals: Any, tangents: Any) -> Any:
 
 @custom_jvp
 def standard_log_gamma(key: Any, a: Any) -> Any:
-    """The logarithm of a gamma sample: finite where the sample itself would vanish."""
+    """Return the logarithm of a gamma sample: finite where the sample itself would be 0."""
     t, d, power = _sample(key, a)
     return promotion.convert(fnp.log(d) + 3 * fnp.log1p(t) + power, aval_of(a).dtype)
 
@@ -79,7 +79,7 @@ def standard_log_gamma(key: Any, a: Any) -> Any:
 def _log_gamma_jvp(primals: Any, tangents: Any) -> Any:
     (key, a), (_, da) = primals, tangents
     sample = standard_log_gamma(key, a)
-    # Of a small sample x the quantile is x**a / gamma(a + 1), to its precision.
+    # The quantile of a small sample x is x**a / gamma(a + 1), to its precision.
     small = sample < math.log(float(fnp.finfo(aval_of(a).dtype).eps))
     x = fnp.exp(fnp.where(small, 0, sample))
     slope = fnp.where(small, (lax.digamma(a + 1) - sample) / a, lax.random_gamma_grad(a, x) / x)
@@ -100,7 +100,7 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
         Positive floats of that shape.
 
     Raises:
-        DtypeError: for what is no key, or no dtype of floats.
+        DtypeError: for anything but a key, or no dtype of floats.
         ShapeError: where `a` does not broadcast to the shape.
 
     >>> random.gamma(random.key(0), fnp.asarray([1.0, 2.0]), (3, 2)).shape
@@ -270,7 +270,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtyp
         (*shape, n).
 
     Raises:
-        DtypeError: for what is no key, or no dtype of floats.
+        DtypeError: for anything but a key, or no dtype of floats.
         ShapeError: for an alpha that is no vector, or does not broadcast to the shape.
 
     >>> random.dirichlet(random.key(0), fnp.ones(3), (5,)).sum(-1).round(5).tolist()
@@ -302,9 +302,9 @@ def ball(key: ArrayLike, d: int, p: ArrayLike = 2, shape: Shape = (), dtype: DTy
 
     Args:
         key: uint32[2].
-        d: how many dimensions.
+        d: number of dimensions.
         p: positive number.
-        shape: how many points.
+        shape: of the array of points.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:

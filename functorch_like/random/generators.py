@@ -1,4 +1,4 @@
-"""Generators: what their keys are made of, and the words that they give.
+"""Generators: the words of their keys, and the words that they generate.
 
 | generator | key | splits, folds | bits |
 |---|---|---|---|
@@ -8,7 +8,7 @@
 
 Bits, splits and folds of Threefry count in domains of their own, so that a key that was split does not repeat its
 children's words among its bits. Keys, splits, folds and bits of the other two are those of JAX 0.10.2 on CPUs. A map
-over keys gives each element what its key gives alone.
+over keys gives each element the bits of its key alone.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ WORDS = {"threefry2x32": 2, "rbg": 4, "unsafe_rbg": 4}
 BY_WORDS = {2: "threefry2x32", 4: "rbg"}
 DEFAULT = core.DEFAULT_GENERATOR
 
-#: The first counter word of the domain that splitting counts in: bits count from 0 up.
+#: The first counter word of the domain of splits; bits count from 0 up.
 _SPLIT = 0x80000000
-#: Words of the unsafe generator that are passed over for each that is used: so many rounds hash a key.
+#: Number of draws of the unsafe generator of which one is used, to hash the key.
 _ROUNDS = 10
 
 
 def named(impl: Any, what: str) -> str:
-    """The name of a generator, given as one or by None for the default.
+    """Return the name of a generator; for None the default.
 
     Raises:
         ArgumentError: for another generator.
@@ -56,12 +56,12 @@ def named(impl: Any, what: str) -> str:
 
 # ------------------------------------------------------------------------------------------------ words of the cipher
 def count(n: int) -> Any:
-    """The counters 0 ... n-1."""
+    """Return the counters 0 ... n-1."""
     return structural.iota(dtype=U32, shape=(n,), dimension=0)
 
 
 def long_words(high: Any, low: Any) -> Any:
-    """Two words of 32 bits as one of 64."""
+    """Join two words of 32 bits to one of 64."""
     high, low = (structural.convert_element_type(w, new_dtype=U64) for w in (high, low))
     return elementwise.or_(elementwise.shift_left(high, structural.full_like(high, 32)), low)
 
@@ -77,34 +77,34 @@ def _part(key: Any, start: int, stop: int) -> Any:
 
 
 def _hash(key: Any, c0: Any, c1: Any) -> tuple[Any, Any]:
-    """Threefry under two words of key, of counters of one shape."""
+    """Apply Threefry with a key of two words to counters of one shape."""
     shape = aval_of(c0).shape
     half = lambda i: promotion.broadcast(structural.reshape(_part(key, i, i + 1), shape=()), shape)
     return threefry2x32(half(0), half(1), c0, c1)
 
 
 def _hashed(key: Any, c0: Any, c1: Any) -> Any:
-    """Keys u32[n, w] from a key u32[w] and counters u32[n]: each two words of it are hashed by themselves."""
+    """Return keys u32[n, w] from a key u32[w] and counters u32[n]: each pair of words is hashed by itself."""
     n, width = aval_of(c0).shape[0], aval_of(key).shape[0]
     words = [w for i in range(0, width, 2) for w in _hash(_part(key, i, i + 2), c0, c1)]
     return structural.concatenate(*(structural.reshape(w, shape=(n, 1)) for w in words), dimension=1)
 
 
 def _generated(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Bits of XLA's generator under a key u32[4]; Philox is its default on CPUs."""
+    """Return bits of XLA's generator for a key u32[4]; Philox is its default on CPUs."""
     state = elementwise.bitcast_convert_type(structural.reshape(key, shape=(2, 2)), new_dtype=U64)
     return rng_bit_generator(state, shape=shape, dtype=np.dtype(dtype), algorithm="philox")[1]
 
 
 # ------------------------------------------------------------------------------------------------------ keys of keys
 def from_words(words: Sequence[Any], impl: str) -> Any:
-    """A key from the two words of a seed, each u32[]."""
+    """Return a key from the two words of a seed, each u32[]."""
     pair = [structural.reshape(w, shape=(1,)) for w in words]
     return structural.concatenate(*(pair * (WORDS[impl] // 2)), dimension=0)
 
 
 def split(key: Any, shape: tuple[int, ...], impl: str) -> Any:
-    """Keys u32[*shape, w]."""
+    """Return keys u32[*shape, w]."""
     n = math.prod(shape)
     if impl == "unsafe_rbg":
         many = _generated(key, (_ROUNDS * n, 4), U32)
@@ -115,12 +115,12 @@ def split(key: Any, shape: tuple[int, ...], impl: str) -> Any:
 
 
 def children(key: Any, domain: int, n: int) -> Any:
-    """Keys u32[n, w], numbered in a domain that nothing else of the key counts in."""
+    """Return keys u32[n, w], numbered in a domain of their own."""
     return _hashed(key, _full(n, domain), count(n))
 
 
 def fold_in(key: Any, high: Any, low: Any, impl: str) -> Any:
-    """A key from a key and the two words of an integer."""
+    """Return a key from a key and the two words of an integer."""
     if impl == "threefry2x32":
         return fold(key, high, low)
     if impl == "rbg":
@@ -133,7 +133,7 @@ def fold_in(key: Any, high: Any, low: Any, impl: str) -> Any:
 
 # --------------------------------------------------------------------------------------------------------------- bits
 def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
-    """Unsigned integers of a width; both words that the cipher gives for a counter are used."""
+    """Return unsigned integers of a width; both words of the cipher for a counter are used."""
     if aval_of(key).shape[0] == 4:
         return _generated(draw(key), shape, f"uint{width}")
     n = math.prod(shape)
@@ -157,7 +157,7 @@ def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
 
 
 def numbered(key: Any, domain: Any, n: int) -> tuple[Any, Any]:
-    """Two vectors u32[n] of bits, in a domain: an int, or u32[] for the number of a round."""
+    """Return two vectors u32[n] of bits, in a domain: an int, or u32[] for the number of a round."""
     if aval_of(key).shape[0] == 2:
         return _hash(key, _full(n, domain), count(n))
     own = structural.reshape(_hashed(key, _full(1, domain), structural.full((1,), 0, U32)), shape=(4,))

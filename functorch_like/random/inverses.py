@@ -104,8 +104,8 @@ def weibull_min(
     >>> random.weibull_min(random.key(0), 1.0, 2.0, (2,)).shape
     (2,)
     """
-    given = {"scale": scale, "concentration": concentration}
-    return drawn("weibull_min", _weibull, key, given, shape, dtype)
+    values = {"scale": scale, "concentration": concentration}
+    return drawn("weibull_min", _weibull, key, values, shape, dtype)
 
 
 def _weibull(key: Any, scale: Any, concentration: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -125,7 +125,7 @@ def triangular(
     Args:
         key: uint32[2].
         left: lower bound; number or array.
-        mode: where the density is highest, from left to right.
+        mode: the point of highest density, from left to right.
         right: upper bound.
         shape: of the result; by default that which all broadcast to.
         dtype: float32 by default; float64, float16, bfloat16.
@@ -174,7 +174,7 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTy
 def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     first, second = streams(key, 2)
     w = mean * normals(first, shape, dtype) ** 2 / 2
-    # The smaller root, with nothing that cancels; the product of both is mean**2.
+    # The smaller root, without cancellation; the product of both is mean**2.
     quotient = 1 / (1 + w + fnp.sqrt(w * (w + 2)))
     small = inside(second, shape, dtype) * (1 + quotient) <= 1
     return mean * fnp.where(small, quotient, 1 / quotient)
@@ -208,8 +208,8 @@ def double_sided_maxwell(
 
     Args:
         key: uint32[2].
-        loc: what is added; number or array.
-        scale: what they are multiplied by.
+        loc: the shift; number or array.
+        scale: the factor.
         shape: of the result; by default that which both broadcast to.
         dtype: float32 by default; float64, float16, bfloat16.
 

@@ -15,21 +15,21 @@ from functorch_like import core, source_info
 from functorch_like.core import Tracer
 from functorch_like.errors import KeyReuseError
 
-#: Functions that make another key of one, or only look at it.
+#: Functions that make another key of one, or only read it.
 _KEEP = ("random.fold_in", "random.wrap_key_data", "batches")
 
 
 class _Use(NamedTuple):
     """One use of a key."""
 
-    call: FrameType | None  # of the public function, kept so that no later call is taken for the same
+    call: FrameType | None  # frame of the public function, held so that no later call has its id
     what: str
     line: str
-    key: Any  # kept so that no later tracer has its id
+    key: Any  # held so that no later tracer has its id
 
 
 class _Uses(threading.local):
-    """The uses of keys in the present block of this thread, or None outside of any."""
+    """The uses of keys in the current block of this thread; None outside of a block."""
 
     by_key: dict[Any, _Use] | None = None
     clones: dict[Any, int]
@@ -43,15 +43,15 @@ def check_key_reuse() -> Generator[None]:
     """Raise an error in this block where a key is used a second time.
 
     Two keys with the same words are the same key: `random.key(0)` made twice counts, too. `split` uses a key, `fold_in`
-    does not, and `clone` allows one more use of a key. Inside of a jitted function keys are looked at while it is
-    traced; calls of what is compiled already are not looked at, nor is a function that is mapped over elements with the
+    does not, and `clone` allows one more use of a key. Inside of a jitted function keys are checked while it is
+    traced; calls of compiled functions are not checked, nor is a function that is mapped over elements with the
     same key for all. The branches of `lax.cond` count as if all ran: pass them the key as an operand.
 
     Returns:
         A context manager.
 
     Raises:
-        KeyReuseError: in the block, where a function is given a used key; the message has the line of the first use.
+        KeyReuseError: in the block, where a function gets a used key; the message has the line of the first use.
 
     >>> with random.check_key_reuse():
     ...     first, second = random.split(random.key(0))
@@ -72,7 +72,7 @@ def check_key_reuse() -> Generator[None]:
 
 
 def use(key: Any, what: str) -> None:
-    """Note that a function uses a key, in a block of `check_key_reuse`.
+    """Record that a function uses a key, in a block of `check_key_reuse`.
 
     Args:
         key: its words, an array or a tracer.
@@ -81,7 +81,7 @@ def use(key: Any, what: str) -> None:
     uses = _uses.by_key
     if uses is None or what in _KEEP:
         return
-    # Of a tracer the value is not known; within one trace a key is one tracer.
+    # The value of a tracer is not known; within one trace a key is one tracer.
     name = id(key) if isinstance(key, Tracer) else np.asarray(key).tobytes()
     if what == "random.clone":
         _uses.clones[name] = _uses.clones.get(name, 0) + 1
@@ -101,7 +101,7 @@ def use(key: Any, what: str) -> None:
 
 
 def _public_call() -> FrameType | None:
-    """The outermost frame inside the package of the user's call that is running."""
+    """Return the outermost frame of the package in the user's current call."""
     frame: FrameType | None = sys._getframe(2)
     inside = None
     while frame is not None and not source_info.is_users(frame.f_code.co_filename):

@@ -1,4 +1,4 @@
-"""Keys: made of seeds, split, folded; and the random bits that they give.
+"""Keys: made from seeds, split, folded; and their random bits.
 
 A key is an array of two uint32. Under it, the Threefry cipher turns counters into bits: the same on every platform,
 in eager mode, under `jit`, and under `vmap` over keys. A key of four uint32 is for XLA's generator (`impl="rbg"`).
@@ -71,7 +71,7 @@ PRNGKey = key
 
 
 def _untyped(impl: Any, what: str) -> str:
-    """The name of a generator whose keys need no dtype of their own."""
+    """Return the name of a generator whose keys need no dtype of their own."""
     name = "threefry2x32" if impl is None else generators.named(impl, what)
     if name not in generators.BY_WORDS.values():
         raise promotion.error(
@@ -86,7 +86,7 @@ def _seed(x: Any, impl: str) -> Any:
 
 
 def _words(x: Any) -> tuple[Any, Any]:
-    """The high and low 32 bits of an integer scalar, its sign extended."""
+    """Return the high and low 32 bits of an integer scalar, its sign extended."""
     wide = structural.convert_element_type(x, new_dtype=dtypes.int64 if dtypes.is_signed(aval_of(x).dtype) else U64)
     bits = structural.convert_element_type(wide, new_dtype=U64)
     high = elementwise.shift_right_logical(bits, structural.full((), 32, U64))
@@ -152,7 +152,7 @@ def key_impl(keys: ArrayLike | KeyArray) -> str:
 
 
 def clone(key: ArrayLike) -> Array:
-    """The key itself, for a second use of it that is meant, in a block of `check_key_reuse`.
+    """The key itself, for an intended second use of it in a block of `check_key_reuse`.
 
     Args:
         key: key.
@@ -168,17 +168,17 @@ def clone(key: ArrayLike) -> Array:
 
 # -------------------------------------------------------------------------------------------------- split and fold in
 def split(key: ArrayLike, num: Shape = 2) -> Array:
-    """New keys, independent of each other and of what the key itself gives. Use each key once.
+    """New keys, independent of each other and of the key's own bits. Use each key once.
 
     Args:
         key: key.
-        num: how many: int, or a shape. The i-th does not depend on how many there are.
+        num: the number of keys: int, or a shape. The i-th key does not depend on it.
 
     Returns:
         uint32[*num, 2], or [*num, 4] for a key of four words.
 
     Raises:
-        DtypeError: for what is no key.
+        DtypeError: for anything but a key.
         ShapeError: for an array of keys.
 
     >>> first, second = random.split(random.key(0))
@@ -204,7 +204,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
         A key of as many words.
 
     Raises:
-        DtypeError: for what is no key, or no integer.
+        DtypeError: for anything but a key, or no integer.
         ShapeError: for an array of keys or of integers.
         NumberError: for a Python int of more than 64 bits.
 
@@ -253,17 +253,17 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = "uint32") 
         Unsigned integers of that shape.
 
     Raises:
-        DtypeError: for another dtype, or what is no key.
+        DtypeError: for another dtype, or anything but a key.
 
     >>> random.bits(random.key(0), 3).shape
     (3,)
     """
-    wanted = dtypes.as_dtype(dtype)
-    if wanted not in dtypes.UNSIGNED:
+    result_dtype = dtypes.as_dtype(dtype)
+    if result_dtype not in dtypes.UNSIGNED:
         raise promotion.error(
-            DtypeError, f"random.bits gives unsigned integers, not {wanted.name}", "use random.randint"
+            DtypeError, f"random.bits gives unsigned integers, not {result_dtype.name}", "use random.randint"
         )
-    return _bits(check_key(key, "random.bits"), shape=shape_of(shape, "random.bits"), dtype=wanted)
+    return _bits(check_key(key, "random.bits"), shape=shape_of(shape, "random.bits"), dtype=result_dtype)
 
 
 @eager_jit(static=("shape", "dtype"))

@@ -1,4 +1,4 @@
-"""Sampling from what is given: permutations and choices."""
+"""Sampling from elements: permutations and choices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def take(x: Any, indices: Any, axis: int) -> Any:
-    """Positions of a dimension, known to be in bounds."""
+    """Take positions of a dimension, which are in bounds."""
     shape, index = aval_of(x).shape, aval_of(indices)
     inner = [d for d in range(len(shape)) if d != axis]
     offsets = tuple(d if d < axis else d - 1 + index.ndim for d in inner)
@@ -42,7 +42,7 @@ def take(x: Any, indices: Any, axis: int) -> Any:
 
 
 def shuffled(key: Any, shape: tuple[int, ...], axis: int) -> Any:
-    """0 ... n-1 in random order along a dimension: sorted by random numbers that carry them in their lower half."""
+    """Return 0 ... n-1 in random order along a dimension: lower halves of sorted words with random upper halves."""
     words = structural.convert_element_type(raw_bits(key, shape, 32), new_dtype=U64)
     places = structural.iota(dtype=U64, shape=shape, dimension=axis)
     packed = elementwise.or_(elementwise.shift_left(words, structural.full(shape, 32, U64)), places)
@@ -65,7 +65,7 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool =
         An array like x; int32 for an int.
 
     Raises:
-        DtypeError: for what is no key.
+        DtypeError: for anything but a key.
         ShapeError: where there is no such dimension.
 
     >>> sorted(random.permutation(random.key(0), 4).tolist())
@@ -104,17 +104,17 @@ def choice(
     Args:
         key: uint32[2].
         a: array, or int.
-        shape: how many; int or sequence of ints.
+        shape: of the draws; int or sequence of ints.
         replace: whether an element may come more than once.
-        p: their probabilities, or weights: a vector of floats. All equal by default. What has none never comes,
-            unless without replacement all else is used up.
+        p: their probabilities, or weights: a vector of floats. All equal by default. An element of
+            weight 0 is drawn only if, without replacement, all others are used up.
         axis: the dimension that elements are taken from.
 
     Returns:
         An array in which axis of `a` is replaced by `shape`.
 
     Raises:
-        DtypeError: for what is no key, or a p that is not of floats.
+        DtypeError: for anything but a key, or a p that is not of floats.
         ShapeError: where p does not fit, or there is no such dimension.
         ArgumentError: where there is nothing to choose from, or not enough without replacement.
 
@@ -177,7 +177,7 @@ def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool) ->
 
 
 def _cumulative(p: Any) -> Any:
-    """Running sums that do not decrease, and that stay exactly where they are over zeros."""
+    """Return running sums that do not decrease, and do not change at zeros."""
     sums, zeros = cumsum(p, axis=0, reverse=False), structural.full_like(p, 0)
     return cummax(elementwise.select_n(elementwise.gt(p, zeros), zeros, sums), axis=0, reverse=False)
 
@@ -187,14 +187,16 @@ def _inverse(u: Any, cumulative: Any, shape: tuple[int, ...], n: int) -> Any:
     last = structural.slice(cumulative, start_indices=(n - 1,), limit_indices=(n,), strides=None)
     total = promotion.broadcast(structural.reshape(last, shape=()), shape)
     target = elementwise.min(elementwise.mul(u, total), elementwise.nextafter(total, structural.full_like(total, 0)))
-    found = structural.full(shape, 0, dtypes.int32)
+    result = structural.full(shape, 0, dtypes.int32)
     step = 1 << max(n - 1, 0).bit_length()
     while step:
-        ahead = elementwise.add(found, structural.full_like(found, step))
-        at = elementwise.min(elementwise.sub(ahead, structural.full_like(found, 1)), structural.full_like(found, n - 1))
+        ahead = elementwise.add(result, structural.full_like(result, step))
+        at = elementwise.min(
+            elementwise.sub(ahead, structural.full_like(result, 1)), structural.full_like(result, n - 1)
+        )
         passes = elementwise.and_(
             elementwise.le(ahead, structural.full_like(ahead, n)), elementwise.le(take(cumulative, at, 0), target)
         )
-        found = elementwise.select_n(passes, found, ahead)
+        result = elementwise.select_n(passes, result, ahead)
         step //= 2
-    return elementwise.min(found, structural.full_like(found, n - 1))
+    return elementwise.min(result, structural.full_like(result, n - 1))

@@ -1,7 +1,7 @@
 """Typed keys: arrays whose elements are keys, of a dtype of their own, as programs written for JAX make them.
 
 A `KeyArray` holds words, a `uint32[*shape, 2]` or, for the generators `rbg` and `unsafe_rbg`, a `uint32[*shape, 4]`.
-Transformations see the words: it is a node of pytrees whose one leaf they are. Functions that only move elements are
+Transformations apply to the words: it is a pytree with them as its leaf. Functions that only move elements are
 applied to each word in turn.
 """
 
@@ -41,7 +41,7 @@ class KeyDtype:
 
     @property
     def itemsize(self) -> int:
-        """The bytes of a key."""
+        """Number of bytes of a key."""
         return 4 * WORDS[self.impl]
 
     @property
@@ -134,12 +134,12 @@ class KeyArray:
 
     @property
     def itemsize(self) -> int:
-        """The bytes of a key."""
+        """Number of bytes of a key."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all keys."""
+        """Number of bytes of all keys."""
         return self.itemsize * self.size
 
     def __len__(self) -> int:
@@ -244,7 +244,7 @@ class _At:
         return over_words(lambda x: x.at[self._index].get(**options), self._keys)
 
 
-#: Whether typed keys were made in this process: until then, functions of trees need not look for them.
+#: Whether typed keys were made in this process: until then, functions of trees do not search for them.
 made = False
 
 
@@ -275,12 +275,12 @@ def over_words(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         args, kwargs = tree.unflatten(structure, filled)
         return fun(*args, **kwargs)
 
-    found = vmap(of_word, in_axes=-1, out_axes=-1)(*(leaves[i]._words for i in at))
-    return tree.map(lambda words: KeyArray(words, impl), found)
+    result = vmap(of_word, in_axes=-1, out_axes=-1)(*(leaves[i]._words for i in at))
+    return tree.map(lambda words: KeyArray(words, impl), result)
 
 
 def _same_generator(keys: list[KeyArray]) -> str:
-    """The generator of arrays of keys."""
+    """Return the one generator of arrays of keys."""
     names = list(dict.fromkeys(one._impl for one in keys))
     if len(names) > 1:
         raise DtypeError(f"keys of {' and '.join(names)} meet", fix="make all of them with the same impl=")

@@ -35,15 +35,15 @@ def multivariate_normal(
         mean: (..., n).
         cov: (..., n, n), symmetric and positive semidefinite.
         shape: of the result without its last dimension; by default that which mean and cov broadcast to.
-        dtype: float32 by default; float64, float16, bfloat16. float32 at least is computed in.
-        method: how cov is factorized: "cholesky", which is fast and gives NaN for a singular one; "eigh" or "svd".
+        dtype: float32 by default; float64, float16, bfloat16. Computed in float32 at least.
+        method: the factorization of cov: "cholesky", which is fast and gives NaN for a singular one; "eigh" or "svd".
 
     Returns:
         (*shape, n).
 
     Raises:
         ArgumentError: for another method.
-        DtypeError: for what is no key, or no dtype of floats.
+        DtypeError: for anything but a key, or no dtype of floats.
         ShapeError: where mean and cov do not fit each other or the shape.
 
     >>> random.multivariate_normal(random.key(0), fnp.zeros(2), fnp.eye(2), (3,)).shape
@@ -59,10 +59,10 @@ def multivariate_normal(
             ShapeError, f"{what} of mean {aval_of(mean)!r} and cov {aval_of(cov)!r}", "give (..., n) and (..., n, n)"
         )
     lead = promotion.broadcast_shapes(m[:-1], c[:-2]) if shape is None else shape_of(shape, what)
-    wanted = float_dtype(dtype, what)
-    mean = parameter(mean, wanted, (*lead, m[-1]), "mean")
-    cov = parameter(cov, wanted, (*lead, *c[-2:]), "cov")
-    return _multivariate(key, mean, cov, shape=(*lead, m[-1]), dtype=wanted, method=method)
+    result_dtype = float_dtype(dtype, what)
+    mean = parameter(mean, result_dtype, (*lead, m[-1]), "mean")
+    cov = parameter(cov, result_dtype, (*lead, *c[-2:]), "cov")
+    return _multivariate(key, mean, cov, shape=(*lead, m[-1]), dtype=result_dtype, method=method)
 
 
 @eager_jit(static=("shape", "dtype", "method"))
@@ -90,29 +90,29 @@ def orthogonal(
 
     Args:
         key: uint32[2].
-        n: how many rows.
-        shape: how many matrices.
+        n: number of rows.
+        shape: of the array of matrices.
         dtype: float32 by default; float64, complex64, complex128.
-        m: how many columns; n by default. The shorter side is orthonormal.
+        m: number of columns; n by default. The shorter side is orthonormal.
 
     Returns:
         (*shape, n, m).
 
     Raises:
-        DtypeError: for what is no key, or another dtype.
+        DtypeError: for anything but a key, or another dtype.
 
     >>> q = random.orthogonal(random.key(0), 3)
     >>> bool(fnp.allclose(q @ q.T, fnp.eye(3), atol=1e-5))
     True
     """
     what = "random.orthogonal"
-    wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
-    if wanted not in (dtypes.float32, dtypes.float64, *dtypes.COMPLEX):
+    result_dtype = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    if result_dtype not in (dtypes.float32, dtypes.float64, *dtypes.COMPLEX):
         raise promotion.error(
-            DtypeError, f"{what} gives matrices of {wanted.name}", "use float32, float64 or a complex dtype"
+            DtypeError, f"{what} gives matrices of {result_dtype.name}", "use float32, float64 or a complex dtype"
         )
     sides = (*shape_of(n, what), *shape_of(n if m is None else m, what))
-    return _orthogonal(check_key(key, what), shape=shape_of(shape, what), sides=sides, dtype=wanted)
+    return _orthogonal(check_key(key, what), shape=shape_of(shape, what), sides=sides, dtype=result_dtype)
 
 
 @eager_jit(static=("shape", "sides", "dtype"))

@@ -1,4 +1,4 @@
-"""Refs that staged functions take from outside: their values go in as arguments, and come out as results."""
+"""Refs that staged functions close over: their values become arguments and results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from functorch_like.ref.reference import Ref
 
 
 def hold(refs: Sequence[Ref], values: Sequence[Any]) -> list[Cell]:
-    """Give the function that is being staged the values of Refs from outside; return where it keeps them."""
+    """Add cells for Refs from outside to the function that is being staged, and return the cells."""
     trace = state.trace
     assert isinstance(trace, StageTrace)
     cells = {ref: Cell(value) for ref, value in zip(refs, values, strict=True)}
@@ -24,17 +24,17 @@ def hold(refs: Sequence[Ref], values: Sequence[Any]) -> list[Cell]:
 
 
 def captured_here(captured: CapturedRefs) -> list[Ref]:
-    """Return the Refs that a function staged under the current trace asks for; those of inner functions are refused."""
+    """Return the Refs that a function staged under the current trace uses; raise for those of inner functions."""
     if captured.trace.parent is not state.trace:
         raise captured
     return captured.refs
 
 
 class Handed:
-    """Refs whose values a loop or a branch hands in and out.
+    """Refs whose values are operands and results of a loop or a branch.
 
     Args:
-        captured: what the first attempt to stage the functions found.
+        captured: the error of the first attempt to stage the functions, with the Refs.
     """
 
     def __init__(self, captured: CapturedRefs) -> None:
@@ -42,7 +42,7 @@ class Handed:
         self._written = [False] * len(self.refs)
 
     def values(self) -> list[Any]:
-        """Return the values before."""
+        """Return the values before the call."""
         return [ref.read() for ref in self.refs]
 
     def function(self, fun: Callable[..., Any], writes: bool = True) -> Callable[..., tuple[list[Any], Any]]:
@@ -69,14 +69,14 @@ class Handed:
         return run
 
     def put(self, values: Sequence[Any]) -> None:
-        """Write the values behind, of Refs that the functions have written."""
+        """Write the new values of the Refs that the functions have written."""
         for ref, value, written in zip(self.refs, values, self._written, strict=True):
             if written:
                 ref.put(value)
 
 
 def closing_over_refs(functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
-    """Functions of the operands that are no Refs, which close over those that are; and these operands.
+    """Return functions that close over the operands which are Refs, and the other operands.
 
     Args:
         functions: of the operands.
@@ -97,10 +97,10 @@ def closing_over_refs(functions: Sequence[Callable[..., Any]], operands: Sequenc
 
 
 def check_once(refs: Sequence[tuple[str, Ref]], name: str) -> None:
-    """Refuse a Ref that a function is given twice.
+    """Raise if a function gets the same Ref twice.
 
     Args:
-        refs: each with what the user calls it.
+        refs: each with its name in the user's call.
         name: of the function.
 
     Raises:
@@ -118,10 +118,10 @@ def check_once(refs: Sequence[tuple[str, Ref]], name: str) -> None:
 
 
 def checked_result(result: Any, name: str) -> Any:
-    """Return what a function gave.
+    """Return the result of a function.
 
     Raises:
-        DtypeError: where there is a Ref in it.
+        DtypeError: if it contains a Ref.
     """
     for leaf in xla.flatten(result)[0]:
         if isinstance(leaf, Ref):

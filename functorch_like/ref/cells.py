@@ -1,4 +1,4 @@
-"""The value of a Ref in one trace, the type of Refs, and their refusal where Python is followed."""
+"""The value of a Ref in one trace, the type of Refs, and the error where jit follows Python's control flow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Cell:
 
     Attributes:
         value: an array or tracer, of the shape and dtype of the Ref.
-        given: False where a staged function asked for the Ref, and was not given it.
+        given: False if a staged function uses the Ref, and its value is no argument.
         written: whether the value was set.
     """
 
@@ -63,7 +63,7 @@ def error(cls: type[FtError], reason: str, fix: str) -> FtError:
 
 
 def refuse_paths(what: Any) -> None:
-    """Refuse Refs where Python's control flow is followed: the state of Python that is compared has no values of Refs.
+    """Raise where Python's control flow is followed: the state of Python that is compared has no values of Refs.
 
     Raises:
         UnsupportedError: there.
@@ -77,10 +77,10 @@ def refuse_paths(what: Any) -> None:
 
 
 def as_held(x: Any, dtype: np.dtype[Any]) -> Any:
-    """A value as Refs hold it: an array or tracer of a dtype, strongly typed, that nobody else can change."""
+    """Return a value as Refs hold it: an array or tracer of a dtype, strongly typed, with no other owner."""
     if isinstance(x, (ArrayImpl, Tracer)):
         if x.aval.dtype == dtype and not x.aval.weak_type:
-            # An array that its owner donates later must not be that of the Ref.
+            # A copy: the user may donate the original array later.
             return x if isinstance(x, Tracer) or state.trace.staging else structural.copy(x)
         return structural.convert_element_type(x, new_dtype=dtype, weak_type=False)
     host = np.asarray(x if isinstance(x, int) else native(np.asarray(x)), dtype)

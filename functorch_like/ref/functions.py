@@ -28,15 +28,15 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
     Args:
         init_val: the first value: an array or number, which is not changed by later writes. A number gives the dtype
             of an array of it.
-        memory_space: JAX's name for where the memory is; None only.
-        kind: JAX's name for what rematerialization does; None only.
+        memory_space: JAX's name of the kind of memory; None only.
+        kind: JAX's option of rematerialization; None only.
         pin: JAX's name for memory that stays in place; False only.
 
     Returns:
         A Ref of the value's shape and dtype.
 
     Raises:
-        DtypeError: for what is no array; a Ref is none.
+        DtypeError: for anything but an array, such as a Ref.
         ArgumentError: for other options.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
@@ -57,7 +57,7 @@ def empty_ref(ty: SupportsDType, memory_space: None = None, pin: bool = False) -
     """Make a Ref of a shape and dtype; it holds zeros.
 
     Args:
-        ty: what has a shape and a dtype: a `ft.ShapeDtypeStruct`, an array.
+        ty: an object with a shape and a dtype: a `ft.ShapeDtypeStruct`, an array.
         memory_space: None only.
         pin: False only.
 
@@ -65,7 +65,7 @@ def empty_ref(ty: SupportsDType, memory_space: None = None, pin: bool = False) -
         The Ref.
 
     Raises:
-        ArgumentError: for what has no shape and dtype, and for other options.
+        ArgumentError: for objects without shape and dtype, and for other options.
 
     >>> import functorch_like as ft
     >>> ft.ref.empty_ref(ft.ShapeDtypeStruct((2,), "int32"))
@@ -101,7 +101,7 @@ def freeze(ref: Ref) -> Array:
 
 
 def free_ref(ref: Ref) -> None:
-    """End a Ref, and let go of its memory.
+    """End a Ref, and release its memory.
 
     Args:
         ref: as for `freeze`.
@@ -138,7 +138,7 @@ def set(ref: Ref, idx: Index | None, value: ArrayLike) -> None:
     Args:
         ref: a Ref.
         idx: an index as of arrays; None for all of it.
-        value: of the dtype of the Ref, or a number that fits it; broadcasts to what is indexed.
+        value: of the dtype of the Ref, or a number that fits it; broadcasts to the indexed elements.
 
     Raises:
         DtypeError: for another dtype.
@@ -154,7 +154,7 @@ def set(ref: Ref, idx: Index | None, value: ArrayLike) -> None:
 
 
 def swap(ref: Ref, idx: Index | None, value: ArrayLike) -> Array:
-    """Write, and return what was there before.
+    """Write, and return the values from before.
 
     Args:
         ref: a Ref.
@@ -175,7 +175,7 @@ def swap(ref: Ref, idx: Index | None, value: ArrayLike) -> Array:
 
 
 def addupdate(ref: Ref, idx: Index | None, x: ArrayLike) -> None:
-    """Add to what is indexed; of positions that are named several times, each addend counts.
+    """Add to the indexed elements; of positions that occur several times, each addend counts.
 
     Args:
         ref: a Ref.
@@ -192,7 +192,7 @@ def addupdate(ref: Ref, idx: Index | None, x: ArrayLike) -> None:
 
 
 def checked(ref: Any, name: str) -> Ref:
-    """Return the Ref that a function was given.
+    """Return the argument of a function if it is a Ref.
 
     Raises:
         DtypeError: for anything else.

@@ -1,11 +1,11 @@
-"""`Ref`: an object that holds an array, and the trace it belongs to.
+"""`Ref`: an object that holds an array and belongs to a trace.
 
-Nothing of it is in a jaxpr. A read gives the value held, a write puts a value in its place that was computed from it.
-So what transforms values transforms functions that make Refs and use them.
+A jaxpr holds no Refs. A read returns the value held, a write replaces it by a value that was computed from it.
+So transformations of values also transform functions that make and use Refs.
 
-A Ref may be used below its own trace, too. Traces that compute at once, such as those of grad, read and write the
-Ref itself. A trace that stages, of jit or of a loop, has a `Cell` for it: its value in there. Whoever stages hands the
-first value in and the last one out, in `hold` and `handed`. If it does not, `stage` raises `CapturedRefs`.
+A Ref may also be used below its own trace. Traces that compute at once, such as those of grad, read and write the
+Ref itself. A trace that stages, of jit or of a loop, has a `Cell` with its value there. The caller of `stage` hands the
+first value in and the last one out, by `hold` and `Handed`. Otherwise `stage` raises `CapturedRefs`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Ref:
 
     `ft.new_ref` makes one. It is no array: functions of arrays take `ref[...]`. Shape and dtype never change.
 
-    Indices are those of arrays, and a value broadcasts to what is indexed. A value must have the dtype of the Ref, or
-    be a Python number that fits it.
+    Indices are those of arrays, and values broadcast to indexed elements. They must have the dtype of the Ref, or
+    be Python numbers that fit it.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> ref = ft.new_ref(fnp.arange(4))
@@ -47,18 +47,18 @@ class Ref:
 
     __slots__ = ("__weakref__", "_aval", "_cell", "_ended", "_lent", "_mapped", "_trace")
 
-    is_reference = True  # and no description of an array, though it has a shape and a dtype
-    #: What errors of functions of arrays tell to do.
+    is_reference = True  # not the description of an array, though it has a shape and a dtype
+    #: Advice in the errors of functions of arrays.
     _remedy = "read it first: ref[...] is the array that a Ref holds"
 
     def __init__(self, value: Any, lent: bool = False) -> None:
-        """Hold an array or tracer; `lent`: on behalf of a caller's Ref, so that it cannot be frozen."""
+        """Hold an array or tracer; with `lent` in place of a caller's Ref, so that it cannot be frozen."""
         self._trace: Trace = state.trace
         self._cell = Cell(value)
         self._aval: ShapedArray = value.aval
         self._ended = ""  # "frozen" or "freed"
         self._lent = lent
-        self._mapped = ""  # by what, as long as that has Refs in its place
+        self._mapped = ""  # name of the transformation that has replaced it by other Refs
 
     # ------------------------------------------------------------------------------------------------------- facts
     @property
@@ -127,7 +127,7 @@ class Ref:
         return "Ref" + text[text.index("(") :] if "(" in text else f"Ref({text})"
 
     def replace_in(self, name: str) -> None:
-        """Refuse uses, because a function that is mapped over the Ref has others in its place; "" ends it."""
+        """Make uses raise while a mapped function has other Refs in its place; "" ends this."""
         self._mapped = name
 
     # ----------------------------------------------------------------------------------------------------- reading
@@ -145,14 +145,14 @@ class Ref:
         self._put(cell, owner, self._updated(cell.value, index, value, "set"))
 
     def put(self, value: Array) -> None:
-        """Write all of it: a result of a program, of the right shape and dtype, that nobody else has."""
+        """Write all of it: a result of a program, of the right shape and dtype, with no other owner."""
         self._put(*self.cell(True), value)
 
     def addupdate(self, x: ArrayLike, idx: Index = ...) -> None:
-        """Add to what is indexed; of positions that are named several times, each addend counts.
+        """Add to the indexed elements; of positions that occur several times, each addend counts.
 
         Args:
-            x: an array that broadcasts to what is indexed, or a number.
+            x: an array that broadcasts to the indexed elements, or a number.
             idx: an index as of arrays; all of it by default.
         """
         cell, owner = self.cell(True)
@@ -172,7 +172,7 @@ class Ref:
         return getattr(held.at[index], how)(value)
 
     def _put(self, cell: Cell, owner: Trace, value: Any) -> None:
-        """Hold a value that was computed here, if it means something in the trace that the cell belongs to."""
+        """Store a value computed here, if it is valid in the trace that the cell belongs to."""
         if isinstance(value, Tracer):
             made = value._trace
             if made is not owner and made.is_nested_in(owner) and not made.finished:
@@ -194,7 +194,7 @@ class Ref:
 
     # ---------------------------------------------------------------------------------------------- where it belongs
     def cell(self, writing: bool) -> tuple[Cell, Trace]:
-        """Return where the value is in the current trace, and the trace which that belongs to.
+        """Return the cell of the value in the current trace, and the trace that it belongs to.
 
         Raises:
             LeakError: where the Ref belongs to a function that has returned, or to one inside of this one.
@@ -259,7 +259,7 @@ class Ref:
         return _loaded, (np.asarray(value),)
 
     def end(self, how: str) -> Array:
-        """Return the value, and refuse to be used from now on; `how` is a word for errors.
+        """Return the value, and make later uses raise; `how` is a word for errors.
 
         Raises:
             ArgumentError: where the Ref was made outside of the current function.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         def __call__(
             self, x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
     class OverAxes(Protocol):
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
             axes: Sequence[int] | None = None,
             norm: str | None = None,
         ) -> Array:
-            """Compute it; the docstring of the function itself says what."""
+            """Compute the result; the function's own docstring describes it."""
             ...
 
 
@@ -61,11 +61,11 @@ _DOC = """{summary}
         x: array of real numbers; integers become the default float.
         type: 1, 2, 3 or 4.
         {sizes}
-        norm: where the factor goes that makes the inverse one: "backward" (the default), "forward", or "ortho", which
-            makes the transform orthogonal.
+        norm: the place of the factor that makes the inverse exact: "backward" (the default), "forward", or "ortho",
+            which makes the transform orthogonal.
 
     Returns:
-        Real floats, as many along the axes as their lengths say.
+        Real floats, of the given lengths along the axes.
 
     Raises:
         ArgumentError: for another type or norm.
@@ -90,14 +90,14 @@ def _many(x: Any, type: int, s: Any, axes: Any, norm: Any, inverse: bool, name: 
         raise promotion.error(DtypeError, f"fft.{name} of {aval!r}", "transform the real and the imaginary part")
     if axes is None:
         axes = range(aval.ndim) if s is None else range(-len(tuple(s)), 0)
-    found = tuple(axis_of(d, aval.ndim, f"fft.{name}") for d in axes)
-    sizes = tuple(aval.shape[d] for d in found) if s is None else tuple(map(operator.index, s))
+    dims = tuple(axis_of(d, aval.ndim, f"fft.{name}") for d in axes)
+    sizes = tuple(aval.shape[d] for d in dims) if s is None else tuple(map(operator.index, s))
     least = 2 if type == 1 else 1
-    if len(sizes) != len(found) or any(n < least for n in sizes):
+    if len(sizes) != len(dims) or any(n < least for n in sizes):
         raise promotion.error(
-            ShapeError, f"fft.{name} of {aval!r} to lengths {sizes} along {found}", f"use at least {least}"
+            ShapeError, f"fft.{name} of {aval!r} to lengths {sizes} along {dims}", f"use at least {least}"
         )
-    return _transforms(x, type=type, sizes=sizes, axes=found, norm=norm or "backward", inverse=inverse)
+    return _transforms(x, type=type, sizes=sizes, axes=dims, norm=norm or "backward", inverse=inverse)
 
 
 @eager_jit(static=("type", "sizes", "axes", "norm", "inverse"))
@@ -114,7 +114,7 @@ def _transforms(x: Any, type: int, sizes: tuple[int, ...], axes: tuple[int, ...]
 
 
 def _transform(x: Any, type: int, norm: str, inverse: bool) -> Any:
-    """One transform along the last axis. The inverse is the opposite type over 2 n, or 2 (n - 1) for type 1."""
+    """Transform along the last axis. The inverse is the opposite type over 2 n, or 2 (n - 1) for type 1."""
     kind = _INVERSE[type] if inverse else type
     n, dtype = aval_of(x).shape[-1], aval_of(x).dtype
     total = 2 * (n - 1) if kind == 1 else 2 * n
@@ -132,7 +132,7 @@ def _transform(x: Any, type: int, norm: str, inverse: bool) -> Any:
 
 
 def _turn(n: int, quarter: float, like: Any) -> Any:
-    """exp(-i pi (k + quarter) / 2n) for k = 0 ... n-1."""
+    """Return exp(-i pi (k + quarter) / 2n) for k = 0 ... n-1."""
     angles = -math.pi * (np.arange(n) + quarter) / (2 * n)
     return fnp.asarray(np.exp(1j * angles), np.result_type(aval_of(like).dtype, np.complex64))
 
@@ -142,7 +142,7 @@ def _first(x: Any) -> Any:
 
 
 def _interleaved(x: Any) -> Any:
-    """Even places forwards, then odd places backwards."""
+    """Reorder: even places forwards, then odd places backwards."""
     return fnp.concatenate([x[..., ::2], fnp.flip(x[..., 1::2], -1)], -1)
 
 
@@ -152,7 +152,7 @@ def _second(x: Any) -> Any:
 
 
 def _third(x: Any) -> Any:
-    """The transpose of type 2."""
+    """Apply type 3, the transpose of type 2."""
     n = aval_of(x).shape[-1]
     half = fnp.concatenate([x[..., :1] / 2, x[..., 1:]], -1)
     values = 2 * fnp.real(fnp.fft.fft(half * _turn(n, 0, x)))
@@ -162,7 +162,7 @@ def _third(x: Any) -> Any:
 
 
 def _fourth(x: Any) -> Any:
-    """Type 2 of twice the length, of which every second number is needed."""
+    """Apply type 4: every second number of type 2 of twice the length."""
     n = aval_of(x).shape[-1]
     padded = fnp.concatenate([x * _turn(n, 0.5, x), fnp.zeros_like(x)], -1)
     phases = np.exp(-1j * math.pi * np.arange(n) / (2 * n))

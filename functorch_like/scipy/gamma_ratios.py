@@ -19,7 +19,7 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 /
 
 
 def stirling(z: Any) -> Any:
-    """log gamma(z) - ((z - 1/2) log z - z + log(2 pi) / 2) for z >= 10."""
+    """Return log gamma(z) - ((z - 1/2) log z - z + log(2 pi) / 2) for z >= 10."""
     inverse = 1 / z
     square, total = inverse * inverse, _STIRLING[-1]
     for c in _STIRLING[-2::-1]:
@@ -34,7 +34,7 @@ _WHOLE = [float(math.factorial(k)) for k in range(171)]
 def gamma(x: Any) -> Any:
     """The gamma function, by Stirling's series from 10 on and the recurrence below; by reflection left of 1/2.
 
-    Its power is taken as a square, for it overflows before the function does. Whole numbers have a table.
+    Its power is computed as a square, since it overflows before the function does. Whole numbers have a table.
     """
     left = x < 0.5
     y = fnp.minimum(fnp.where(left, 1 - x, x), 200)
@@ -77,12 +77,12 @@ def betaln(a: Any, b: Any) -> Any:
 
 
 def log_choose(n: Any, k: Any) -> Any:
-    """log of the binomial coefficient, for 0 <= k <= n."""
+    """Return the logarithm of the binomial coefficient, for 0 <= k <= n."""
     return -fnp.log1p(n) - betaln(n - k + 1, k + 1)
 
 
 def log_upper_gamma(a: Any, x: Any, q: Any) -> Any:
-    """log of gammaincc(a, x), which is q; where q is tiny, by Legendre's continued fraction, DLMF 8.9.2."""
+    """Return the logarithm of q = gammaincc(a, x); for tiny q by Legendre's continued fraction, DLMF 8.9.2."""
     tiny = 1e-280 if aval_of(q).dtype == dtypes.float64 else 1e-30
     far = (q < tiny) & (x > a) & fnp.isfinite(x)
     y, b = fnp.where(far, x, 1), fnp.where(far, a, 0.5)

@@ -30,7 +30,7 @@ class RegularGridInterpolator:
 
     Args:
         points: the lines: n rising vectors.
-        values: (..., ...): the values, n dimensions as the points say, and perhaps further ones.
+        values: (..., ...): the values, n dimensions for the points, and perhaps further ones.
         method: "linear", or "nearest".
         bounds_error: refuse points outside, whose values must be known then.
         fill_value: for points outside; None extrapolates.
@@ -76,12 +76,12 @@ class RegularGridInterpolator:
         self.fill_value = fill_value
 
     def tree_flatten(self) -> tuple[tuple[PyTree, ...], tuple[PyTree, ...]]:
-        """Its arrays, and its settings."""
+        """Return the arrays and the settings."""
         return (self.grid, self.values, self.fill_value), (self.method, self.bounds_error)
 
     @classmethod
     def tree_unflatten(cls, aux: tuple[Any, ...], children: Any) -> RegularGridInterpolator:
-        """An interpolator of arrays and settings."""
+        """Return an interpolator from arrays and settings."""
         made = object.__new__(cls)
         made.grid, made.values, made.fill_value = children
         made.method, made.bounds_error = aux
@@ -89,7 +89,7 @@ class RegularGridInterpolator:
 
     @public
     def __call__(self, xi: Any, method: str | None = None) -> Any:
-        """The values at points (..., n), or at a tuple of n arrays."""
+        """Return the values at points (..., n), or at a tuple of n arrays."""
         method = self.method if method is None else method
         if method not in _METHODS:
             raise promotion.error(

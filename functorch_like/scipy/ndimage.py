@@ -33,7 +33,7 @@ def map_coordinates(
         input: array of n dimensions.
         coordinates: n arrays of one shape: positions along each dimension.
         order: 0 takes the nearest element, 1 goes linearly from one to the next.
-        mode: what is beyond the ends: "constant" (`cval`), "nearest" (the last element), "wrap" (from the other end,
+        mode: the values beyond the ends: "constant" (`cval`), "nearest" (the last element), "wrap" (from the other end,
             which is the same point), "grid-wrap" (the array repeated), "mirror" (reflected at the last element),
             "reflect" or "grid-mirror" (reflected beyond it), "grid-constant" (`cval`, to which it goes linearly).
         cval: of modes "constant" and "grid-constant".
@@ -80,7 +80,7 @@ def _map_coordinates(input: Any, cval: Any, places: Any, order: int, mode: str) 
         parts.append([(*_element(i, n, mode), weight) for i, weight in ends])
     total: Any = 0
     kinds = (promotion.inexact_dtype(dtype), *(aval_of(p).dtype for p in places[:1]))
-    wide = dtypes.result_type(*kinds)  # until the end, where it is the input's dtype again
+    wide = dtypes.result_type(*kinds)  # until the end, which converts to the input's dtype
     for corner in itertools.product(*parts):
         value = input[tuple(i for i, _, _ in corner)]
         value = promotion.convert(value, wide)
@@ -93,7 +93,7 @@ def _map_coordinates(input: Any, cval: Any, places: Any, order: int, mode: str) 
 
 
 def _folded(place: Any, n: int, mode: str) -> Any:
-    """A position as one inside, where the mode says that the array goes on."""
+    """Return a position inside, for modes that continue the array."""
     if mode == "nearest":
         return fnp.clip(place, 0, n - 1)
     if mode == "wrap":
@@ -109,7 +109,7 @@ def _folded(place: Any, n: int, mode: str) -> Any:
 
 
 def _element(i: Any, n: int, mode: str) -> tuple[Any, Any]:
-    """The index of an element, and where there is one."""
+    """Return the index of an element, and whether there is one."""
     if mode == "grid-wrap":
         return i % n, True
     if mode == "grid-constant":

@@ -1,4 +1,4 @@
-"""The normal distribution's functions, made of primitives."""
+"""Functions of the normal distribution, in primitives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functorch_like.primitives.base.shapes import full_like
 
 
 def ndtr(x: Any) -> Any:
-    """erfc(-x / sqrt 2) / 2."""
+    """Return erfc(-x / sqrt 2) / 2."""
     return elementwise.mul(elementwise.erfc(elementwise.mul(x, full_like(x, -math.sqrt(0.5)))), full_like(x, 0.5))
 
 

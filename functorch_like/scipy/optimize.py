@@ -29,9 +29,9 @@ class OptimizeResults(NamedTuple):
         fun: the function at x.
         jac: its gradient there, like x0.
         hess_inv: an estimate of the inverse of the Hessian, of the elements of x0 in a row; None with "L-BFGS".
-        nfev: how often the function was computed.
-        njev: how often its gradient was.
-        nit: how many steps were made.
+        nfev: number of evaluations of the function.
+        njev: number of evaluations of the gradient.
+        nit: number of steps.
     """
 
     x: Any
@@ -73,7 +73,7 @@ class _Whole:
 
 
 class _Limited:
-    """L-BFGS: the last steps alone, and what the gradient changed by in each. As above, algorithm 7.4."""
+    """L-BFGS: the last steps, and the change of the gradient in each. As above, algorithm 7.4."""
 
     def __init__(self, memory: int) -> None:
         self.memory = memory
@@ -82,7 +82,7 @@ class _Limited:
         past = fnp.zeros((self.memory, aval_of(x).size), aval_of(x).dtype)
         return past, past, fnp.zeros(self.memory, aval_of(x).dtype)
 
-    def times(self, kept: Any, g: Any) -> Any:
+    def times(self, history: Any, g: Any) -> Any:
         def down(q: Any, one: Any) -> Any:
             s, y, rho = one
             by = rho * _product(s, q)
@@ -92,24 +92,24 @@ class _Limited:
             (s, y, rho), by = one
             return q + (by - rho * _product(y, q)) * s, None
 
-        q, weights = lax.scan(down, g, kept)
-        s, y, rho = (x[0] for x in kept)
+        q, weights = lax.scan(down, g, history)
+        s, y, rho = (x[0] for x in history)
         q = q * fnp.where(rho > 0, _product(s, y) / fnp.where(rho > 0, _product(y, y), 1), 1)
-        return lax.scan(up, q, (kept, weights), reverse=True)[0]
+        return lax.scan(up, q, (history, weights), reverse=True)[0]
 
-    def learned(self, kept: Any, s: Any, y: Any, first: Any) -> Any:
+    def learned(self, history: Any, s: Any, y: Any, first: Any) -> Any:
         del first
         curvature = _product(s, y)
         good = curvature > 0
         rho = 1 / fnp.where(good, curvature, 1)
-        # The newest comes first.
+        # The newest step is first.
         return tuple(
             fnp.where(good, fnp.concatenate([x[None], old[:-1]]), old)
-            for x, old in zip((s, y, rho), kept, strict=True)
+            for x, old in zip((s, y, rho), history, strict=True)
         )  # fmt: skip
 
-    def matrix(self, kept: Any) -> None:
-        del kept
+    def matrix(self, history: Any) -> None:
+        del history
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -131,13 +131,13 @@ def minimize(
 ) -> OptimizeResults:
     """A local minimum of a smooth function.
 
-    Each step goes along a quasi-Newton direction, as far as the function falls enough and no longer falls steeply: by
+    Each step follows a quasi-Newton direction, until the function falls enough and no longer falls steeply: by
     doubling and halving, A. S. Lewis, M. L. Overton, "Nonsmooth optimization via quasi-Newton methods", 2013. The loop
     ends when it does, so it can be batched and differentiated forward, but not in reverse: use `lax.custom_root` there.
 
     Args:
         fun: `(x, *args)`, gives a real scalar.
-        x0: where to start: an array, or a pytree of them, of floats.
+        x0: the start: an array, or a pytree of them, of floats.
         args: more arguments.
         method: "BFGS"; or "L-BFGS", which keeps only the last steps, for many elements.
         tol: the same as the option `gtol`.
@@ -163,11 +163,13 @@ def minimize(
     x, unravel = flatten_util.ravel_pytree(x0)
     if aval_of(x).dtype.kind != "f":
         raise promotion.error(DtypeError, f"x0 of {what} is of {aval_of(x).dtype.name}", "give real floats")
-    given = {"maxiter": 200 * aval_of(x).size, "gtol": 1e-5, "line_search_maxiter": 30, "maxcor": 10}
-    unknown = set(options or {}) - set(given)
+    settings = {"maxiter": 200 * aval_of(x).size, "gtol": 1e-5, "line_search_maxiter": 30, "maxcor": 10}
+    unknown = set(options or {}) - set(settings)
     if unknown:
-        raise promotion.error(ArgumentError, f"{what} has no options {sorted(unknown)}", f"it has {', '.join(given)}")
-    given |= dict(options or {}) | ({} if tol is None else {"gtol": tol})
+        raise promotion.error(
+            ArgumentError, f"{what} has no options {sorted(unknown)}", f"it has {', '.join(settings)}"
+        )
+    settings |= dict(options or {}) | ({} if tol is None else {"gtol": tol})
 
     def value(x: Any) -> Any:
         out = fun(unravel(x), *args)
@@ -177,8 +179,8 @@ def minimize(
             )
         return promotion.convert(out, aval_of(x).dtype)
 
-    found = _minimized(value_and_grad(value), x, _METHODS[str(method).lower()](int(given["maxcor"])), given)
-    return found._replace(x=unravel(found.x), jac=unravel(found.jac))
+    result = _minimized(value_and_grad(value), x, _METHODS[str(method).lower()](int(settings["maxcor"])), settings)
+    return result._replace(x=unravel(result.x), jac=unravel(result.jac))
 
 
 class _State(NamedTuple):
@@ -197,7 +199,7 @@ def _minimized(value: Callable[[Any], Any], x: Any, way: Any, options: Mapping[s
     def step(state: _State) -> _State:
         first = state.step == 0
         p = -way.times(state.kept, state.g)
-        falling = _product(state.g, p) < 0  # always, but for rounding
+        falling = _product(state.g, p) < 0  # always, up to rounding
         p = fnp.where(falling, p, -state.g)
         length = fnp.linalg.norm(state.g)
         start = fnp.where(first, fnp.minimum(1, 1 / fnp.where(length > 0, length, 1)), 1).astype(state.f.dtype)

@@ -55,8 +55,8 @@ def make_array_from_callback(
     if isinstance(where, named_sharding.SingleDeviceSharding):
         index = (slice(None),) * len(shape)
         whole = _part(data_callback(index), dtype)
-        wanted = ShapedArray(shape, dtypes.as_dtype(whole.dtype if dtype is None else dtype))
-        sharded_arrays.check_part(whole, wanted, index)
+        expected = ShapedArray(shape, dtypes.as_dtype(whole.dtype if dtype is None else dtype))
+        sharded_arrays.check_part(whole, expected, index)
         return sharded_arrays.place(whole, where, False)
     sharded_arrays.check_concrete(where)
     named_sharding.check_divides(where, shape, f"an array of shape {shape}")

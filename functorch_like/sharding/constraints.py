@@ -1,4 +1,4 @@
-"""One value, split as a sharding says: moved at once, or a constraint of the program that it is part of."""
+"""One value, split by a sharding: moved at once, or a constraint of the program that it is part of."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def to_memory(x: Any, where: Any) -> Any:
 
 
 def constrain(x: Any, where: Any) -> Any:
-    """Return `x`, split as a sharding says.
+    """Return `x`, split by a sharding.
 
     Raises:
         ShapeError: where the spec has more entries than `x` has dimensions, or, outside of programs, does not divide.

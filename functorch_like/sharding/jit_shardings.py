@@ -37,20 +37,20 @@ class JitShardings:
         self._spread: dict[Any, Any] = {}
 
     def _resolved(self, each: Sequence[Any], what: str) -> tuple[Any, ...]:
-        found = tuple(None if s is None else named_sharding.from_user(s, f"{what} of jit({self.name})") for s in each)
-        for s in found:
+        result = tuple(None if s is None else named_sharding.from_user(s, f"{what} of jit({self.name})") for s in each)
+        for s in result:
             if s is not None and type(s) not in (NamedSharding, SingleDeviceSharding):
                 raise ArgumentError(f"{what} of jit({self.name}) has {s!r}", fix="use NamedSharding(mesh, spec)")
-        return found
+        return result
 
     def arguments(self, call: FlatCall) -> tuple[Any, ...]:
         """A sharding, or None, for each leaf of the arguments."""
         key = ("in", call.tree, call.statics, tuple(call.avals), current_mesh.value)
-        found = self._spread.get(key)
-        if found is None:
-            found = self._spread[key] = self._resolved(self._over_arguments(call), "in_shardings")
-            self._check(found, call.avals, lambda i: f"argument {argument_path(call.tree, i)}, {call.avals[i]!r},")
-        return found
+        result = self._spread.get(key)
+        if result is None:
+            result = self._spread[key] = self._resolved(self._over_arguments(call), "in_shardings")
+            self._check(result, call.avals, lambda i: f"argument {argument_path(call.tree, i)}, {call.avals[i]!r},")
+        return result
 
     def _over_arguments(self, call: FlatCall) -> list[Any]:
         args, kwargs = call.tree.unflatten(range(len(call.leaves)))
@@ -73,20 +73,20 @@ class JitShardings:
         return tree.broadcast_prefix(self.ins, dynamic, f"in_shardings of jit({self.name})")
 
     def results(self, traced: Any) -> tuple[Any, ...] | None:
-        """A sharding, or None, for each leaf of the results; None where nothing was said."""
+        """A sharding, or None, for each leaf of the results; None where none was given."""
         if self.outs is None:
             return None
         key = ("out", traced.out_tree, tuple(traced.jaxpr.out_avals), current_mesh.value)
-        found = self._spread.get(key)
-        if found is None:
+        result = self._spread.get(key)
+        if result is None:
             avals = traced.jaxpr.out_avals
             whole = traced.out_tree.unflatten(range(len(avals)))
             what = f"out_shardings of jit({self.name})"
-            found = self._resolved(tree.broadcast_prefix(self.outs, whole, what), "out_shardings")
+            result = self._resolved(tree.broadcast_prefix(self.outs, whole, what), "out_shardings")
             paths = tree.leaf_paths(traced.out_tree)
-            self._check(found, avals, lambda i: f"result{paths[i]}, {avals[i]!r},")
-            self._spread[key] = found
-        return found
+            self._check(result, avals, lambda i: f"result{paths[i]}, {avals[i]!r},")
+            self._spread[key] = result
+        return result
 
     def _check(self, each: Sequence[Any], avals: Sequence[ShapedArray], name: Any) -> None:
         for i, (where, aval) in enumerate(zip(each, avals, strict=True)):

@@ -1,7 +1,7 @@
 """A kit for tests of functions of arrays, and tools that judge the package.
 
 - `check_grads`, `check_vmap`, `check_jit`, `check_dtypes`: a function keeps the laws of transformations.
-- `assert_allclose`, `assert_trees_equal`: pytrees hold the same values; the message tells where they part.
+- `assert_allclose`, `assert_trees_equal`: pytrees hold the same values; the message names where they differ.
 - `assert_deterministic`: a function gives the same bits in each process.
 - `count_compiles`, `count_traces`, `count_transfers`: guards of speed without a clock. `check_leaks`: of lifetimes.
 - `strategies`: what to draw with Hypothesis (`pip install hypothesis`).

@@ -1,7 +1,7 @@
 """Accuracy of the compiled elementwise primitives: `python -m functorch_like.testing.accuracy`.
 
-Each primitive is run over dense and special inputs of each floating and complex dtype and held against mpmath, or where
-mpmath has no such function against the primitive's meaning in double precision (told by the column "oracle"). Errors
+Each primitive is run over dense and special inputs of each floating and complex dtype. Results are held against mpmath,
+or, without such a function, against the primitive's meaning in double precision (see the column "oracle"). Errors
 are in ulp: units in the last place of the exact result, in the primitive's dtype; those of complex results are
 distances, in ulp of the exact result's absolute value. Values that are NaN or infinite where the exact ones are not, or
 the other way round, are counted apart, with the first of them.
@@ -10,7 +10,7 @@ Inputs that are subnormal are left out, and so are results: XLA:CPU takes them f
 
 `--markdown FILE` writes the largest errors as a page, a line for each primitive and a column for each dtype.
 
-With `--jax PYTHON` the same inputs are given to jax.lax in that Python, its errors stand beside ours, and the last
+With `--jax PYTHON` the same inputs are given to jax.lax in that Python, its errors stand beside, and the last
 lines name the primitives that are less exact than JAX's; the exit status is then 1.
 """
 
@@ -31,7 +31,7 @@ from functorch_like.testing import oracles, peer
 from functorch_like.testing.accuracy_cases import CASES, Array, Case, inputs, label
 
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
-#: What jax.lax calls a primitive, where it has another name.
+#: Names of primitives in jax.lax, where they differ.
 _JAX = {"regularized_incomplete_beta": "betainc"}
 #: Errors that count as equal: the dense inputs are few, so the largest of them is known to about that.
 _SLACK = 1.25
@@ -176,11 +176,11 @@ def table(names: Sequence[str], kinds: Sequence[str], count: int, python: str | 
     print(
         f"{'primitive':<31} {'dtype':<10} {'oracle':<7} {'points':>7} {'max ulp':>10}{beside}  {'at':<28} wrong values"
     )
-    found: list[Accuracy] = []
+    rows: list[Accuracy] = []
     for line, other in zip(lines, theirs, strict=True):
-        found.append(measure(*line, other))
-        print(_line(found[-1]), flush=True)
-    return found
+        rows.append(measure(*line, other))
+        print(_line(rows[-1]), flush=True)
+    return rows
 
 
 def _line(each: Accuracy) -> str:
@@ -196,7 +196,7 @@ def _line(each: Accuracy) -> str:
     return f"{name} {ours.ulp:>10.3g}{beside}  {at:<28} {wrong}".rstrip()
 
 
-def markdown(found: Sequence[Accuracy]) -> str:
+def markdown(rows: Sequence[Accuracy]) -> str:
     """The documentation's page: the largest errors, those of jax.lax in parentheses.
 
     >>> from functorch_like.testing.accuracy import Accuracy, Errors, markdown
@@ -207,10 +207,10 @@ def markdown(found: Sequence[Accuracy]) -> str:
     |---|---|
     | exp | 0.7 (0.9) |
     """
-    kinds = [kind for kind in DTYPES if any(each.dtype == kind for each in found)]
-    shown = {(each.name, each.dtype): _short(each) for each in found}
+    kinds = [kind for kind in DTYPES if any(each.dtype == kind for each in rows)]
+    shown = {(each.name, each.dtype): _short(each) for each in rows}
     lines = [f"| primitive | {' | '.join(kinds)} |", "|---" * (len(kinds) + 1) + "|"]
-    for name in dict.fromkeys(each.name for each in found):
+    for name in dict.fromkeys(each.name for each in rows):
         lines.append(f"| {name} | {' | '.join(shown.get((name, kind), '') for kind in kinds)} |")
     return "\n".join([_PAGE, *lines])
 
@@ -245,20 +245,20 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--jax", metavar="PYTHON", help="an interpreter that has jax, to compare with")
     parser.add_argument("--markdown", metavar="FILE", help="where to write the page")
-    given = parser.parse_args(argv)
-    names = [label(case) for case in CASES.values() if given.primitive is None or case.primitive in given.primitive]
+    options = parser.parse_args(argv)
+    names = [label(case) for case in CASES.values() if options.primitive is None or case.primitive in options.primitive]
     if not names:
-        parser.error(f"none of the primitives {given.primitive} is measured")
+        parser.error(f"none of the primitives {options.primitive} is measured")
     try:
-        found = table(names, given.dtype or DTYPES, given.points, given.jax)
+        rows = table(names, options.dtype or DTYPES, options.points, options.jax)
     except FtError as error:
         parser.error(str(error))
-    if given.markdown:
-        Path(given.markdown).write_text(markdown(found) + "\n")
-    behind = [each for each in found if worse(each)]
+    if options.markdown:
+        Path(options.markdown).write_text(markdown(rows) + "\n")
+    behind = [each for each in rows if worse(each)]
     for each in behind:
         print(f"less exact than JAX: {each.name} {each.dtype}")
-    if given.jax and not behind:
+    if options.jax and not behind:
         print("nothing is less exact than JAX")
     return 1 if behind else 0
 

@@ -124,7 +124,7 @@ def _columns(case: Case, dtype: Any, count: int, rng: np.random.Generator) -> li
 
 
 def _normal(columns: list[Array], dtype: Any) -> list[Array]:
-    """In a dtype, with 1 where an operand would be subnormal."""
+    """Convert to a dtype, with 1 where an operand would be subnormal."""
     info = dtypes.finfo(dtype)
     with np.errstate(all="ignore"):
         made = [c.astype(dtype) for c in columns]

@@ -46,7 +46,7 @@ class Result(NamedTuple):
     Attributes:
         group: "primitives", "settings" or "steps".
         name: of the program.
-        status: OK; REFUSED, where the package itself says that GPUs cannot; or FAILED.
+        status: OK; REFUSED, where the package itself raises that GPUs cannot; or FAILED.
         seconds: of compiling.
         program: what was compiled, or None.
         message: what is wrong, or what was seen.

@@ -1,6 +1,6 @@
 """Sequences of random choices, from which anything is built, and a shrinker of whatever was built from one.
 
-A generator asks for bounded integers. Those it got are recorded, and can be given again: changed, a recording makes a
+A generator draws bounded integers. They are recorded, and can be given again: changed, a recording makes a
 smaller thing of the same kind. Generators put the simplest alternative first, so smaller integers are simpler.
 """
 
@@ -59,10 +59,10 @@ class Choices:
 
     def order(self, n: int) -> list[int]:
         """Return a permutation of range(n); the simplest is the identity."""
-        left, found = list(range(n)), []
+        left, taken = list(range(n)), []
         while left:
-            found.append(left.pop(self.below(len(left))))
-        return found
+            taken.append(left.pop(self.below(len(left))))
+        return taken
 
     def subset(self, n: int) -> list[int]:
         """Return some of range(n), in order."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import DTypeLike, PyTree
 
 
-#: What a value may differ by, relative and absolute, by dtype (a complex dtype has that of its real part).
+#: Tolerances, relative and absolute, by dtype (a complex dtype has that of its real part).
 TOLERANCES = {"float64": 1e-10, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
 _COARSE = 0.25  # of dtypes with three bits of mantissa or fewer
 
@@ -44,7 +44,7 @@ def assert_allclose(
     Values are near when `|got - want| <= atol + rtol * |want|`. NaN equals NaN, and infinities of one sign are equal.
 
     Args:
-        got: a pytree of arrays (ours, NumPy's, numbers).
+        got: a pytree of arrays (this package's, NumPy's, numbers).
         want: what it should be.
         rtol: relative tolerance; left out, `tolerance` of the coarser of the two dtypes.
         atol: absolute tolerance; left out, the same.
@@ -73,7 +73,7 @@ def assert_trees_equal(got: PyTree, want: PyTree, *, signed_zeros: bool = False,
     """Raise unless two pytrees have the same structure, shapes, dtypes and exactly the same values; NaN equals NaN.
 
     Args:
-        got: a pytree of arrays (ours, NumPy's, numbers).
+        got: a pytree of arrays (this package's, NumPy's, numbers).
         want: what it should be.
         signed_zeros: whether 0.0 and -0.0 differ.
         what: begins the message.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import PyTree
 
 
-#: What a fresh process is told to do.
+#: The program of a fresh process.
 _RUN = "import sys; from functorch_like.testing.determinism import run; run(*sys.argv[1:])"
 
 
@@ -38,7 +38,7 @@ def assert_deterministic(fun: Callable[..., object], *args: PyTree, runs: int = 
         runs: how many processes.
 
     Raises:
-        AssertionError: where bits differ; tells which output, and by how much.
+        AssertionError: where bits differ; names which output, and by how much.
         ArgumentError: for a function that calls back into Python, which does not exist in another process.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
@@ -100,8 +100,8 @@ def run(task: str, out: str) -> None:
     """Compile the program in a file, run it, and write the results: the work of a fresh process."""
     from functorch_like.avals import ShapedArray
 
-    given = pickle.loads(Path(task).read_bytes())
-    avals = [ShapedArray(shape, dtype) for shape, dtype in given["outputs"]]
-    program = xla.compile(xla.parse_module(given["text"]), out_avals=avals, options=given["options"], name="task")
-    results = program.execute([xla.device_put(x) for x in given["inputs"]])
+    job = pickle.loads(Path(task).read_bytes())
+    avals = [ShapedArray(shape, dtype) for shape, dtype in job["outputs"]]
+    program = xla.compile(xla.parse_module(job["text"]), out_avals=avals, options=job["options"], name="task")
+    results = program.execute([xla.device_put(x) for x in job["inputs"]])
     Path(out).write_bytes(pickle.dumps([np.asarray(x) for x in results]))

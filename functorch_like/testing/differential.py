@@ -1,4 +1,4 @@
-"""The same program compiled in different ways, each held against its meaning in NumPy in float64."""
+"""Programs compiled in different ways, each result held against its meaning in NumPy in float64."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from functorch_like.testing.error_bars import limits, with_bars
 from functorch_like.testing.source_programs import Program
 
 Array = np.ndarray[Any, Any]
-#: How many error bars a result may be off.
+#: Number of error bars that a result may be off.
 _FACTOR = 100.0
 
 
@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
     """A way to compile.
 
     Args:
-        name: that reports tell.
+        name: that reports show.
         fitting: compile options; None for those that the rule on a program's content chooses.
         mode: of `jit`.
         settings: of `backends.flags`.
@@ -59,17 +59,17 @@ def candidates() -> list[Candidate]:
     >>> [c.name for c in candidates()][:2]
     ['default', 'fast-compile']
     """
-    found = [DEFAULT, Candidate("fast-compile", mode="fast-compile")]
+    ways = [DEFAULT, Candidate("fast-compile", mode="fast-compile")]
     for way in autotune.WAYS["cpu"][1:]:
-        found.append(Candidate(way.name, way.fitting, settings=None if way.fast else STANDARD.settings))
+        ways.append(Candidate(way.name, way.fitting, settings=None if way.fast else STANDARD.settings))
     for name, options in vars(option_sets).items():
         if isinstance(options, dict) and name.isupper() and not any("_gpu_" in key for key in options):
-            found.append(Candidate(name, options))
+            ways.append(Candidate(name, options))
     for kind in ("reduce", "dot", "individual_dot", "individual_convolution", "eltwise"):
-        found.append(Candidate(f"ynn.fusions = {kind}", settings={"ynn.fusions": kind}))
-    found.append(Candidate("mkldnn", settings={"mkldnn.enabled": True}))
-    found.append(Candidate("xnnpack", settings={"xnnpack.enabled": True}))
-    return found
+        ways.append(Candidate(f"ynn.fusions = {kind}", settings={"ynn.fusions": kind}))
+    ways.append(Candidate("mkldnn", settings={"mkldnn.enabled": True}))
+    ways.append(Candidate("xnnpack", settings={"xnnpack.enabled": True}))
+    return ways
 
 
 class Staged(NamedTuple):
@@ -111,10 +111,10 @@ def meaning_of(program: Program, args: Sequence[Array], wrap: Callable[..., Any]
         raise Refused(str(error)) from error
     eps, most = limits(narrow.jaxpr)
     peaks: list[float] = []
-    found = with_bars(wide.jaxpr, wide.args, eps, peaks)
+    results = with_bars(wide.jaxpr, wide.args, eps, peaks)
     if max(peaks, default=0.0) > most / 4:
         raise Refused(f"{max(peaks):.1g} is too large for its dtypes")
-    return found
+    return results
 
 
 def disagreement(got: Any, exact: Array, bars: Array) -> str | None:
@@ -159,11 +159,11 @@ def compiled_ways(
             except FtError as error:
                 if way is DEFAULT:
                     raise
-                if "option" not in str(error):  # one that this version does not know
+                if "option" not in str(error):  # one that this version does not have
                     raise
                 continue
-            given = [x for x, kept in zip(narrow.args, lowered.kept, strict=True) if kept]
-            yield way, executable.execute(given)
+            operands = [x for x, kept in zip(narrow.args, lowered.kept, strict=True) if kept]
+            yield way, executable.execute(operands)
 
 
 def check(program: Program, ways: Sequence[Candidate], options: dict[str, Any] | None = None) -> list[str]:
@@ -179,11 +179,11 @@ def check(program: Program, ways: Sequence[Candidate], options: dict[str, Any] |
     """
     args = program.values()
     exact = meaning_of(program, args)
-    found: list[str] = []
+    messages: list[str] = []
     for way, outs in compiled_ways(program.function(), args, ways, options):
         for k, (out, (value, bars)) in enumerate(zip(outs, exact, strict=True)):
             message = disagreement(out, value, bars)
             if message:
-                found.append(f"{way.name}: result {k}: {message}")
+                messages.append(f"{way.name}: result {k}: {message}")
                 break
-    return found
+    return messages

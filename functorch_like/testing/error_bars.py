@@ -1,7 +1,7 @@
 """Exact values of programs with error bars: their meaning in NumPy in float64, and how rounding moves it.
 
-The bars come from evaluating a program again with each operand and each result moved by random amounts of the size of
-a rounding error, as in Monte Carlo arithmetic. They hold for any primitive, cancellation and all, and inside of loops,
+The bars come from evaluating a program again, as in Monte Carlo arithmetic: each operand and each result is moved by
+random amounts of the size of a rounding error. They hold for any primitive, cancellation and all, and inside of loops,
 branches and calls.
 """
 
@@ -102,17 +102,17 @@ def with_bars(
     exact = meaning(jaxpr, args, peaks=peaks)
     eps = max(eps, _LEAST)
     others = [meaning(jaxpr, args, eps, move) for move in (_jittered(1), _jittered(2), _rounded)]
-    found: list[tuple[Array, Array]] = []
+    results: list[tuple[Array, Array]] = []
     for k, x in enumerate(exact):
         if x.dtype.kind not in "fc":
-            found.append((x, np.asarray(np.any([o[k] != x for o in others], 0), np.float64)))
+            results.append((x, np.asarray(np.any([o[k] != x for o in others], 0), np.float64)))
             continue
         with np.errstate(all="ignore"):
             moves = np.max([np.abs(o[k] - x) for o in others], axis=0)
         # Neighbours are computed alike: the root mean square over an array is less of an accident than two draws.
         typical = float(np.sqrt(np.mean(np.square(np.where(np.isfinite(moves), moves, 0.0))))) if moves.size else 0.0
-        found.append((x, np.maximum(np.where(np.isnan(moves), np.inf, moves), typical)))
-    return found
+        results.append((x, np.maximum(np.where(np.isnan(moves), np.inf, moves), typical)))
+    return results
 
 
 class Limits(NamedTuple):
@@ -131,6 +131,6 @@ def limits(jaxpr: Jaxpr) -> Limits:
     """Return what the dtypes of a program's values can hold, those of inner programs included."""
     kinds = {v.aval.dtype for v in jaxpr.inputs} | {v.aval.dtype for e in jaxpr.equations for v in e.outputs}
     infos = [dtypes.finfo(dtypes.real_part(d)) for d in kinds if dtypes.is_inexact(d)]
-    found = [Limits(float(info.eps), float(info.max)) for info in infos]
-    found += [limits(inner) for e in jaxpr.equations for inner in inner_jaxprs(e.params)]
-    return Limits(max((x.eps for x in found), default=0.0), min((x.most for x in found), default=np.inf))
+    each = [Limits(float(info.eps), float(info.max)) for info in infos]
+    each += [limits(inner) for e in jaxpr.equations for inner in inner_jaxprs(e.params)]
+    return Limits(max((x.eps for x in each), default=0.0), min((x.most for x in each), default=np.inf))

@@ -12,7 +12,7 @@ from functorch_like.testing.choices import Choices
 from functorch_like.testing.source_programs import Program, Value, Writer
 
 _SHAPES = ((3,), (), (2, 3), (3, 3), (3, 2), (2,), (1, 3), (4, 3), (2, 3, 3), (0,), (2, 0), (0, 3))
-#: How deep transformations are nested.
+#: Depths of nested transformations.
 DEPTH = 4
 
 
@@ -357,7 +357,7 @@ class StepDrawer:
         return self.w.write(f"lax.cond({self.scalar()} > 0.1, {f}, {g}, {x.name})")
 
     def _custom_jvp(self) -> Value | None:
-        """A custom rule that is the derivative, so that differences can be told from it."""
+        """A custom rule that is the derivative, so that differences show against it."""
         x = self.newest()
         f = self.function(x.shape)
         rule = f"lambda p, t: ft.jvp({f}, p, t)"

@@ -104,9 +104,9 @@ class LoweringDrawer(Drawer):
 
     def _windows(self) -> Value | None:
         c = self.c
-        wide, step = c.pick((2, 1, 3, 4, 5)), c.pick((0, 0, 1))
-        stride = wide - step if wide > step else wide
-        space = c.pick((8, 5, 4, 12, 33))
+        wide = c.pick((2, 1, 3, 4, 5, 9))
+        stride = c.pick((wide, 1, 2, wide))
+        space = c.pick((8, 5, 4, 12, 33, 50))
         x = self.operand((c.pick((2, 1)), space, c.pick((space, 7)), c.pick((3, 1))), 1)
         name = c.pick(("max", "min", "add"))
         start = {"max": "-np.inf", "min": "np.inf", "add": "0.0"}[name]
@@ -116,9 +116,12 @@ class LoweringDrawer(Drawer):
 
     def _pooled_gradient(self) -> Value | None:
         c = self.c
-        wide, space = c.pick((2, 1, 3, 4)), c.pick((4, 8, 12))
+        wide, space = c.pick((2, 1, 3, 4, 9)), c.pick((4, 8, 12, 19))
+        high, stride, padding = c.pick((1, wide)), c.pick((wide, 1, 2, 3)), c.pick(("VALID", "SAME"))
         x = self.operand((2, space, space, c.pick((1, 3))), 1)
-        pool = f"lax.reduce_window(y, -np.inf, lax.max, (1, {wide}, 1, 1), (1, {wide}, 1, 1), 'VALID')"
+        start, fold = c.pick((("-np.inf", "max"), ("np.inf", "min"), ("0.0", "add")))
+        sizes = f"(1, {wide}, {high}, 1), (1, {stride}, {c.pick((high, 1))}, 1)"
+        pool = f"lax.reduce_window(y, {start}, lax.{fold}, {sizes}, {padding!r})"
         return self.w.write(f"ft.grad(lambda y: fnp.sum(fnp.square({pool})))({x})")
 
     def _reduced_rows(self) -> Value | None:

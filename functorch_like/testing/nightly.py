@@ -7,8 +7,8 @@ Kinds:
 - `steps`: long programs with loops, branches, custom rules and nested transformations.
 
 Each result is held against the program's meaning in NumPy in float64. A program that is wrong is made small and printed
-as a script; the exit status is then 1. Programs are told apart by seed and number, so a run can be repeated, and one
-that was interrupted goes on where it stopped if it is given the same `--record`.
+as a script; the exit status is then 1. Programs are identified by seed and number, so a run can be repeated. With
+the same `--record`, one that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -127,10 +127,10 @@ def examine(kind: str, seed: int, number: int, effort: Effort = _ALL, attempts: 
 
     def fails(made: list[int]) -> bool:
         try:
-            found = _messages(check, draw(Choices(replay=made)), number, effort)
+            again = _messages(check, draw(Choices(replay=made)), number, effort)
         except differential.Refused:
             return False
-        return bool(found) and _sort(found) == _sort(messages)
+        return bool(again) and _sort(again) == _sort(messages)
 
     smallest = draw(Choices(replay=shrink(program.made, fails, attempts)))
     return Finding(number, _messages(check, smallest, number, effort) or messages, smallest.script)
@@ -180,7 +180,7 @@ def _run_block(kind: str, seed: int, numbers: range, effort: Effort) -> dict[str
     command += ["--seed", str(seed), "--block", str(numbers.start), str(numbers.stop)]
     command += [] if effort.ways is None else ["--ways", str(effort.ways)]
     command += ["--quick"] if effort.quick else []
-    # Memory that nobody wrote shows as such; nothing is kept on disk, because no program comes twice.
+    # Memory never written shows as such; nothing is kept on disk, because no program comes twice.
     environment = {**os.environ, "MALLOC_PERTURB_": "85", "FT_CACHE": "0"}
     started = time.monotonic()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -245,26 +245,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", type=Path, help="a file of what is done, for a run that goes on")
     parser.add_argument("--number", type=int, help="check this program alone")
     parser.add_argument("--block", type=int, nargs=2, help=argparse.SUPPRESS)
-    given = parser.parse_args(argv)
-    effort = Effort(given.ways, given.quick)
-    if given.block:
-        for line in _block(given.kind, given.seed, range(*given.block), effort):
+    options = parser.parse_args(argv)
+    effort = Effort(options.ways, options.quick)
+    if options.block:
+        for line in _block(options.kind, options.seed, range(*options.block), effort):
             print(json.dumps(line), flush=True)
         return 0
-    if given.number is not None:
+    if options.number is not None:
         try:
-            finding = examine(given.kind, given.seed, given.number, effort)
+            finding = examine(options.kind, options.seed, options.number, effort)
         except differential.Refused as error:
             print(f"refused: {error}")
             return 0
         print("right" if finding is None else f"{'; '.join(finding.messages)}\n{finding.script}")
         return finding is not None
-    done = run(given.kind, given.count, seed=given.seed, workers=given.workers, effort=effort, record=given.record)
+    done = run(
+        options.kind, options.count, seed=options.seed, workers=options.workers, effort=effort, record=options.record
+    )
     wrong = sum(len(b["wrong"]) for b in done)
     seconds = sum(b["seconds"] for b in done)
     programs, refused = sum(b["checked"] for b in done), sum(b["refused"] for b in done)
-    took = f"{seconds:.0f} s of {given.workers} processes"
-    print(f"{given.kind}: {programs} programs, {refused} refused, {wrong} wrong, {took}")
+    took = f"{seconds:.0f} s of {options.workers} processes"
+    print(f"{options.kind}: {programs} programs, {refused} refused, {wrong} wrong, {took}")
     return wrong > 0
 
 

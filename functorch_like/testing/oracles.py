@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def exact(prim: Primitive, operands: list[Array], params: Mapping[str, Any]) -> tuple[Array, str]:
-    """Results as longdouble (or its complex kin), and by what: mpmath where it knows the function and all is finite,
+    """Results as longdouble (or its complex kin), and by what: mpmath where it has the function and all is finite,
     else `ref` in double precision."""
     imaginary = operands[0].dtype.kind == "c"
     if prim.name == "nextafter":  # the step is that of the dtype
@@ -36,7 +36,7 @@ def exact(prim: Primitive, operands: list[Array], params: Mapping[str, Any]) -> 
         number = (lambda v: mp.mpc(v.real, v.imag)) if imaginary else lambda v: mp.mpf(float(v))
         for k in np.flatnonzero(edge & _finite(out, zero=True)):
             value = _long(function(*(number(x[k]) for x in wide)), out.dtype)
-            # A part that is zero has a sign, by which a branch cut is taken; mpmath knows no such thing.
+            # A part that is zero has a sign, by which a branch cut is taken; mpmath has no such sign.
             if usual[k] or abs(value - out[k]) <= 1e-6 * abs(out[k]):
                 out[k] = value
     return out, "mpmath"

@@ -55,9 +55,9 @@ def evaluate(python: str, jobs: Sequence[Job]) -> list[np.ndarray[Any, Any] | st
     2.0
     """
     environment = {**os.environ, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
-    given = pickle.dumps([tuple(job) for job in jobs])
+    pickled = pickle.dumps([tuple(job) for job in jobs])
     try:
-        done = subprocess.run([python, "-c", _SCRIPT], input=given, capture_output=True, env=environment, check=True)
+        done = subprocess.run([python, "-c", _SCRIPT], input=pickled, capture_output=True, env=environment, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         why = error.stderr.decode(errors="replace").strip() if isinstance(error, subprocess.CalledProcessError) else ""
         raise ArgumentError(

@@ -30,10 +30,10 @@ class Drawer:
     # ------------------------------------------------------------------------------------------------- operands
     def shape(self, least: int = 0, most: int = 4, budget: int = _MOST) -> tuple[int, ...]:
         """A shape of bounded size."""
-        found: list[int] = []
+        sizes: list[int] = []
         for _ in range(self.c.between(least, most)):
-            found.append(self.size(budget // max(1, math.prod(found))))
-        return tuple(found)
+            sizes.append(self.size(budget // max(1, math.prod(sizes))))
+        return tuple(sizes)
 
     def size(self, budget: int = _MOST) -> int:
         """A size of an axis."""
@@ -47,9 +47,9 @@ class Drawer:
         expression = self._expression(shape, depth) if depth else self._argument(shape, depth)
         if expression.isidentifier():
             return expression
-        found = self.w.write(expression)
-        fits = found is not None and found.shape == shape and found.inexact
-        return found.name if found is not None and fits else self.w.argument(shape).name
+        value = self.w.write(expression)
+        fits = value is not None and value.shape == shape and value.inexact
+        return value.name if value is not None and fits else self.w.argument(shape).name
 
     def scalar(self) -> str:
         """The name of a number."""

@@ -43,13 +43,13 @@ def check(
         raise differential.Refused(
             "forward mode meets a custom_vjp function, whose derivative is known in reverse only"
         )
-    found = [f"vmap: {m}" for m in _mapping(program, args)] + [f"grad: {m}" for m in _slopes(program, args)]
-    found += [f"compiled: {m}" for m in _compiled(program, args, mapped, options)]
+    messages = [f"vmap: {m}" for m in _mapping(program, args)] + [f"grad: {m}" for m in _slopes(program, args)]
+    messages += [f"compiled: {m}" for m in _compiled(program, args, mapped, options)]
     if eager:
         exact = differential.meaning_of(program, args)
         outs = tree.leaves(program.function()(*map(ft.device_put, args)))
-        found += [f"eager: {m}" for m in _differences(outs, exact)]
-    return found
+        messages += [f"eager: {m}" for m in _differences(outs, exact)]
+    return messages
 
 
 def _has_one_way_rule(jaxpr: Jaxpr) -> bool:

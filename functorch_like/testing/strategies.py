@@ -171,10 +171,10 @@ def broadcastable_arrays(draw: Any, count: int = 2, dtypes: Any = None, **option
     return tuple(draw(arrays(dtype, shape, **options)) for shape in group)
 
 
-def _drawn(draw: Any, given: Any, default: Any, convert: Any) -> Any:
-    if given is None:
+def _drawn(draw: Any, value: Any, default: Any, convert: Any) -> Any:
+    if value is None:
         return draw(default())
-    return draw(given) if isinstance(given, st.SearchStrategy) else convert(given)
+    return draw(value) if isinstance(value, st.SearchStrategy) else convert(value)
 
 
 def _plain(rng: Any, dtype: Any, shape: Any, low: float, high: float) -> np.ndarray[Any, Any]:
@@ -260,7 +260,7 @@ def _axes_of(arg: Any, full: bool) -> Strategy:
 
 
 def batched(args: Sequence[Any], axes: Any, size: int) -> tuple[Any, ...]:
-    """Arguments with a mapped axis of `size` where `axes` says so; the elements differ.
+    """Arguments with a mapped axis of `size` where `axes` has one; the elements differ.
 
     >>> [x.shape for x in batched((np.ones(3), np.ones(2)), (-1, None), 4)]
     [(3, 4), (2,)]

@@ -47,10 +47,10 @@ def check_vmap(
     >>> check_vmap(fnp.dot, (np.ones((3, 4)), np.ones(4)), in_axes=(0, None))
     >>> check_vmap(lambda x: x - fnp.mean(x), (np.ones((4, 3)),), in_axes=1, out_axes=-1)
     """
-    given = tuple(args)
-    leaves, treedef = tree.flatten(given)
+    operands = tuple(args)
+    leaves, treedef = tree.flatten(operands)
     leaves = [as_numpy(x) for x in leaves]
-    axes = tree.broadcast_prefix(tuple(in_axes) if isinstance(in_axes, list) else in_axes, given, "in_axes")
+    axes = tree.broadcast_prefix(tuple(in_axes) if isinstance(in_axes, list) else in_axes, operands, "in_axes")
     sizes = {x.shape[a] for x, a in zip(leaves, axes, strict=True) if a is not None}
     if len(sizes) != 1:
         raise ArgumentError(
@@ -117,12 +117,12 @@ def check_jit(
     AssertionError: jit, against the function itself: differs:
     ...
     """
-    given = tree.map(lambda x: ft.device_put(as_numpy(x)), tuple(args))
+    operands = tree.map(lambda x: ft.device_put(as_numpy(x)), tuple(args))
     compiled = ft.jit(lambda *xs: f(*xs))
-    want = tree.map(_as_result, f(*given))
-    assert_allclose(compiled(*given), want, rtol=rtol, atol=atol, what="jit, against the function itself")
+    want = tree.map(_as_result, f(*operands))
+    assert_allclose(compiled(*operands), want, rtol=rtol, atol=atol, what="jit, against the function itself")
     again = "jit at its second call, against the function itself"
-    assert_allclose(compiled(*given), tree.map(_as_result, f(*given)), rtol=rtol, atol=atol, what=again)
+    assert_allclose(compiled(*operands), tree.map(_as_result, f(*operands)), rtol=rtol, atol=atol, what=again)
 
 
 def check_dtypes(
@@ -157,16 +157,16 @@ def check_dtypes(
     for dtype in map(kinds.as_dtype, dtypes):
         if has_complex and kinds.real_part(kinds.complex_of(dtype)) != dtype:
             continue  # there are no complex numbers of that precision
-        given = tree.map(lambda x, d=dtype: ft.device_put(_converted(as_numpy(x), d)), tuple(args))
-        wanted = dtype if want is None else kinds.as_dtype(want(dtype))
-        plain = f(*given)
+        operands = tree.map(lambda x, d=dtype: ft.device_put(_converted(as_numpy(x), d)), tuple(args))
+        expected = dtype if want is None else kinds.as_dtype(want(dtype))
+        plain = f(*operands)
         for path, leaf in tree.leaves_with_path(plain):
             got = aval_of(leaf).dtype
-            if kinds.is_inexact(got) and kinds.real_part(got) != wanted:
+            if kinds.is_inexact(got) and kinds.real_part(got) != expected:
                 raise AssertionError(
-                    f"{_result(path)} has precision {kinds.real_part(got)} for arguments of {dtype}, wanted {wanted}"
+                    f"{_result(path)} has precision {kinds.real_part(got)} for arguments of {dtype}, wanted {expected}"
                 )
-        for how, other in (("jit", ft.jit(f)(*given)), ("eval_shape", ft.eval_shape(f, *given))):
+        for how, other in (("jit", ft.jit(f)(*operands)), ("eval_shape", ft.eval_shape(f, *operands))):
             pairs = zip(tree.leaves_with_path(plain), tree.leaves(other), strict=True)
             for (path, leaf), o in pairs:
                 if aval_of(leaf).dtype != o.dtype:

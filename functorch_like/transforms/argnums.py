@@ -1,4 +1,4 @@
-"""By which arguments a function is differentiated: their positions, and whether they have derivatives."""
+"""Arguments by which a function is differentiated: their positions, and whether they have derivatives."""
 
 from __future__ import annotations
 

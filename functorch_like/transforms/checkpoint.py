@@ -46,8 +46,8 @@ def checkpoint(
 ) -> Any:
     """A function that computes the same, and whose derivatives keep less memory and compute more.
 
-    Reverse mode keeps, of a checkpointed function, its arguments and what the policy says. Everything else that the
-    derivative needs is computed again when it comes to that. Also called `remat`.
+    Reverse mode keeps, of a checkpointed function, its arguments and what the policy selects. Everything else that the
+    derivative needs is computed again when it is needed. Also called `remat`.
 
     Args:
         fun: takes and returns pytrees of arrays; it may close over arrays. It is traced, as by `jit`. Left out,
@@ -55,7 +55,7 @@ def checkpoint(
         prevent_cse: whether to keep XLA from finding that it computes the same twice, and undoing it. Within
             `lax.scan` there is nothing to find, and False lets XLA optimise freely.
         policy: which intermediate values are kept: one of `checkpoint_policies`, or a function
-            `(primitive, *avals, **params) -> bool` that is asked for each equation. None keeps nothing.
+            `(primitive, *avals, **params) -> bool` that is called for each equation. None keeps nothing.
         static_argnums: positions of arguments that are not traced. The function is traced anew at each call where one
             of their values is not hashable.
         static_argnames: names of such arguments.
@@ -115,7 +115,7 @@ def checkpoint_name(x: T, name: str) -> T:
         name: any text. Several values may have one name.
 
     Returns:
-        x, whose derivative is kept or computed again as the policy says of that name.
+        x. The policy decides by that name whether it is kept for the derivative or computed again.
 
     Raises:
         ArgumentError: for a name that is no text.

@@ -45,7 +45,7 @@ def in_chunks(
         run: gives flat results for the elements start ... start+count-1.
         size: how many elements there are.
         chunk_size: how many to take at once; None takes all.
-        axes: where the elements are in each result; asked after the first run. None for what does not depend on them.
+        axes: called after the first run; gives the axis of elements of each result, None where it has none.
     """
     if chunk_size is None or chunk_size >= size:
         return list(run(np.int32(0), size))

@@ -58,7 +58,7 @@ def closure_convert(fun: Callable[P, R], *example_args: Any) -> tuple[Callable[.
     )
     moved = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
     values = [c for c, m in zip(consts, moved, strict=True) if m]
-    in_tree, out_tree, avals, kept = call.tree, trees[0], call.avals, consts
+    in_tree, out_tree, avals, captured = call.tree, trees[0], call.avals, consts
 
     @api_boundary.public
     def converted(*args: Any) -> Any:
@@ -79,7 +79,7 @@ def closure_convert(fun: Callable[P, R], *example_args: Any) -> tuple[Callable[.
                 **error_context(),
             )
         rest = iter(args[count:])
-        operands = [next(rest) if m else c for c, m in zip(kept, moved, strict=True)]
+        operands = [next(rest) if m else c for c, m in zip(captured, moved, strict=True)]
         return out_tree.unflatten(evaluate(jaxpr, [*operands, *leaves]))
 
     return converted, values

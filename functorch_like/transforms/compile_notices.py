@@ -15,14 +15,14 @@ from functorch_like.transforms import recompile_reasons
 if TYPE_CHECKING:
     from functorch_like.calling.call_signature import FlatCall
 
-#: Programs of one function, and the seconds that they took, after which the user is told.
+#: Programs of one function, and the seconds that they took, after which a warning is logged.
 PROGRAMS, SECONDS = 10, 5.0
-#: Bytes of the arrays that a function closes over, from which on the user is told.
+#: Bytes of the arrays that a function closes over, from which on a warning is logged.
 BYTES = 2**28
 
 #: By the code of a function, since `jit(lambda ...)` in a loop makes a new object each time: programs and seconds.
 _SPENT: weakref.WeakKeyDictionary[Any, tuple[int, float]] = known(weakref.WeakKeyDictionary())
-#: Codes of functions whose captured arrays were told of.
+#: Codes of functions for which that warning was logged.
 _LARGE: weakref.WeakSet[Any] = known(weakref.WeakSet())
 
 
@@ -43,7 +43,7 @@ def compiled(fun: Any, name: str, call: FlatCall, earlier: Iterable[Any], second
     programs, total = _SPENT[code] = before + 1, spent + seconds
     if not _is_much(before, spent) and _is_much(programs, total):
         why = recompile_reasons.difference(call.key, earlier) or recompile_reasons.first_time(fun)
-        _tell(
+        _warn(
             "%s was compiled %d times, in %.0f s; now at %s, because of %s. %s. ft.explain(f)(x) tells why for a call",
             name, programs, total, _line(), why, _remedy(why),
         )  # fmt: skip
@@ -59,7 +59,7 @@ def captured(fun: Any, name: str, consts: Sequence[Any]) -> None:
     total = sum(map(size, avals))
     if total >= BYTES:
         _LARGE.add(code)
-        _tell(
+        _warn(
             "%s, called at %s, closes over arrays of %s, the largest %r: they stay in memory as long as its programs, "
             "and NumPy's are copied each time that it is traced. Pass them as arguments",
             name, _line(), bytes_text(total), max(avals, key=size),
@@ -80,7 +80,7 @@ def _line() -> str:
     return str(source_info.user_line(state.source) or "an unknown line")
 
 
-def _tell(text: str, *args: Any) -> None:
+def _warn(text: str, *args: Any) -> None:
     import logging  # seldom needed
 
     logging.getLogger("functorch_like").warning(text, *args)

@@ -10,7 +10,7 @@ from functorch_like.core import EVALUATE, Primitive, Trace, Tracer, set_current_
 
 
 class _Now(Trace):
-    """Applies primitives at once; those of traced values go to the trace around the block."""
+    """Trace that applies primitives at once; those of traced values go to the trace around the block."""
 
     __slots__ = ()
 

@@ -39,11 +39,11 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         static: names of parameters that are compiled in; their values must be hashable.
         ints: let Python ints take the C++ path. Only for callers that have checked them to fit int32: C++ passes
             64 bits, and the program narrows them without a look.
-        whole: compile it as one program under transformations outside of jit, too, rather than each operation by
-            itself: a product and a sum that are compiled together are rounded once.
+        whole: compile it as one program under transformations outside of jit, too, rather than each operation
+            separately: a product and a sum that are compiled together are rounded once.
 
     Returns:
-        A C++-dispatched function. Under a trace it calls `fun` itself.
+        A C++-dispatched function. Under a trace it calls `fun` directly.
     """
     if fun is None:
         return functools.partial(eager_jit, static=static, ints=ints, whole=whole)
@@ -85,7 +85,7 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
 
 
 def _in_full_width(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the package, that computes in 64 bits where it says so, also where users' arrays have none.
+    """A function of the package that may compute in 64 bits, also where users' arrays have none.
 
     What it is given has the users' width.
     """
@@ -123,7 +123,7 @@ def _jitted(fun: Callable[..., Any], static: tuple[str, ...]) -> Callable[..., A
 
 
 def _static(fun: Any, names: tuple[str, ...]) -> Static:
-    """As `signatures.resolve`, for plain functions: hundreds are made when the package is imported."""
+    """`resolve_argnums` for plain functions: hundreds are made when the package is imported."""
     code = fun.__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     unknown = set(names).difference(parameters)

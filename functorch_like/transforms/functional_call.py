@@ -43,7 +43,7 @@ def functional_call(
     """Call a model with other parameters than its own, all or some of them.
 
     Args:
-        fun: a function `fun(params, *args, **kwargs)`; or a model that is itself a pytree and is called
+        fun: a function `fun(params, *args, **kwargs)`; or a model that is a pytree and is called
             `model(*args, **kwargs)`, whose leaves are the parameters.
         params: a pytree like the parameters; or a dict of new values by name (as in `named_parameters`), or a tuple
             of such dicts, for some of them.
@@ -67,7 +67,7 @@ def functional_call(
     11.0
     """
     check_callable(fun, "functional_call")
-    given = args if isinstance(args, tuple) else (args,)
+    operands = args if isinstance(args, tuple) else (args,)
     named = dict(kwargs or {})
     if xla.structure(fun) != xla.leaf_structure:
         if defaults is not None:
@@ -75,10 +75,10 @@ def functional_call(
                 f"functional_call was given defaults= for {type(fun).__name__}, a model with parameters of its own",
                 fix="leave defaults out",
             )
-        return _replaced(fun, params, tie_weights, strict)(*given, **named)
+        return _replaced(fun, params, tie_weights, strict)(*operands, **named)
     if defaults is not None:
         params = _replaced(defaults, params, tie_weights, strict)
-    return fun(params, *given, **named)
+    return fun(params, *operands, **named)
 
 
 @api_boundary.public
@@ -94,13 +94,13 @@ def named_parameters(model: PyTree) -> dict[str, Any]:
     >>> named_parameters({"layers": [{"w": 1.0}, {"w": 2.0}]})
     {'layers.0.w': 1.0, 'layers.1.w': 2.0}
     """
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     seen: set[int] = set()
     for path, leaf in tree.leaves_with_path(model):
         if not (_is_array(leaf) and id(leaf) in seen):
-            found[_name(path)] = leaf
+            result[_name(path)] = leaf
             seen.add(id(leaf))
-    return found
+    return result
 
 
 def _name(path: Any) -> str:
@@ -237,9 +237,9 @@ def unstack_state(state: T) -> list[T]:
     shapes = [aval_of(x).shape for x in leaves]
     sizes = {s[:1] for s in shapes}
     if len(sizes) != 1 or () in sizes:
-        told = ", ".join(f"{p}: {aval_of(x)!r}" for p, x in zip(tree.leaf_paths(treedef), leaves, strict=True))
+        shown = ", ".join(f"{p}: {aval_of(x)!r}" for p, x in zip(tree.leaf_paths(treedef), leaves, strict=True))
         raise ShapeError(
-            f"unstack_state needs one size of all leading axes, got {told or 'no leaves'}",
+            f"unstack_state needs one size of all leading axes, got {shown or 'no leaves'}",
             fix="pass what stack_state gave",
             **error_context(),
         )
@@ -254,7 +254,7 @@ def unstack_state(state: T) -> list[T]:
 # ----------------------------------------------------------------------------------------------------- functionalize
 @api_boundary.public
 def functionalize(fun: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]:
-    """The function itself. In torch.func it takes writes in place out of a program; here there are none.
+    """Return the function unchanged: torch.func takes writes in place out of it, and here there are none.
 
     Arrays are immutable and share no memory that can be written: `x.at[i].set(y)` is a new array, slices are copies. So
     every function that is made of the package's operations is functional already, and tracing it records no mutation.

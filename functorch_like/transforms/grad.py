@@ -165,12 +165,12 @@ def value_and_grad(
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = argnums_partial(fun, args, kwargs, positions(argnums, len(args), _name))
         leaves, in_tree = xla.flatten(dynamic)
-        wanted = [check_input(a, holomorphic, allow_int, _name) for a in leaves]
+        inexact = [check_input(a, holomorphic, allow_int, _name) for a in leaves]
         result = FlatFunction(partial, in_tree, has_aux)
-        outs, linear = reverse.linearize(result.flat, leaves, wanted, _name)
+        outs, linear = reverse.linearize(result.flat, leaves, inexact, _name)
         out = _check_scalar(outs, result, holomorphic, fun, _name)
         back = iter(linear.transpose([_one(out)] + [None] * (len(outs) - 1)))
-        gradients = [gradient_of(next(back) if w else None, a, w) for a, w in zip(leaves, wanted, strict=True)]
+        gradients = [gradient_of(next(back) if w else None, a, w) for a, w in zip(leaves, inexact, strict=True)]
         value = (outs[0], result.aux_tree.unflatten(outs[1:])) if has_aux else outs[0]
         trees = in_tree.unflatten(gradients)
         return value, (trees[0] if isinstance(argnums, int) else tuple(trees))
@@ -207,7 +207,7 @@ def grad_and_value(
 ) -> Callable[P, tuple[Any, Any]]: ...
 @transformation
 def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Any) -> Fun:
-    """As `value_and_grad`, in torch.func's order: `(gradient, value)`, or `(gradient, (value, aux))`.
+    """`value_and_grad` in torch.func's order: `(gradient, value)`, or `(gradient, (value, aux))`.
 
     Args:
         fun: as for `grad`.

@@ -72,7 +72,7 @@ def gnvp(
 ) -> Any:
     """A Gauss-Newton-vector product: `J^T H J v`, with J the Jacobian of a model and H the Hessian of a loss.
 
-    It is the Hessian of `loss(fun(...))` without the curvature of the model itself: positive semidefinite where the
+    It is the Hessian of `loss(fun(...))` without the curvature of the model: positive semidefinite where the
     loss is convex. (For the logarithm of a probability it is the Fisher information of the model's outputs.)
 
     Args:

@@ -278,14 +278,14 @@ def _columns(
 def _rows(
     function: FlatFunction, leaves: list[Any], chunk_size: int | None, of: str, *, holomorphic: bool, allow_int: bool
 ) -> tuple[Blocks, list[Any]]:
-    wanted = [check_input(a, holomorphic, allow_int, "jacrev") for a in leaves]
-    results, linear = reverse.linearize(function.flat, leaves, wanted, "jacrev")
+    inexact = [check_input(a, holomorphic, allow_int, "jacrev") for a in leaves]
+    results, linear = reverse.linearize(function.flat, leaves, inexact, "jacrev")
     outs, aux = results[: function.count], results[function.count :]
     out_avals = [aval_of(o) for o in outs]
     for y in out_avals:
         check_output(y, holomorphic, of, "jacrev")
     size, starts = _offsets(out_avals)
-    some = [aval_of(a) for a, w in zip(leaves, wanted, strict=True) if w]
+    some = [aval_of(a) for a, w in zip(leaves, inexact, strict=True) if w]
 
     def run(start: Any, count: int) -> list[Any]:
         basis = _basis(out_avals, starts, start, count)
@@ -302,7 +302,7 @@ def _rows(
                 _weak(_cut(next(found), 0, start, y.size, (*y.shape, *aval_of(a).shape)), y, aval_of(a))
                 if w
                 else _float0(y, aval_of(a))
-                for a, w in zip(leaves, wanted, strict=True)
+                for a, w in zip(leaves, inexact, strict=True)
             ]
         )
     return blocks, aux
@@ -353,7 +353,7 @@ def _cut(x: Any, axis: int, start: int, count: int, shape: tuple[int, ...]) -> A
 
 
 def _weak(block: Any, y: ShapedArray, x: ShapedArray) -> Any:
-    """A derivative between Python numbers behaves as one; it is an array of ours, whatever primitives are given."""
+    """Return a derivative as an array of the package, weakly typed between Python numbers."""
     aval = aval_of(block)
     weak = y.weak_type and x.weak_type
     if weak is aval.weak_type and not isinstance(block, np.ndarray):

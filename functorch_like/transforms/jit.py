@@ -87,7 +87,7 @@ def jit(
     """Compile a pure function of arrays.
 
     The function is traced once for each set of shapes, dtypes, weak types, static values, argument structure and
-    settings, and the compiled program runs from then on without Python.
+    settings. From then on the compiled program runs without Python.
 
     Args:
         fun: takes and returns pytrees of arrays. Left out, `jit` returns a decorator.
@@ -111,7 +111,7 @@ def jit(
             traced function both are constraints.
         control_flow: what becomes of Python control flow that depends on values, `if x > 0` or `int(n)`. "error": it is
             refused. "paths": each path through the function is traced, and checked by the values it depends on; see
-            docs/control_flow.md. None: as `backends.compilation.control_flow` says, which is "error" by default.
+            docs/control_flow.md. None: the value of `backends.compilation.control_flow`, "error" by default.
         max_paths: how many paths a signature may have.
         fullgraph: PyTorch's name for control_flow="error".
         buckets: for arguments with a varying number of rows, the axis of rows by the argument's name: {"x": 0}. They

@@ -1,7 +1,7 @@
 """Calls of a jitted function with Refs: their values go in as arguments, and the last ones come out as results.
 
-What is compiled is a function of arrays, jitted by itself, which hands Refs of its own to the user's function. It
-stays in C++ as others do. What is done here around each call costs some 25 microseconds.
+A separate function of arrays is jitted, which passes new Refs to the user's function. Its calls stay in C++ as others
+do. The work around each call costs some 25 microseconds.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class JitState:
         fun: the function.
         static: the arguments that are part of the key instead of being traced.
         donate: the arguments whose memory the results may take.
-        spec: what a call of it inside of another function says of it.
+        spec: parameters of its calls inside of other functions.
         options: of `jit`, by name.
         jit: what makes the function again in another process.
 
@@ -82,7 +82,7 @@ class JitState:
         self.tiers: TierWatch | None = None  # measures programs of the quick tier, once there was one
         self.refs: Any = None  # its calls with Refs, once there was one
         self.takes_refs = True
-        self.repeated: Any = None  # the last call, where C++ cannot run the program by itself
+        self.repeated: Any = None  # the last call, where C++ cannot run the program alone
         if options["in_shardings"] is not None or options["out_shardings"] is not None:
             from functorch_like.sharding.jit_shardings import JitShardings  # few programs have meshes
 
@@ -105,10 +105,9 @@ class JitState:
         self.public._cache_size = self._cache_size
 
     def checked(self, fast: Any) -> Any:
-        """The function with what C++ does not do: types inside of static values, more words about those that have no
-        hash, and donation.
+        """Wrap the C++ function: types inside of static values, errors for unhashable ones, and donation are added.
 
-        A donated array is released, so that using it again gives our error instead of C++'s.
+        A donated array is released, so that using it again raises the package's error instead of C++'s.
         """
         nums, names = self.donate.nums, self.donate.names
         static_nums, static_names = self.static
@@ -118,17 +117,17 @@ class JitState:
         def checked(*args: Any, **kwargs: Any) -> Any:
             try:
                 for i in static_nums:
-                    if i < len(args) and (told := wrap_static(args[i])) is not args[i]:
-                        args = (*args[:i], told, *args[i + 1 :])
+                    if i < len(args) and (static_value := wrap_static(args[i])) is not args[i]:
+                        args = (*args[:i], static_value, *args[i + 1 :])
                 for name in static_names:
                     if name in kwargs:
                         kwargs[name] = wrap_static(kwargs[name])
                 out = fast(*args, **kwargs)
             except (ValueError, TypeError) as e:
-                given = unwrap_static(args, kwargs)
+                plain = unwrap_static(args, kwargs)
                 if is_double_donation(e):
-                    raise donated_twice(*given, self.spec.name) from None
-                check_hashable(self.static, *given, self.spec.name)
+                    raise donated_twice(*plain, self.spec.name) from None
+                check_hashable(self.static, *plain, self.spec.name)
                 raise
             donated = [*(args[i] for i in nums if i < len(args)), *map(kwargs.get, names)]
             if donated:
@@ -145,7 +144,7 @@ class JitState:
         return self.repeated.answer(args, kwargs)
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        """Handle a call whose signature C++ has not seen, or with an argument of a type that it does not know."""
+        """Handle a call that C++ passes to Python: of a new signature, or with an argument of another type."""
         if self.tiers is not None:
             self.tiers.misses += 1
         if self.static.nums or self.static.names:
@@ -192,10 +191,10 @@ class JitState:
         pair = (lambda out: (out, None)) if paired else lambda out: out
         traced = self.traced(call)
         if call.traced() or any(isinstance(c, Tracer) for c in traced.consts):
-            given = operands(call)
+            flat_args = operands(call)
             if self.shardings is not None:
-                given = self.shardings.constrain_arguments(call, given)
-            outs = apply(traced.jaxpr, traced.consts, given, self.spec)
+                flat_args = self.shardings.constrain_arguments(call, flat_args)
+            outs = apply(traced.jaxpr, traced.consts, flat_args, self.spec)
             if self.shardings is not None:
                 outs = self.shardings.constrain_results(traced, outs)
             return pair(traced.out_tree.unflatten(outs)), None, True
@@ -238,7 +237,7 @@ class JitState:
         return self.branches
 
     def serve(self, function: Callable[..., Any]) -> None:
-        """Call `function` from now on: a function with guards looks at their values after each call."""
+        """Call `function` from now on: for functions with guards, it reads their values after each call."""
         self.public._function = nesting.with_room(self.checked(function))
 
     def key(self, call: FlatCall) -> Any:
@@ -258,20 +257,20 @@ class JitState:
             through = {"trace": RefusingTrace(f"jit({self.spec.name})", state.trace)}
         elif follower(state.trace) is not None:  # its conditions may be followed here, and are refused elsewhere
             key = (*key, "followed")
-        found = self.traces.get(key)
-        if found is None:
-            found = Traced(self.fun, call, self.spec, donated=self.donated(call), **through)
+        trace = self.traces.get(key)
+        if trace is None:
+            trace = Traced(self.fun, call, self.spec, donated=self.donated(call), **through)
             if events.heard():
                 why = recompile_reasons.difference(
                     call.key, [k[0] for k in self.traces]
                 ) or recompile_reasons.first_time(self.fun)
-                size = f"{len(found.jaxpr.equations)} equations"
-                events.tell("trace", self.spec.name, found.seconds, why=why, size=size, traced=found)
+                size = f"{len(trace.jaxpr.equations)} equations"
+                events.tell("trace", self.spec.name, trace.seconds, why=why, size=size, traced=trace)
             recompile_reasons.remember(self.fun)
-            compile_notices.captured(self.fun, self.spec.name, found.consts)
-            if not any(isinstance(c, Tracer) for c in found.consts) and not (path is not None and path.guards):
-                self.traces.keep(key, found, _MOST_TRACES)
-        return found
+            compile_notices.captured(self.fun, self.spec.name, trace.consts)
+            if not any(isinstance(c, Tracer) for c in trace.consts) and not (path is not None and path.guards):
+                self.traces.keep(key, trace, _MOST_TRACES)
+        return trace
 
     def whole(self, call: FlatCall) -> Traced:
         """The trace for a call's signature; of paths, of all of them together.
@@ -286,27 +285,27 @@ class JitState:
         if not (self.donate.nums or self.donate.names):
             return ()
         args, kwargs = call.tree.unflatten(range(len(call.leaves)))
-        given = [a for i, a in enumerate(args) if i in self.donate.nums]
-        given += [v for k, v in kwargs.items() if k in self.donate.names]
-        chosen = set(xla.flatten(given)[0])
+        donated_args = [a for i, a in enumerate(args) if i in self.donate.nums]
+        donated_args += [v for k, v in kwargs.items() if k in self.donate.names]
+        chosen = set(xla.flatten(donated_args)[0])
         return tuple(i in chosen for i in range(len(call.leaves)))
 
     def program(self, traced: Traced, call: FlatCall) -> Program:
         """The compiled program for the place of the arguments and the kinds of numbers among them."""
         key = self.program_key(traced, call)
-        found = traced.programs.get(key)
-        if found is None and (pending := traced.pending.get(key)) is not None:
+        result = traced.programs.get(key)
+        if result is None and (pending := traced.pending.get(key)) is not None:
             pending.result()  # `warmup` compiles it
-            found = traced.programs.get(key)
-        if found is None:
+            result = traced.programs.get(key)
+        if result is None:
             for leaf in call.leaves:
                 if isinstance(leaf, ShapeDtypeStruct):
                     raise DtypeError(f"{leaf!r} has no data to compute with", fix="pass an array, or use .lower(...)")
             if events.heard() and traced.programs:
                 why = recompile_reasons.of_program(key, traced.programs, traced.in_tree)
                 events.tell("program", self.spec.name, why=why)
-            found = self.compile(traced, call, key, tiered=self.shardings is None and not self.follows_paths)
-        return found
+            result = self.compile(traced, call, key, tiered=self.shardings is None and not self.follows_paths)
+        return result
 
     def program_key(self, traced: Traced, call: FlatCall) -> tuple[Any, ...]:
         """The key of a program among those of its trace; a `ShapeDtypeStruct` stands for an array."""
@@ -324,7 +323,7 @@ class JitState:
         started = time.perf_counter()
         # Ctrl-C cannot stop XLA. So the program is kept before it arrives, and the next call has it.
         with nullcontext() if self.spec.mode == "max-autotune" else held:
-            found = traced.programs[key] = Program(
+            result = traced.programs[key] = Program(
                 traced.jaxpr,
                 traced.consts,
                 call.leaves,
@@ -338,9 +337,9 @@ class JitState:
                 tiered=tiered,
             )
         seconds = traced.seconds + time.perf_counter() - started
-        others = (k[0] for k in reversed(self.traces) if k[0] != call.key)  # looked at where there is something to tell
+        others = (k[0] for k in reversed(self.traces) if k[0] != call.key)  # read where a notice is issued
         compile_notices.compiled(self.fun, self.spec.name, call, others, seconds)
-        return found
+        return result
 
     def place(self, traced: Traced, call: FlatCall) -> Any:
         """The device, or `Partitioning`, of a call."""

@@ -144,9 +144,9 @@ class Linearized:
     def __init__(self, fun: Fun, primals: tuple[Any, ...], has_aux: bool, name: str) -> None:
         check_callable(fun, name)
         leaves, in_tree = xla.flatten(primals)
-        wanted = [dtypes.is_inexact(aval_of(a).dtype) for a in leaves]
+        inexact = [dtypes.is_inexact(aval_of(a).dtype) for a in leaves]
         self.function = FlatFunction(lambda args: fun(*args), in_tree, has_aux)
-        outs, linear = reverse.linearize(self.function.flat, leaves, wanted, name)
+        outs, linear = reverse.linearize(self.function.flat, leaves, inexact, name)
         linear.keep()
         n = self.function.count
         self.outs, self.aux = outs[:n], outs[n:]
@@ -170,7 +170,7 @@ class Linearized:
 
 
 class _Derivative:
-    """A derivative at a point as a function. It is a pytree of the values it remembers, so jitted functions take it.
+    """A derivative at a point as a function. It is a pytree of the values it keeps, so jitted functions take it.
 
     Args:
         linear: the map from tangents of those arguments that have one.
@@ -187,7 +187,7 @@ class _Derivative:
         outs: list[UndefinedPrimal],
     ) -> None:
         self.linear, self.in_tree, self.ins, self.out_tree, self.outs = linear, in_tree, ins, out_tree, outs
-        self._told: _Told | None = None
+        self._static: _Static | None = None
 
     def __call__(self, *args: Any) -> Any:
         raise NotImplementedError
@@ -196,26 +196,26 @@ class _Derivative:
         return f"<{type(self).__name__.lower()} of {len(self.linear.equations)} equations>"
 
     def tree_flatten(self) -> tuple[list[Any], Any]:
-        if self._told is None:
+        if self._static is None:
             places = self.linear.places()
             linear = self.linear.holding(places, [None] * len(places))
-            self._told = _Told(places, type(self)(linear, self.in_tree, self.ins, self.out_tree, self.outs))
-        return self.linear.values(self._told.places), self._told
+            self._static = _Static(places, type(self)(linear, self.in_tree, self.ins, self.out_tree, self.outs))
+        return self.linear.values(self._static.places), self._static
 
     @classmethod
-    def tree_unflatten(cls, told: _Told, values: Any) -> _Derivative:
-        of = told.of
-        made = cls(of.linear.holding(told.places, values), of.in_tree, of.ins, of.out_tree, of.outs)
-        made._told = told  # the same structure, so that what was compiled for it is found
+    def tree_unflatten(cls, static: _Static, values: Any) -> _Derivative:
+        of = static.of
+        made = cls(of.linear.holding(static.places, values), of.in_tree, of.ins, of.out_tree, of.outs)
+        made._static = static  # the same structure, so that what was compiled for it is found
         return made
 
 
-class _Told(NamedTuple):
-    """Static part of a derivative: all but the values that it keeps; equal to itself alone.
+class _Static(NamedTuple):
+    """Static part of a derivative: all but the values that it keeps. Equality is identity.
 
     Attributes:
-        places: where those are, as `Linear.places` gives them.
-        of: the derivative, without them.
+        places: positions of the values, as `LinearMap.places` gives them.
+        of: the derivative, without the values.
     """
 
     places: list[list[tuple[int, int]]]
@@ -230,28 +230,28 @@ class _Told(NamedTuple):
 
 @tree.register_pytree_node_class
 class Pushforward(_Derivative):
-    """Takes tangents of the arguments to the tangent of the result."""
+    """The derivative at a point as a function from tangents of the arguments to the tangent of the result."""
 
     @api_boundary.public
     def __call__(self, *tangents: Any) -> Any:
         given = tangent_leaves(self.in_tree, tangents, "the linearized function")
         checked = [check_tangent(p, t, i, self.in_tree) for i, (p, t) in enumerate(zip(self.ins, given, strict=True))]
-        wanted = [t for p, t in zip(self.ins, checked, strict=True) if dtypes.is_inexact(p.aval.dtype)]
-        dots = self.linear.apply(wanted)
+        tangents_in = [t for p, t in zip(self.ins, checked, strict=True) if dtypes.is_inexact(p.aval.dtype)]
+        dots = self.linear.apply(tangents_in)
         return self.out_tree.unflatten([tangent_of(o, t) for o, t in zip(self.outs, dots, strict=True)])
 
 
 @tree.register_pytree_node_class
 class Pullback(_Derivative):
-    """Takes a cotangent of the result to cotangents of the arguments."""
+    """The derivative at a point as a function from a cotangent of the result to cotangents of the arguments."""
 
     @api_boundary.public
     def __call__(self, cotangent: Any) -> Any:
         cts = cotangent_leaves(self.out_tree, cotangent, [o.aval for o in self.outs])
         back = iter(self.linear.transpose(cts))
-        wanted = [dtypes.is_inexact(p.aval.dtype) for p in self.ins]
+        inexact = [dtypes.is_inexact(p.aval.dtype) for p in self.ins]
         return self.in_tree.unflatten(
-            [gradient_of(next(back) if w else None, p, w) for p, w in zip(self.ins, wanted, strict=True)]
+            [gradient_of(next(back) if w else None, p, w) for p, w in zip(self.ins, inexact, strict=True)]
         )
 
 

@@ -44,7 +44,7 @@ def linear_transpose(fun: Callable[..., R], *primals: PyTree) -> Callable[[R], t
 
     Raises:
         DifferentiationError: where `fun` is not linear, with the primitive and the line that are not; an added
-            constant is told from zero where its value is known.
+            constant that is known not to be zero counts.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> back = ft.linear_transpose(lambda x: 3 * x[::2], ft.ShapeDtypeStruct((4,), "float32"))

@@ -15,12 +15,12 @@ from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, NotDefined, aval_of
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 
-#: What these compute is not seen: it may be linear, though nothing can transpose it.
+#: Primitives that call other code: it may be linear, though nothing can transpose it.
 OPAQUE = frozenset(("pure_callback", "io_callback", "debug_callback", "ffi_call"))
 
 
 def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any, Any]) -> tuple[str, Equation] | None:
-    """The first equation that is seen not to be linear, and why it is not; None where there is none.
+    """The first equation that is known not to be linear, with the reason; None where there is none.
 
     Args:
         equations: of a tape or jaxpr.
@@ -38,9 +38,9 @@ def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any,
         if name == "call" and isinstance(inner, Jaxpr):
             given = list(zip(inner.inputs, e.inputs, moving, strict=True))
             inside = {v: value(a) for v, a, m in given if not m}
-            found = nonlinear(inner.equations, {v for v, _, m in given if m}, inside)
-            if found is not None:
-                return found
+            result = nonlinear(inner.equations, {v for v, _, m in given if m}, inside)
+            if result is not None:
+                return result
         elif isinstance(e.prim.transpose, NotDefined) and e.prim.partial_eval is None and name not in OPAQUE:
             return f"{_shown(e)} is not linear", e
         elif linear == "separately" and moving[0] and moving[1]:

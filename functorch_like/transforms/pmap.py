@@ -92,9 +92,9 @@ def pmap(
             rest = iter(rest)
             out = fun(*(a if i in static else next(rest) for i, a in enumerate(args)), **keywords)
             outs, tree_of_outs = xla.flatten(out)
-            wanted = tree.broadcast_prefix(out_axes, out, f"out_axes of pmap({name})")
+            out_dims = tree.broadcast_prefix(out_axes, out, f"out_axes of pmap({name})")
             trees[:] = [tree_of_outs]
-            places[:] = [None if d is None else d % (aval_of(o).ndim + 1) for d, o in zip(wanted, outs, strict=True)]
+            places[:] = [None if d is None else d % (aval_of(o).ndim + 1) for d, o in zip(out_dims, outs, strict=True)]
             return [o if d is None else _with(o, d) for o, d in zip(outs, places, strict=True)]
 
         one.beside = lambda: (trees[0], tuple(places))  # type: ignore[attr-defined]
@@ -128,13 +128,13 @@ def _over(prefix: Any, dynamic: tuple[Any, ...], static: set[int], what: str) ->
     return tree.broadcast_prefix(prefix, dynamic, what)
 
 
-def _size(leaves: Sequence[Any], dims: Sequence[int | None], said: int | None, name: str) -> int:
+def _size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, name: str) -> int:
     sizes = {aval_of(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None and aval_of(x).ndim}
-    if said is not None:
-        sizes.add(said)
+    if axis_size is not None:
+        sizes.add(axis_size)
     if len(sizes) != 1:
-        told = f"axes of different sizes: {sorted(sizes)}" if sizes else "nothing: in_axes are all None"
-        raise ShapeError(f"pmap({name}) maps over {told}", fix="give all mapped axes one size")
+        shown = f"axes of different sizes: {sorted(sizes)}" if sizes else "nothing: in_axes are all None"
+        raise ShapeError(f"pmap({name}) maps over {shown}", fix="give all mapped axes one size")
     return sizes.pop()
 
 

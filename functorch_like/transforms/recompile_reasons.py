@@ -1,4 +1,4 @@
-"""Reasons why a call was traced or compiled again: the difference of its signature from the nearest one seen before."""
+"""Reasons why a call was traced or compiled again: how its signature differs from the nearest earlier one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functorch_like.backends.settings import SETTINGS, Values
 from functorch_like.caches import known
 from functorch_like.calling.call_signature import argument_path, kinds_of
 
-#: Code of functions that were traced, to tell a function made anew from one never seen.
+#: Code of functions that were traced, so that a function made anew is recognised.
 _CODES: weakref.WeakSet[types.CodeType] = known(weakref.WeakSet())
 
 
@@ -88,19 +88,19 @@ def _of_statics(old: Any, new: Any, old_kinds: Any, new_kinds: Any) -> list[str]
 
 
 def _of_settings(old: Sequence[Any], new: Sequence[Any]) -> list[str]:
-    found: list[str] = []
+    reasons: list[str] = []
     for name, before, now in zip(xla.setting_names(), old, new, strict=False):
         if before is now or before == now:
             continue
         if isinstance(before, Values) and isinstance(now, Values):
-            found += [
+            reasons += [
                 f"setting {k}: {_value(before, k)} before, {_value(now, k)} now"
                 for k in sorted({**before.set, **now.set})
                 if before.set.get(k) != now.set.get(k)
             ]
         else:
-            found.append(f"setting {name}: {before!r} before, {now!r} now")
-    return found
+            reasons.append(f"setting {name}: {before!r} before, {now!r} now")
+    return reasons
 
 
 def _value(values: Values, name: str) -> str:

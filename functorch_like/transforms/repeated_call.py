@@ -1,4 +1,4 @@
-"""The last call of a function whose programs C++ cannot run by itself, so that one like it skips the look-ups.
+"""The last call of a function whose programs C++ cannot run alone, so that one like it skips the look-ups.
 
 Such programs come to Python at each call: those with collectives on several CPU devices, before jaxlib 0.12.
 """

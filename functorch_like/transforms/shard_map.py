@@ -110,7 +110,7 @@ def _chosen(mesh: Any) -> Generator[None]:
 
 
 class Mapped:
-    """One shard_map over one mesh; `out_specs` may be a function that tells them once the function was traced."""
+    """One shard_map over one mesh; `out_specs` may be a function, which is called after tracing."""
 
     def __init__(
         self, fun: Any, name: str, mesh: Any, in_specs: Any, out_specs: Any, axis_names: Any, check: bool
@@ -143,13 +143,13 @@ class Mapped:
 
     def _operands(self, call: FlatCall, specs: Sequence[Any]) -> list[Any]:
         """The arguments; those that Python has are put where they are needed, part by part."""
-        found = traced_function.operands(call)
+        result = traced_function.operands(call)
         if not isinstance(self.mesh, Mesh) or call.traced():
-            return found
+            return result
         places = [NamedSharding(self.mesh, spec) for spec in specs]
         return [
             xla.device_put(x, place) if isinstance(x, np.ndarray) or not (type(x) is ArrayImpl and x._committed) else x
-            for x, place in zip(found, places, strict=True)
+            for x, place in zip(result, places, strict=True)
         ]
 
     def _specs(self, prefix: Any, whole: Any, what: str) -> tuple[Any, ...]:
@@ -177,9 +177,9 @@ class Mapped:
     def _staged(self, call: FlatCall, specs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """The function, traced for parts, and a spec for each of its results."""
         try:
-            kept = _STAGED.setdefault(self.fun, Cache())
+            cache = _STAGED.setdefault(self.fun, Cache())
         except TypeError:  # not hashable, or no weak references to it
-            kept = Cache()
+            cache = Cache()
         parts = [
             ShapeDtypeStruct(part.shape, part.dtype, part.weak_type)
             for part in (local(aval, spec, self.mesh) for aval, spec in zip(call.avals, specs, strict=True))
@@ -187,7 +187,7 @@ class Mapped:
         args, kwargs = call.tree.unflatten(parts)
         with axes_in_scope(self.mesh, self.axes), _chosen(self.mesh):
             inner = FlatCall(_NOTHING_STATIC, args, kwargs, abstract=True)
-            body = traced_function.staged(self.fun, inner, "shard_map", kept)
+            body = traced_function.staged(self.fun, inner, "shard_map", cache)
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))
             out_specs = self.out_specs() if callable(self.out_specs) else self.out_specs
             out_specs = self._specs(out_specs, whole, "out_specs")

@@ -1,8 +1,8 @@
 """`sparse_jacobian`: the entries of a Jacobian that may differ from zero, in few directions.
 
-Columns that share no row may be moved together: each row then sees at most one of them. Grouping columns so is
-colouring a graph, and a greedy colouring needs few colours where rows have few entries: three for a tridiagonal
-Jacobian of any size. (Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices", 1974.)
+Columns that share no row may be moved together: each row has an entry in at most one of them. Such groups are the
+colours of a graph. A greedy colouring needs few colours where rows have few entries: three for a tridiagonal Jacobian
+of any size. (Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices", 1974.)
 """
 
 from __future__ import annotations

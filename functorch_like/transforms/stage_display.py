@@ -94,12 +94,12 @@ def _cost(executable: Any) -> str:
         cost = executable.cost_analysis()
     except Exception as error:  # not every platform estimates
         return f"unknown: {str(error).splitlines()[0]}" if str(error) else "unknown"
-    told = [
+    shown = [
         f"{bytes_text(int(cost[name]))} accessed" if name == "bytes accessed" else f"{cost[name]:.4g} {called}"
         for name, called in _COSTS.items()
         if cost.get(name)
     ]
-    return ", ".join(told) or "none"
+    return ", ".join(shown) or "none"
 
 
 def _memory(executable: Any) -> str:
@@ -107,8 +107,8 @@ def _memory(executable: Any) -> str:
         memory = dict(executable.memory_analysis())
     except Exception as error:
         return f"unknown: {str(error).splitlines()[0]}" if str(error) else "unknown"
-    told = [f"{_MEMORY.get(name, name)} {bytes_text(int(size))}" for name, size in memory.items() if size]
-    return ", ".join(told) or "none"
+    shown = [f"{_MEMORY.get(name, name)} {bytes_text(int(size))}" for name, size in memory.items() if size]
+    return ", ".join(shown) or "none"
 
 
 def seconds_text(seconds: float) -> str:

@@ -20,7 +20,7 @@ Fun = Callable[..., Any]
 
 
 class FlatFunction:
-    """A function of one tuple, on flat leaves; remembers the tree of its result, and of its aux part."""
+    """A function of one tuple, on flat leaves; it stores the tree of its result, and of its aux part."""
 
     def __init__(self, fun: Callable[[Any], Any], in_tree: Any, has_aux: bool) -> None:
         self.fun, self.in_tree, self.has_aux = fun, in_tree, has_aux
@@ -33,10 +33,10 @@ class FlatFunction:
         aux: list[Any] = []
         if self.has_aux:
             if not isinstance(out, (tuple, list)) or len(out) != 2:
-                told = type(out).__name__ if not isinstance(out, Tracer) else repr(out.aval)
-                told = f"a {told} of {len(out)}" if isinstance(out, (tuple, list)) else told
+                shown = type(out).__name__ if not isinstance(out, Tracer) else repr(out.aval)
+                shown = f"a {shown} of {len(out)}" if isinstance(out, (tuple, list)) else shown
                 raise DifferentiationError(
-                    f"with has_aux the function must return a pair (result, aux), it returned {told}",
+                    f"with has_aux the function must return a pair (result, aux), it returned {shown}",
                     fix="return (result, aux), or leave has_aux out",
                 )
             out, rest = out
@@ -47,14 +47,14 @@ class FlatFunction:
 
 
 def error_context() -> dict[str, str]:
-    """The parts of an error that only the present call knows."""
+    """Parts of an error that depend on the present call."""
     return {"chain": transform_stack(state.trace), "at": str(source_info.user_line() or "")}
 
 
-def gradient_of(ct: Any, primal: Any, wanted: bool) -> Any:
+def gradient_of(ct: Any, primal: Any, differentiated: bool) -> Any:
     """A cotangent as the user gets it: zeros where there is none, float0 for integers."""
     aval = aval_of(primal)
-    if not wanted:
+    if not differentiated:
         return np.zeros(aval.shape, dtypes.float0)
     weak = aval.weak_type  # the gradient by a Python number behaves as one
     if ct is None:
@@ -71,7 +71,7 @@ def tangent_of(out: Any, tangent: Any) -> Any:
 
 
 def _zeros(aval: ShapedArray, weak: bool = False) -> Any:
-    """Zeros as an array of ours: primitives among themselves make do with NumPy's numbers."""
+    """Zeros as an array of the package; primitives themselves also take NumPy's."""
     return convert_element_type(zeros(aval), new_dtype=aval.dtype, weak_type=weak)
 
 
@@ -100,34 +100,34 @@ def check_tangent(primal: Any, tangent: Any, position: int, in_tree: Any) -> Any
     aval = aval_of(primal)
     if tangent is None or getattr(tangent, "dtype", None) == dtypes.float0:
         return None
-    given = aval_of(tangent)
+    actual = aval_of(tangent)
     path = tree.leaf_paths(in_tree)[position]
     if not dtypes.is_inexact(aval.dtype):
         raise DifferentiationError(
-            f"the tangent of argument {path}, a {aval!r}, must be None or of dtype float0, got {given!r}",
+            f"the tangent of argument {path}, a {aval!r}, must be None or of dtype float0, got {actual!r}",
             fix="integers have no tangents: pass None",
             **error_context(),
         )
-    if given.shape != aval.shape or not _fits(given, aval):
+    if actual.shape != aval.shape or not _fits(actual, aval):
         raise DifferentiationError(
-            f"the tangent of argument {path} must be {aval!r} as its primal, got {given!r}",
+            f"the tangent of argument {path} must be {aval!r} as its primal, got {actual!r}",
             fix="give tangents the shapes and dtypes of the primals, e.g. with fnp.ones_like",
             **error_context(),
         )
-    if given.dtype != aval.dtype or given.weak_type:
+    if actual.dtype != aval.dtype or actual.weak_type:
         return convert_element_type(_as_operand(tangent, aval), new_dtype=aval.dtype, weak_type=False)
     return tangent
 
 
-def _fits(given: ShapedArray, aval: ShapedArray) -> bool:
+def _fits(actual: ShapedArray, aval: ShapedArray) -> bool:
     """Return True if a tangent is of its primal's dtype, or a number that can be; a complex one is not real."""
-    if given.dtype == aval.dtype:
+    if actual.dtype == aval.dtype:
         return True
-    return given.weak_type and (dtypes.is_complex(aval.dtype) or not dtypes.is_complex(given.dtype))
+    return actual.weak_type and (dtypes.is_complex(aval.dtype) or not dtypes.is_complex(actual.dtype))
 
 
 def _as_operand(x: Any, aval: ShapedArray) -> Any:
-    """A number in the dtype it is to have: by way of its own, float32, it would lose digits."""
+    """A number in its final dtype, not by way of float32, where it would lose digits."""
     return np.asarray(x, aval.dtype) if isinstance(x, (int, float, complex, np.generic)) else x
 
 

@@ -1,8 +1,8 @@
 """Measurement of the programs of a jitted function that are in the quick tier, and their exchange.
 
-While there is such a program, the function is called through `TierWatch`, which adds up how long calls take. When the
-sum has grown, the arguments of the call tell which program has run. When there is none any more, the function is called
-as if there had never been one.
+While there is such a program, the function is called through `TierWatch`, which adds up the times of calls. When the
+sum has grown, the program that has run is looked up by the arguments of the call. Once all programs are exchanged,
+the function is called directly again.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def vmap(
             the same; under jit the chunks are the steps of one loop. Not together with axis_name, whose collectives
             need all elements at once.
         randomness: what `functorch_like.random` does, where it draws from a key that is the same for all elements:
-            "same" (as the key says) gives all of them the same numbers, "different" draws for element number i from
+            "same" gives all of them the same numbers, "different" draws for element number i from
             `random.fold_in(key, i)`, "error" raises. Keys that are mapped over differ in any case.
         buckets: sizes to which the axis is padded, or True for powers of two: what is compiled for one number of
             elements serves all of a bucket. Not together with axis_name. Effects, such as `debug.print`, run for the
@@ -125,7 +125,7 @@ def vmap(
             if is_float0(leaf) and d is not None:
                 leaves[i], dims[i] = without_axis(leaf, d), None
         trees: list[Any] = []
-        wanted: list[int | None] = []
+        axes_out: list[int | None] = []
 
         function: Callable[..., Any] = fun
 
@@ -138,21 +138,23 @@ def vmap(
         flat.beside = lambda: trees[0]  # type: ignore[attr-defined]
 
         def run(values: Any, start: Any, count: int) -> list[Any]:
-            given = [a if d is None else piece(a, d, start, count) for a, d in zip(values, dims, strict=True)]
+            parts = [a if d is None else piece(a, d, start, count) for a, d in zip(values, dims, strict=True)]
             outs, found = batching.batch(
-                flat, BatchAxis(count, axis_name, randomness, spmd_axis_name), given, dims, f"vmap({name})"
+                flat, BatchAxis(count, axis_name, randomness, spmd_axis_name), parts, dims, f"vmap({name})"
             )
             whole = trees[0].unflatten(outs)
             every = zip(_prefix(out_axes, whole, "out_axes", name), xla.flatten(whole)[0], strict=True)
             places = [place for place, leaf in every if not is_float0(leaf)]
             placed = [_place(o, d, w, count, name) for o, d, w in zip(outs, found, places, strict=True)]
-            wanted[:] = [None if w is None else w % aval_of(o).ndim for o, w in zip(placed, places, strict=True)]
+            axes_out[:] = [None if w is None else w % aval_of(o).ndim for o, w in zip(placed, places, strict=True)]
             return placed
 
         def in_all(values: Any, count: int) -> list[Any]:
-            return in_chunks(functools.partial(run, values), count, chunk_size, lambda: wanted)
+            return in_chunks(functools.partial(run, values), count, chunk_size, lambda: axes_out)
 
-        flat_outs = in_all(leaves, size) if not buckets else _padded(in_all, leaves, dims, size, allowed, name, wanted)
+        flat_outs = (
+            in_all(leaves, size) if not buckets else _padded(in_all, leaves, dims, size, allowed, name, axes_out)
+        )
         outs = trees[0].unflatten(flat_outs)
         results, out_tree = xla.flatten(outs)
         if not any(map(is_float0, results)):
@@ -211,11 +213,11 @@ def _bucket_sizes(name: str, buckets: Any, axis_name: Any, axis_size: int | None
 
 
 def _padded(
-    in_all: Any, leaves: list[Any], dims: Any, size: int, allowed: Any, name: str, wanted: list[int | None]
+    in_all: Any, leaves: list[Any], dims: Any, size: int, allowed: Any, name: str, axes_out: list[int | None]
 ) -> list[Any]:
     from functorch_like.transforms.buckets import mapped
 
-    return mapped.padded(in_all, leaves, dims, size, allowed, name, lambda: wanted)
+    return mapped.padded(in_all, leaves, dims, size, allowed, name, lambda: axes_out)
 
 
 def _error_context() -> dict[str, str]:
@@ -226,15 +228,15 @@ def _prefix(axes: Any, whole: Any, what: str, name: str) -> list[Any]:
     """One axis for each leaf, from a prefix tree."""
     if axes is None or isinstance(axes, (int, np.integer)):
         return [axes] * len(xla.flatten(whole)[0])
-    found = tree.broadcast_prefix(axes, whole, f"{what} of vmap({name})")
-    for axis in found:
+    result = tree.broadcast_prefix(axes, whole, f"{what} of vmap({name})")
+    for axis in result:
         if axis is not None and not isinstance(axis, (int, np.integer)):
             raise ArgumentError(
                 f"{what} of vmap({name}) has {axis!r} where an int or None belongs",
                 fix="use ints and None",
                 **_error_context(),
             )
-    return found
+    return result
 
 
 def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], name: str) -> list[Any]:
@@ -301,8 +303,8 @@ def _size(dims: list[int | None], avals: list[Any], axis_size: int | None, in_tr
     )
 
 
-def _place(out: Any, dim: int | None, wanted: int | None, size: int, name: str) -> Any:
-    if wanted is None:
+def _place(out: Any, dim: int | None, out_dim: int | None, size: int, name: str) -> Any:
+    if out_dim is None:
         if dim is not None:
             raise ArgumentError(
                 f"out_axes of vmap({name}) is None for a result that differs between elements",
@@ -314,13 +316,13 @@ def _place(out: Any, dim: int | None, wanted: int | None, size: int, name: str) 
         out = widen(_operand(out), size)
         dim = 0
     ndim = aval_of(out).ndim
-    if not -ndim <= wanted < ndim:
+    if not -ndim <= out_dim < ndim:
         raise ArgumentError(
-            f"out_axes of vmap({name}) puts the axis at {wanted} of a result with {ndim} axes",
+            f"out_axes of vmap({name}) puts the axis at {out_dim} of a result with {ndim} axes",
             fix=f"use {-ndim} to {ndim - 1}",
             **_error_context(),
         )
-    return move(out, dim, wanted % ndim)
+    return move(out, dim, out_dim % ndim)
 
 
 def _operand(x: Any) -> Any:

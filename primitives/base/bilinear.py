@@ -9,7 +9,7 @@ from functorch_like.errors import DifferentiationError
 
 
 def both_unknown(name: str, x: Any, y: Any) -> bool:
-    """Return True if a transpose rule is asked for the cotangents of both operands, which are zero.
+    """Return True if a transpose rule must give the cotangents of both operands, which are zero.
 
     They are where an operand has no elements: the product is zero then, and linear in both operands together.
 

@@ -1,8 +1,8 @@
-"""Makers of elementwise primitives: what a family shares, they fill in, so that most primitives are one line.
+"""Makers of elementwise primitives: they fill in what a family shares, so that most primitives are one line.
 
-`unary` and `binary` want rules for tangents in the short form `(g, x, y) -> tangent` and `(g, x, y, z) -> tangent`,
-where g is the operand's tangent and the last is the result. `nondifferentiable` is for results that are constant
-almost everywhere. The dtypes a primitive takes are told by letters: f floating point, c complex, i and u integers
+`unary` and `binary` take rules for tangents in the short form `(g, x, y) -> tangent` and `(g, x, y, z) -> tangent`.
+There g is the operand's tangent and the last is the result. `nondifferentiable` is for results that are constant
+almost everywhere. The dtypes a primitive takes are given by letters: f floating point, c complex, i and u integers
 signed and unsigned, b bool.
 """
 
@@ -130,10 +130,10 @@ def elementwise_primitive(
     fusible: bool = False,
     exact: bool = False,
 ) -> Primitive:
-    """An elementwise primitive of `count` operands; `jvp` and `transpose` as `core.Primitive` wants them.
+    """An elementwise primitive of `count` operands; `jvp` and `transpose` as `core.Primitive` takes them.
 
     Args:
-        lower: the StableHLO (or CHLO, told by a dot) operation, or a function of the emitter.
+        lower: the StableHLO (or CHLO, marked by a dot) operation, or a function of the emitter.
         takes: letters of the dtypes it takes, its main one first.
         domain, params, smooth: what the samples are drawn from.
         linear, fusible, exact: as for `core.Primitive`.

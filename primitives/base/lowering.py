@@ -1,6 +1,6 @@
 """Alternative lowerings: forms of a primitive that one platform runs faster, of the same meaning.
 
-A `lower` rule with alternatives is a `Lowering`: it says what each of them is, up to which sizes it is taken, and
+A `lower` rule with alternatives is a `Lowering`: it states what each of them is, up to which sizes it is taken, and
 gives samples on both sides of these limits. The table lists them, `backends.cpu.fast_lowerings` turns them off, and the
 tests hold each of them, and the standard form, against the primitive's meaning. All were measured on XLA:CPU with 2
 cores.

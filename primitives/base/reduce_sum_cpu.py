@@ -28,14 +28,14 @@ MANY = 1 << 15
 
 
 def _fits(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *, axes: tuple[int, ...]) -> bool:
-    given = ins[0]
-    if dtypes.accumulator(given.dtype) != dtypes.float32 or given.size < LARGE or not axes:
+    operand = ins[0]
+    if dtypes.accumulator(operand.dtype) != dtypes.float32 or operand.size < LARGE or not axes:
         return False
-    if math.prod(given.shape[a] for a in axes) <= FEW:
+    if math.prod(operand.shape[a] for a in axes) <= FEW:
         return True
-    beside = math.prod(given.shape[axes[-1] + 1 :])
-    single = given.dtype == dtypes.float32  # narrower floats are faster by the library here
-    narrow = single and len(axes) == 1 and axes[0] < given.ndim - 1 and beside <= NARROW
+    beside = math.prod(operand.shape[axes[-1] + 1 :])
+    single = operand.dtype == dtypes.float32  # narrower floats are faster by the library here
+    narrow = single and len(axes) == 1 and axes[0] < operand.ndim - 1 and beside <= NARROW
     return narrow or (SLOW_COLUMNS and axes == (0,) and outs[0].size >= MANY)
 
 

@@ -286,7 +286,7 @@ def move(x: Any, src: int, dst: int) -> Any:
 
 
 def widen(x: Any, size: int, dim: int = 0) -> Any:
-    """Repeat along a new axis, the leading one if not said otherwise."""
+    """Repeat along a new axis, the leading one by default."""
     shape = aval_of(x).shape
     kept = tuple(d + (d >= dim) for d in range(len(shape)))
     return broadcast_in_dim(x, shape=insert(shape, dim, size), broadcast_dimensions=kept)
@@ -295,7 +295,7 @@ def widen(x: Any, size: int, dim: int = 0) -> Any:
 @cleared
 @functools.lru_cache(maxsize=1024)
 def _scalar(number: Any, dtype: np.dtype[Any], kind: type, signs: Any) -> np.ndarray:
-    # `signs` tells 0.0 from -0.0, which are equal.
+    # `signs` separates 0.0 from -0.0, which are equal.
     made = np.array(number, dtype)
     made.flags.writeable = False
     return made

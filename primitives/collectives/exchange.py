@@ -1,7 +1,7 @@
 """Collectives that exchange parts along a named axis: gathering, scattering sums, transposing, permuting.
 
 All are linear. As in `collectives`, the batch rule of the vmap that has the name does the work on the hidden dimension.
-Here a rule sees the whole array, hidden dimension included: element i of it is what position i of the axis holds.
+Here a rule has the whole array, hidden dimension included: element i of it is what position i of the axis holds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _exchange(
 
     def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any, **params: Any) -> Any:
         (x,), (dim,) = args, dims
-        if axis_name != axis.name:  # another axis: it goes in front, where no parameter has to know of it
+        if axis_name != axis.name:  # another axis: it goes in front, where no parameter depends on it
             return _shifted(primitive, structural.move(x, dim, 0), axis_name, params), 0
         whole = aval_of(x).shape
         shape(whole if dim is None else (*whole[:dim], *whole[dim + 1 :]), axis.size, **params)  # outside of jit, first
@@ -117,7 +117,7 @@ def _gather_alone(x: Any, size: int, **params: Any) -> Any:
     return _gather_at(structural.widen(x, size), 0, size, **params)
 
 
-#: What all positions hold, stacked along a new dimension or (tiled) joined along one that is there.
+#: The values of all positions, stacked along a new dimension or (tiled) joined along one that is there.
 all_gather = _exchange(
     "all_gather", _gather_shape, _gather_at, _gather_alone,
     lambda ct, *, axis_name, all_gather_dimension, tiled: reduce_scatter(

@@ -62,24 +62,24 @@ def _reshaped(e: Any, x: Any, aval: ShapedArray, shape: Sequence[int]) -> Any:
 
 def all_gather(e: Any, x: Any, *, axis_name: Any, all_gather_dimension: int, tiled: bool) -> Any:
     """The lowering of `all_gather`."""
-    (given,), outs, d = e.ins, list(e.outs), all_gather_dimension
+    (operand,), outs, d = e.ins, list(e.outs), all_gather_dimension
     if not tiled:
-        x = _reshaped(e, x, given, insert(given.shape, d, 1))
+        x = _reshaped(e, x, operand, insert(operand.shape, d, 1))
     return e.op("stablehlo.all_gather", [x], outs, {"all_gather_dim": e.i64(d), **_groups(e, axis_name)})
 
 
 def reduce_scatter(e: Any, x: Any, *, axis_name: Any, scatter_dimension: int, tiled: bool) -> Any:
     """The lowering of `reduce_scatter`."""
-    (given,), (out,), d = e.ins, e.outs, scatter_dimension
+    (operand,), (out,), d = e.ins, e.outs, scatter_dimension
     shape = out.shape if tiled else insert(out.shape, d, 1)
     attrs = {"scatter_dimension": e.i64(d), **_groups(e, axis_name)}
-    part = e.op("stablehlo.reduce_scatter", [x], [given.update(shape=shape)], attrs, [_region("add", given)])
+    part = e.op("stablehlo.reduce_scatter", [x], [operand.update(shape=shape)], attrs, [_region("add", operand)])
     return part if tiled else _reshaped(e, part, out, out.shape)
 
 
 def all_to_all(e: Any, x: Any, *, axis_name: Any, split_axis: int, concat_axis: int, tiled: bool) -> Any:
     """The lowering of `all_to_all`."""
-    (given,), (out,) = e.ins, e.outs
+    (operand,), (out,) = e.ins, e.outs
     mesh, axis = axis_of(e, axis_name)
     joined = concat_axis if tiled else split_axis
     attrs = {
@@ -88,11 +88,11 @@ def all_to_all(e: Any, x: Any, *, axis_name: Any, split_axis: int, concat_axis: 
         "split_count": e.i64(mesh.axis_sizes[axis]),
         **_groups(e, axis_name, global_ids=False),
     }
-    made = out if tiled else given
+    made = out if tiled else operand
     y = e.op("stablehlo.all_to_all", [x], [made], attrs)
     if tiled or split_axis == concat_axis:
         return y
-    order = [d for d in range(given.ndim) if d != split_axis]
+    order = [d for d in range(operand.ndim) if d != split_axis]
     order.insert(concat_axis, split_axis)
     return e.op("stablehlo.transpose", [y], [out], {"permutation": e.i64s(order)})
 

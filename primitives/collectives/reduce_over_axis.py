@@ -1,7 +1,7 @@
 """Collectives: sums and extremes over a mapped axis that has a name, and one's own position in it.
 
-They exist inside `vmap(..., axis_name=...)`, where the batch rule of the vmap that has the name reduces over the hidden
-dimension, and those of other vmaps let them pass; and inside `shard_map`, where XLA computes them.
+They exist inside `vmap(..., axis_name=...)`: the batch rule of the vmap that has the name reduces over the hidden
+dimension, and those of other vmaps let them pass. Inside `shard_map` XLA computes them.
 """
 
 from __future__ import annotations

@@ -166,15 +166,15 @@ def _transpose(
     preferred_element_type: Any = None,
 ) -> list[Any]:  # fmt: skip
     (lhs, rhs), (ls, rs, os) = args, dimension_numbers
-    left, right, given = aval_of(lhs), aval_of(rhs), aval_of(ct)
+    left, right, result = aval_of(lhs), aval_of(rhs), aval_of(ct)
     first = type(lhs) is UndefinedPrimal
-    if both_unknown("conv_general_dilated", lhs, rhs) or not (given.size and left.size and right.size):
+    if both_unknown("conv_general_dilated", lhs, rhs) or not (result.size and left.size and right.size):
         return [structural.zeros(left.strong()), None] if first else [None, structural.zeros(right.strong())]
     known = rhs if first else lhs
-    if given.dtype != left.dtype:  # preferred_element_type was wider than the operands
-        known = structural.convert_element_type(known, new_dtype=given.dtype)
+    if result.dtype != left.dtype:  # preferred_element_type was wider than the operands
+        known = structural.convert_element_type(known, new_dtype=result.dtype)
     spatial = list(zip(
-        [left.shape[d] for d in ls[2:]], [right.shape[d] for d in rs[2:]], [given.shape[d] for d in os[2:]],
+        [left.shape[d] for d in ls[2:]], [right.shape[d] for d in rs[2:]], [result.shape[d] for d in os[2:]],
         window_strides, padding, lhs_dilation, rhs_dilation, strict=True,
     ))  # fmt: skip
     if first:

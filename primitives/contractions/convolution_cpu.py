@@ -1,7 +1,7 @@
 """Convolutions that XLA:CPU runs several times faster when they are written as something else.
 
 docs/lowerings.md has the measurements: depthwise ones are shifted sums, few groups as many convolutions, many groups
-batched products. Each form has a function that says whether it fits.
+batched products. Each form has a predicate that returns True if it fits.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def by_patches(conv: Conv) -> Any:
 
 # -------------------------------------------------------------------------------------------------------- depthwise
 def is_depthwise(conv: Conv) -> bool:
-    """As many groups as features, each with one."""
+    """Convolution with as many groups as features, each with one."""
     (ls, _, os), outputs = conv.specs, conv.right.shape[conv.specs[1][0]]
     few = math.prod(conv.kernel) <= FEW
     return conv.params["feature_group_count"] == outputs == conv.left.shape[ls[1]] and ls == os and few and outputs > 1
@@ -94,7 +94,7 @@ def depthwise(conv: Conv) -> Any:
 
 
 def is_depthwise_gradient(conv: Conv) -> bool:
-    """As many groups of the batch as results, each with one."""
+    """Convolution with as many groups of the batch as results, each with one."""
     (ls, rs, _), outputs = conv.specs, conv.right.shape[conv.specs[1][0]]
     few = math.prod(conv.counts) <= FEW
     return conv.params["batch_group_count"] == outputs == conv.left.shape[ls[0]] and ls == rs and few and outputs > 1
@@ -135,7 +135,7 @@ def _is_slow(conv: Conv) -> bool:
 
 
 def has_few_taps(conv: Conv) -> bool:
-    """In float64, a small kernel."""
+    """Convolution in float64 with a small kernel."""
     return _is_slow(conv) and math.prod(conv.kernel) <= FEW
 
 
@@ -165,7 +165,7 @@ def by_taps(conv: Conv) -> Any:
 
 
 def has_few_places(conv: Conv) -> bool:
-    """In float64, few results in space: the gradient of a small kernel."""
+    """Convolution in float64 with few results in space: the gradient of a small kernel."""
     return _is_slow(conv) and math.prod(conv.counts) <= min(FEW, math.prod(conv.kernel))
 
 

@@ -59,17 +59,17 @@ def _mistaken(left: ShapedArray, right: ShapedArray, params: dict[str, Any]) -> 
     """The spatial dimensions that XLA takes for groups, and then ends the process where their sizes are not.
 
     It writes groups as windows of k elements over k, k - 1 apart, with holes of k. Where it exchanges the operands it
-    looks at distance and holes only, which a window of 2 elements at stride 1 over twice as many may have, too. A
+    reads distance and holes only. A window of 2 elements at stride 1 over twice as many may have the same. A
     reversed window and a reversed kernel mean the same, and are never taken for groups.
     """
     ls, rs, _ = params["dimension_numbers"]
-    found = []
+    mistaken = []
     for d, (i, j) in enumerate(zip(ls[2:], rs[2:], strict=True)):
         k = right.shape[j]
         bare = tuple(params["padding"][d]) == (0, 0) and params["rhs_dilation"][d] == 1
         if bare and left.shape[i] != k > 1 and params["lhs_dilation"][d] == k == params["window_strides"][d] + 1:
-            found.append(d)
-    return found
+            mistaken.append(d)
+    return mistaken
 
 
 class Conv(NamedTuple):
@@ -114,8 +114,8 @@ class Conv(NamedTuple):
         (lc, rc), (lb, rb) = contract, batch
         free = lambda aval, c, b: [aval.shape[d] for d in free_dims(aval.ndim, c, b)]
         shape = (*(left.shape[d] for d in lb), *free(left, lc, lb), *free(right, rc, rb))
-        aval, given = self.out.update(shape=shape), self.params.get("precision")
-        return emit_dot(self.e, lhs, rhs, left, right, aval, contract, batch, given), aval
+        aval, precision = self.out.update(shape=shape), self.params.get("precision")
+        return emit_dot(self.e, lhs, rhs, left, right, aval, contract, batch, precision), aval
 
     def line(self) -> tuple[Any, ShapedArray]:
         """The left operand with its padding and holes filled in."""

@@ -130,9 +130,9 @@ def _transpose(
 def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, precision: Any, *, first: bool) -> Any:
     """The cotangent of the operand with `aval`: contract ct with the other operand over that one's free dimensions."""
     (mc, oc), (mb, ob) = contract, batch
-    given, known = aval_of(ct), aval_of(other)
-    if known.dtype != given.dtype:  # preferred_element_type was wider than the operands
-        other = structural.convert_element_type(other, new_dtype=given.dtype)
+    result, known = aval_of(ct), aval_of(other)
+    if known.dtype != result.dtype:  # preferred_element_type was wider than the operands
+        other = structural.convert_element_type(other, new_dtype=result.dtype)
     mf, of = free_dims(aval.ndim, mc, mb), free_dims(known.ndim, oc, ob)
     # ct has batch, left free, right free; those of `other` are the last if my operand is the left one.
     at = len(mb) + (len(mf) if first else 0)
@@ -147,7 +147,7 @@ def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, pre
     got = dot_general(*operands, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
     if order != sorted(order):
         got = structural.transpose(got, permutation=tuple(sorted(range(len(order)), key=order.__getitem__)))
-    return got if aval.dtype == given.dtype else structural.convert_element_type(got, new_dtype=aval.dtype)
+    return got if aval.dtype == result.dtype else structural.convert_element_type(got, new_dtype=aval.dtype)
 
 
 def _batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:

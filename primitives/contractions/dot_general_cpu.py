@@ -37,7 +37,7 @@ def dot_sample(
 
 
 def through_float32(dot: Callable[..., Any]) -> Alternative:
-    """With a narrow result the fast kernels for narrow operands are missed; `dot` takes the emitter and an aval."""
+    """Give narrow operands a wide result, as the fast kernels need, then convert. `dot` takes the emitter, an aval."""
     return Alternative(
         "float32 result, then converted",
         "bfloat16 and float16 results",

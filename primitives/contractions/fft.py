@@ -1,6 +1,6 @@
 """fft: discrete Fourier transforms over the last one to three dimensions.
 
-FFT and IFFT take and give complex numbers, RFFT takes real ones and gives the half of the result that says it all,
+FFT and IFFT take and give complex numbers, RFFT takes real ones and gives the half of the result that determines it,
 IRFFT is its inverse. The inverse ones divide by the number of elements, the others by nothing.
 
 The transposes follow from the pairing Re sum(ct * t), which conjugates nothing: the matrices of FFT and IFFT are
@@ -35,16 +35,16 @@ def _shape(x: ShapedArray, *, fft_type: str, fft_lengths: tuple[int, ...]) -> Sh
         raise ShapeError(
             f"fft_lengths={fft_lengths} of {x!r}", fix=f"give one length for each of the last 1 to {MOST} dimensions"
         )
-    wanted = (dtypes.float32, dtypes.float64) if fft_type == "RFFT" else dtypes.COMPLEX
-    if x.dtype not in wanted:
+    allowed = (dtypes.float32, dtypes.float64) if fft_type == "RFFT" else dtypes.COMPLEX
+    if x.dtype not in allowed:
         raise DtypeError(
-            f"{fft_type} takes {' or '.join(d.name for d in wanted)}, got {x!r}", fix="convert the operand with astype"
+            f"{fft_type} takes {' or '.join(d.name for d in allowed)}, got {x!r}", fix="convert the operand with astype"
         )
     last = fft_lengths[-1] // 2 + 1
-    given = (*fft_lengths[:-1], last) if fft_type == "IRFFT" else fft_lengths
-    if any(n < 1 for n in fft_lengths) or x.shape[-len(given) :] != given:
+    expected = (*fft_lengths[:-1], last) if fft_type == "IRFFT" else fft_lengths
+    if any(n < 1 for n in fft_lengths) or x.shape[-len(expected) :] != expected:
         raise ShapeError(
-            f"{fft_type} of lengths {fft_lengths} takes last dimensions {given}, got {x!r}",
+            f"{fft_type} of lengths {fft_lengths} takes last dimensions {expected}, got {x!r}",
             fix="cut or pad the operand, or change fft_lengths; no length is 0",
         )
     if fft_type == "RFFT":

@@ -20,9 +20,9 @@ _BITS = {"f16": (5, 10), "bf16": (8, 7)}  # of exponent and mantissa
 
 
 class Product(Primitive):
-    """A primitive that, where no precision is given, is as exact as the settings say at that moment.
+    """A primitive that, where no precision is given, is as exact as the settings require at that moment.
 
-    They are asked when the primitive is applied, not when it is lowered: a `with` block in a traced function holds for
+    They are read when the primitive is applied, not when it is lowered: a `with` block in a traced function holds for
     the operations in it. The parameter stays None where nothing is set, which is full float32.
     """
 
@@ -39,52 +39,52 @@ class Product(Primitive):
 
 
 # ------------------------------------------------------------------------------------------------------------- checking
-def check_precision(given: Any, dtype: Any, *, algorithms: bool = True) -> None:
+def check_precision(precision: Any, dtype: Any, *, algorithms: bool = True) -> None:
     """Raise unless `given` is a precision, a pair, or an algorithm that takes operands of this dtype."""
-    if type(given) is precision_names.Fp32:
+    if type(precision) is precision_names.Fp32:
         return
-    if isinstance(given, str) and given in precision_names.ALGORITHMS:
+    if isinstance(precision, str) and precision in precision_names.ALGORITHMS:
         if not algorithms:
             raise ArgumentError(
-                f"precision={given!r} names a dot algorithm, and convolutions have none",
+                f"precision={precision!r} names a dot algorithm, and convolutions have none",
                 fix="use 'default', 'high' or 'highest'",
             )
-        name = precision_names.ALGORITHMS[given].operands
-        wanted = {dtypes.float32, _DTYPES.get(name)} if name != "f64" else {dtypes.float64}
-        if dtype not in wanted:
+        name = precision_names.ALGORITHMS[precision].operands
+        allowed = {dtypes.float32, _DTYPES.get(name)} if name != "f64" else {dtypes.float64}
+        if dtype not in allowed:
             raise DtypeError(
-                f"precision={given!r} does not take operands of {dtype}",
-                fix=f"convert them to {' or '.join(sorted(str(w) for w in wanted if w is not None))}",
+                f"precision={precision!r} does not take operands of {dtype}",
+                fix=f"convert them to {' or '.join(sorted(str(w) for w in allowed if w is not None))}",
             )
         return
-    for p in given if isinstance(given, tuple) else (given,):
+    for p in precision if isinstance(precision, tuple) else (precision,):
         if p is not None and p not in precision_names.PRECISIONS:
             raise ArgumentError(
-                f"precision={given!r} is unknown",
+                f"precision={precision!r} is unknown",
                 fix=f"use 'default', 'high', 'highest', None, or one of {', '.join(precision_names.ALGORITHMS)}",
             )
 
 
 # ------------------------------------------------------------------------------------------------------------- lowering
 @functools.lru_cache(1024)
-def resolved(given: Any, dtype: Any, platform: str) -> Any:
+def resolved(precision: Any, dtype: Any, platform: str) -> Any:
     """A precision, a pair of them, or an algorithm's name."""
     single = dtype in (dtypes.float32, dtypes.complex64)
-    if type(given) is precision_names.Fp32:
-        given = (given.cpu if platform == "cpu" else given.gpu) if single else None
-        if dtype == dtypes.complex64 and given in precision_names.ALGORITHMS:  # which are for real operands
-            given = precision_names.in_convolutions(given)
-    # TRAP: XLA takes TF32 on GPUs, and bfloat16 on TPUs, unless it is told "highest".
+    if type(precision) is precision_names.Fp32:
+        precision = (precision.cpu if platform == "cpu" else precision.gpu) if single else None
+        if dtype == dtypes.complex64 and precision in precision_names.ALGORITHMS:  # which are for real operands
+            precision = precision_names.in_convolutions(precision)
+    # TRAP: XLA takes TF32 on GPUs, and bfloat16 on TPUs, unless the precision is "highest".
     full = "highest" if single else "default"
-    return tuple(p or full for p in given) if isinstance(given, tuple) else given or full
+    return tuple(p or full for p in precision) if isinstance(precision, tuple) else precision or full
 
 
 def precision_config(e: Any, given: Any, dtype: Any) -> Any:
-    """The attribute that tells XLA how exact each operand's products must be."""
-    found = resolved(given, dtype, e.platform)
-    if found in precision_names.ALGORITHMS:
-        found = "default"
-    return e.attr(_pair(*found) if isinstance(found, tuple) else _pair(found, found))
+    """The attribute by which XLA gets the precision of each operand."""
+    precision = resolved(given, dtype, e.platform)
+    if precision in precision_names.ALGORITHMS:
+        precision = "default"
+    return e.attr(_pair(*precision) if isinstance(precision, tuple) else _pair(precision, precision))
 
 
 @functools.cache
@@ -92,12 +92,12 @@ def _pair(*names: str) -> str:
     return "[" + ", ".join(f"#stablehlo<precision {p.upper()}>" for p in names) + "]"
 
 
-def rounded(given: Any, dtype: Any, platform: str) -> str:
+def rounded(precision: Any, dtype: Any, platform: str) -> str:
     """The type that operands have to be rounded to before they are given to XLA; "" for as they are.
 
-    XLA:CPU takes no notice of algorithms. XLA:GPU rounds by itself, but wants float16 as such.
+    XLA:CPU ignores algorithms. XLA:GPU rounds by itself, but takes float16 as such.
     """
-    name = resolved(given, dtype, platform)
+    name = resolved(precision, dtype, platform)
     if isinstance(name, tuple) or name not in precision_names.ALGORITHMS:
         return ""
     to, products = precision_names.ALGORITHMS[name]
@@ -116,24 +116,24 @@ def _dimension_numbers(lc: _Dims, rc: _Dims, lb: _Dims, rb: _Dims) -> str:
 
 def emit_dot(
     e: Any, lhs: Any, rhs: Any, left: ShapedArray, right: ShapedArray, out: ShapedArray, contract: Any, batch: Any,
-    given: Any,
+    precision: Any,
 ) -> Any:  # fmt: skip
     """A dot_general as exact as `given`, with a result of aval `out`."""
     (lc, rc), (lb, rb) = contract, batch
     free = free_dims(right.ndim, rc, rb)
     if e.platform == "cpu" and left.dtype == dtypes.bfloat16 != out.dtype and len(free) > 1:
-        return _with_one_free_dim(e, lhs, rhs, left, right, out, contract, batch, given, free)
-    key = ("dot", *map(tuple, (lc, rc, lb, rb)), given, left.dtype)
+        return _with_one_free_dim(e, lhs, rhs, left, right, out, contract, batch, precision, free)
+    key = ("dot", *map(tuple, (lc, rc, lb, rb)), precision, left.dtype)
     if key not in e.memo:
         e.memo[key] = {
             "dot_dimension_numbers": e.attr(_dimension_numbers(*key[1:5])),
-            "precision_config": precision_config(e, given, left.dtype),
+            "precision_config": precision_config(e, precision, left.dtype),
         }
     attrs = e.memo[key]
-    to = rounded(given, left.dtype, e.platform)
+    to = rounded(precision, left.dtype, e.platform)
     if to:
         lhs, rhs = (_round(e, x, aval, to) for x, aval in ((lhs, left), (rhs, right)))
-    name = resolved(given, left.dtype, e.platform)
+    name = resolved(precision, left.dtype, e.platform)
     made = out
     if name in precision_names.ALGORITHMS:
         algorithm = precision_names.ALGORITHMS[name]
@@ -150,7 +150,7 @@ def emit_dot(
 
 def _with_one_free_dim(
     e: Any, lhs: Any, rhs: Any, left: ShapedArray, right: ShapedArray, out: ShapedArray, contract: Any, batch: Any,
-    given: Any, free: list[int],
+    precision: Any, free: list[int],
 ) -> Any:  # fmt: skip
     """A product with the free dimensions of the right operand merged.
 
@@ -167,7 +167,7 @@ def _with_one_free_dim(
     rhs = e.op("stablehlo.reshape", [rhs], [right])
     places = tuple(range(len(rb), kept)), tuple(range(len(rb)))
     merged = out.update(shape=(*out.shape[: out.ndim - len(free)], many))
-    y = emit_dot(e, lhs, rhs, left, right, merged, (lc, places[0]), (lb, places[1]), given)
+    y = emit_dot(e, lhs, rhs, left, right, merged, (lc, places[0]), (lb, places[1]), precision)
     return e.op("stablehlo.reshape", [y], [out])
 
 

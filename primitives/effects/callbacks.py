@@ -20,7 +20,7 @@ from functorch_like.core import ArrayImpl, BatchAxis, NotDefined, Primitive, Sam
 from functorch_like.errors import FtError, UnsupportedError
 from functorch_like.primitives import structural
 
-#: What becomes of a pure_callback under vmap.
+#: Ways of `vmap` with a pure_callback.
 METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
 
 
@@ -53,7 +53,7 @@ class Host:
     def __call__(self, *arrays: Any) -> list[Any]:
         """Call it as if from outside of all transformations: a program may run while one is at work.
 
-        An exception tells the user's line, which is not in its traceback where a program calls.
+        An exception names the user's line, which is not in its traceback where a program calls.
         """
         try:
             return self._checked(*arrays)
@@ -70,7 +70,7 @@ class Host:
             raise error.complete(operation=self.name, at=str(source_info.user_line(self.source) or ""))  # noqa: B904
 
     def returning(self, results: Sequence[ShapedArray]) -> Host:
-        """The same function where it is given arrays with further dimensions."""
+        """The function for arrays with further dimensions."""
         return Host(self.fun, self.name, results, self.source)
 
     @property
@@ -126,8 +126,8 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     for a in args:
         if isinstance(a, Tracer):
             raise core.leak(a, "a callback")
-    given = [xla.to_numpy(a) if type(a) is ArrayImpl else np.asarray(a, aval_of(a).dtype) for a in args]
-    outs = params["fun"](*given)
+    values = [xla.to_numpy(a) if type(a) is ArrayImpl else np.asarray(a, aval_of(a).dtype) for a in args]
+    outs = params["fun"](*values)
     place = next((a._sharding for a in args if type(a) is ArrayImpl and a._committed), None)
     if place is not None and type(place) is not xla.OneDevice:
         place = place.update(())
@@ -153,7 +153,7 @@ def _each(axis: BatchAxis, dims: Sequence[Any], fun: Any) -> Each:
 def _batch(
     prim: Primitive, axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, fun: Any, ordered: bool
 ) -> tuple[Any, Any]:
-    """Of primitives with effects: a callback is called for one element after the other, before the next callback is."""
+    """Batch primitives with effects: a callback is called for one element after the other, then the next callback."""
     if ordered and fun.results:
         raise UnsupportedError(
             f"an ordered callback with results ({fun.__name__}) has no place under vmap: what an element computes from "

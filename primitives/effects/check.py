@@ -1,4 +1,4 @@
-"""check: a condition that must hold, with what to say if it does not. `ft.checkify` makes of it a value."""
+"""check: a condition that must hold, with a message for when it does not. `ft.checkify` makes of it a value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Message:
         self.fill, self.source = fill, xla.here()
 
     def text(self, at: Sequence[int], values: Sequence[Any]) -> str:
-        """Of the element of a map at an index, if there is one."""
+        """The message for the element of a map at an index, if there is one."""
         where = f"at mapped index {', '.join(map(str, at))}: " if len(at) else ""
         return where + self.fill(*values)
 

@@ -1,4 +1,4 @@
-"""`name`: the identity, which gives a value a name that policies of checkpoints know."""
+"""`name`: the identity, which gives a value a name that policies of checkpoints read."""
 
 from __future__ import annotations
 

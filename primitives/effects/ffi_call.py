@@ -11,7 +11,7 @@ from functorch_like.core import BatchAxis, NotDefined, Primitive, aval_of
 from functorch_like.errors import UnsupportedError
 from functorch_like.primitives import structural
 
-#: What becomes of a call under vmap.
+#: Ways of `vmap` with a call.
 METHODS = (None, "sequential", "sequential_unrolled", "broadcast_all", "expand_dims")
 
 

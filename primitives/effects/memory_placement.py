@@ -1,6 +1,6 @@
 """`memory_placement`: the identity, whose result XLA keeps in memory of another kind.
 
-XLA moves values between memories where a compiled program says so, on accelerators. A CPU has one memory, and there the
+XLA moves values between memories where a compiled program has it, on accelerators. A CPU has one memory, and there the
 primitive is the identity alone.
 """
 

@@ -13,17 +13,17 @@ from functorch_like.errors import UnsupportedError
 def index_of(platform: str, platforms: tuple[str, ...]) -> int:
     """The position of a platform, or of "default"."""
     same = {"cuda": "gpu"}
-    found = [same.get(p, p) for p in platforms]
-    if platform not in found and "default" not in found:
+    names = [same.get(p, p) for p in platforms]
+    if platform not in names and "default" not in names:
         raise UnsupportedError(
             f"there is no function for the platform {platform!r}, only for {platforms}", fix="give one, or a default"
         )
-    return found.index(platform if platform in found else "default")
+    return names.index(platform if platform in names else "default")
 
 
 _NONE = NotDefined("it has no operands, so that nothing is asked of it; apply it to none")
 
-#: Which of several platforms the program is compiled for; ("cpu", "default") are 0 and 1.
+#: Index of the platform, among several, that the program is compiled for; ("cpu", "default") are 0 and 1.
 platform_index = Primitive(
     "platform_index",
     shape=lambda *, platforms: ShapedArray((), dtypes.int32),

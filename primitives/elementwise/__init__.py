@@ -1,4 +1,4 @@
-"""Elementwise primitives: `elementwise.mul(x, y)`. Each is imported when it is first asked for.
+"""Elementwise primitives: `elementwise.mul(x, y)`. Each is imported at its first use.
 
 Operands have the same shape, and the dtypes that the primitive takes: primitives neither broadcast nor promote.
 """

@@ -172,10 +172,10 @@ _complex_sign = by_parts(complex_formulas.sign, "")
 
 
 def _abs_lower(e: Any, x: Any) -> Any:
-    (given,) = e.ins
-    kind = KIND[given.dtype]
+    (aval,) = e.ins
+    kind = KIND[aval.dtype]
     if kind == "c":
-        return complex_formulas.size(*complex_formulas.halves(e, x, given)).v
+        return complex_formulas.size(*complex_formulas.halves(e, x, aval)).v
     return x if kind == "u" else e.op("stablehlo.abs", [x], e.outs)
 
 
@@ -247,7 +247,7 @@ def _power_ref(x: np.ndarray, *, y: int) -> Any:
 
 
 def _power_samples() -> list[SampleInput]:
-    found: list[SampleInput] = []
+    samples: list[SampleInput] = []
     for y, takes, domain in [
         (0, "f", None),
         (1, "f", None),
@@ -257,8 +257,8 @@ def _power_samples() -> list[SampleInput]:
         (-3, "fc", (0.5, 1.5)),
     ]:
         every = samples_of(1, takes, domain or (-1.5, 1.5), ({"y": y},), True)
-        found += every if y == 3 else every[1:2] + every[3:]
-    return found
+        samples += every if y == 3 else every[1:2] + every[3:]
+    return samples
 
 
 integer_pow = unary(
@@ -286,7 +286,7 @@ def _share_lower(e: Any, x: Any, y: Any) -> Any:
     return e.op("stablehlo.select", [compare(e, "GT", x, y, out), e.full(1, out), tie], [out])
 
 
-#: How much of the tangent of `max(x, y)` is that of x: all where x is larger, half where both are equal.
+#: The share of x in the tangent of `max(x, y)`: all where x is larger, half where both are equal.
 share = nondifferentiable(
     "share", lambda x, y: np.where(x > y, 1, np.where(x == y, 0.5, 0)).astype(x.dtype), _share_lower, count=2, takes="f"
 )

@@ -18,12 +18,12 @@ BITS = {d: 1 if d == dtypes.bool_ else dtypes.itemsize_bits(d) for d in dtypes.A
 
 
 def unsigned(x: np.ndarray) -> np.ndarray:
-    """The same bits as unsigned integers."""
+    """Reinterpret the bits as unsigned integers."""
     return x.view(f"uint{x.dtype.itemsize * 8}")
 
 
 def signed(x: np.ndarray) -> np.ndarray:
-    """The same bits as signed integers."""
+    """Reinterpret the bits as signed integers."""
     return x.view(f"int{x.dtype.itemsize * 8}")
 
 
@@ -77,7 +77,7 @@ def _mulhi_ref(x: np.ndarray, y: np.ndarray) -> Any:
 
 
 def _mulhi_lower(e: Any, x: Any, y: Any) -> Any:
-    """In twice the width; of 64 bits by the four products of halves (Warren, Hacker's Delight, 8-2)."""
+    """Multiply in twice the width; 64 bits by the four products of halves (Warren, Hacker's Delight, 8-2)."""
     (out,) = e.outs
     bits, is_signed = BITS[out.dtype], KIND[out.dtype] == "i"
     op = lambda name, a, b: e.op(f"stablehlo.{name}", [a, b], [aval])

@@ -64,7 +64,7 @@ def _complex_shape(re: Any, im: Any) -> Any:
     return out
 
 
-#: What complex numbers are made of; there are none of half precision.
+#: Dtypes of the parts of complex numbers; there are none of half precision.
 _PARTS = ("float32", "float64")
 
 

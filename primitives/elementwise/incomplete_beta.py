@@ -1,7 +1,7 @@
 """The regularized incomplete beta function and its derivatives by a and b.
 
-I = x**a (1 - x)**b / (a B(a, b)) times the continued fraction DLMF 8.17.22, by Lentz's algorithm, in float64. Above
-x = (a + 1) / (a + b + 2), where the fraction converges slowly, it is 1 - I with a and b, x and 1 - x exchanged. The
+I = x**a (1 - x)**b / (a B(a, b)) times the continued fraction DLMF 8.17.22, by Lentz's algorithm, in float64. The
+fraction converges slowly above x = (a + 1) / (a + b + 2): there it is 1 - I with a and b, x and 1 - x exchanged. The
 derivatives by a and b are those of the fraction's terms. The factor in front is written around the distribution's
 mean, so that nothing cancels in its exponent.
 """
@@ -25,7 +25,7 @@ from functorch_like.primitives.elementwise.incomplete_gamma import difference
 from functorch_like.primitives.formulas.gamma import digamma, log1p_less, stirling
 from functorch_like.primitives.formulas.term import Term, choose, iterate, where, widened
 
-#: Where the fraction ends: a factor that should be 1 is off by three roundings.
+#: End of the fraction: a factor that should be 1 is off by three roundings.
 _EPS, _MOST = 2.0**-51, 10000
 
 
@@ -55,8 +55,8 @@ def _fraction(a: Term, b: Term, x: Term, by_a: Term, active: Term) -> tuple[Term
         log_a = 1 / (a + k) - 1 / twice - 1 / (twice + 1)
         return -ratio, -ratio * (by_a * log_a + 1 / (a + b + k))
 
-    def step(k: Term, given: Any, h: Term, g: Term, c: Term, dc: Term, d: Term, dd: Term) -> Any:
-        a, b, x, by_a = given
+    def step(k: Term, operands: Any, h: Term, g: Term, c: Term, dc: Term, d: Term, dd: Term) -> Any:
+        a, b, x, by_a = operands
         twice = a + k + k
         shared = k * x / ((twice - 1) * twice)
         top = shared * (b - k)
@@ -99,7 +99,7 @@ def _formula(a: Term, b: Term, x: Term, wrt: int | None = None) -> Term:
 
 # ----------------------------------------------------------------------------------------------- the meaning, in NumPy
 def _value(a: float, b: float, x: float) -> float:
-    """By the series DLMF 8.17.7, of terms of one sign after the first few."""
+    """Sum the series DLMF 8.17.7, of terms of one sign after the first few."""
     if not (a > 0 and b > 0 and 0 <= x <= 1):
         return math.nan
     if x in (0, 1):

@@ -99,7 +99,7 @@ pow = binary("pow", _pow_ref, _pow_lower, _pow_left, _pow_right, samples=_pow_sa
 
 
 # ---------------------------------------------------------------------------------------------------- halves of wholes
-#: What half_integer_pow takes: with more factors it would lose digits.
+#: Exponents that half_integer_pow takes: with more factors it would lose digits.
 HALVES = (-2.5, -1.5, -0.5, 1.5, 2.5)
 _HALF_SAME = same("half_integer_pow", "f")
 
@@ -112,8 +112,8 @@ def _half_shape(x: Any, *, y: float) -> Any:
 
 def _half_lower(e: Any, x: Any, *, y: float) -> Any:
     # 20 times as fast as XLA's power. The special values are those of IEEE's pow: of -0 and -inf as of 0 and inf.
-    given = Term(e, x, e.outs[0])
-    size = abs(given)
+    term = Term(e, x, e.outs[0])
+    size = abs(term)
     factors = int(abs(y))  # besides the root
     product = size * size if factors == 2 else size
     if y > 0:
@@ -121,7 +121,7 @@ def _half_lower(e: Any, x: Any, *, y: float) -> Any:
     else:  # the root first: the product alone would underflow where the result does not overflow
         z = size.apply("stablehlo.rsqrt")
         z = z / product if factors else z
-    return where((given >= 0) | given.equals(-math.inf), z, math.nan).v
+    return where((term >= 0) | term.equals(-math.inf), z, math.nan).v
 
 
 def _half_tangent(g: Any, x: Any, z: Any, *, y: float) -> Any:

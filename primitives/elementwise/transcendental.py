@@ -123,7 +123,7 @@ exp2 = unary(
 
 
 def _expm1_ref(x: np.ndarray) -> Any:
-    out = np.expm1(x)  # of complex infinities NumPy says less than of their exponentials
+    out = np.expm1(x)  # of complex infinities np.exp gives more than np.expm1
     return out if KIND[x.dtype] != "c" else np.where(np.isfinite(x), out, np.exp(x) - 1).astype(x.dtype)
 
 
@@ -211,8 +211,8 @@ def _tanh_slope_lower(e: Any, g: Any, y: Any) -> Any:
 
 
 #: g times the slope of tanh where that is y. A primitive of its own, because XLA:CPU fuses the product in this order
-#: with what uses it, and computes g * one_minus_square(y) once for each of its uses: one more kernel to compile. And
-#: what waits for the backward pass is y, which others keep, too.
+#: with what uses it. It computes g * one_minus_square(y) once for each of its uses: one more kernel to compile. And
+#: the residual is y, which other operations keep, too.
 tanh_slope = binary(
     "tanh_slope", lambda g, y: g * (1 - y) * (1 + y), _tanh_slope_lower,
     lambda h, g, y, z: tanh_slope(h, y), lambda h, g, y, z: mul(h, mul(g, neg(add(y, y)))), takes="fc",

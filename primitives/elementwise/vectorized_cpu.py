@@ -4,7 +4,7 @@ All compute in double precision, by polynomials on a short interval (Chebyshev f
 round once at the end: within 0.51 ulp. Measured on XLA:CPU with 2 cores, four to ten times faster.
 
 Some are right only for moderate operands. A program then decides for all elements together whether the standard form
-is needed, and as that costs a pass over the operands, only large arrays take them.
+is needed. As that costs a pass over the operands, only large arrays take them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGE_FLOAT = f"float32 operands of {LARGE} elements or more"
 
 
 def double(x: Term) -> Term:
-    """In double precision."""
+    """Compute in double precision."""
     wide = x.aval.update(dtype=dtypes.float64)
     return Term(x.e, x.e.convert(x.v, wide), wide)
 

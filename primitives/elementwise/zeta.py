@@ -19,7 +19,7 @@ from functorch_like.primitives.elementwise.erf_and_gamma import each
 from functorch_like.primitives.formulas.term import Term, choose, where, widened
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
-#: How many terms are added one by one before the expansion at q + DIRECT.
+#: Number of terms added one by one before the expansion at q + DIRECT.
 DIRECT = 12
 
 
@@ -68,7 +68,7 @@ def _expansion(x: Any, q: Any, order: int, log: Any, power: Any, select: Any) ->
 
 # ------------------------------------------------------------------------------------------------ the meaning, in NumPy
 def _ref(x: float, q: float, order: int = 0) -> float:
-    """For x > 1 and q > 0."""
+    """Compute zeta(x, q) for x > 1 and q > 0."""
     if math.isnan(x) or math.isnan(q):
         return math.nan
     if x == 1 and (q > 0 or not order):
@@ -112,7 +112,7 @@ def _formula(x: Term, q: Term, *, order: int) -> Term:
 
 
 def _derivative_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, order: int) -> tuple[Any, Any]:
-    """By q: -x zeta(x + 1, q), differentiated by x."""
+    """Derivative by q, -x zeta(x + 1, q), differentiated by x."""
     (x, q), (dx, dq) = primals, tangents
     out = zeta_derivative(x, q, order=order)
     tangent = None if dx is None else elementwise.mul(dx, zeta_derivative(x, q, order=order + 1))

@@ -1,8 +1,8 @@
 """Complex functions by the real ones of their parts, with the special values of C99, Annex G.
 
-Each formula takes the two parts of its operand as `Term`s and gives those of its result. XLA's own operations forget
-signs of zero, by which a branch cut is taken, and give NaN where only one part of an operand is infinite or NaN; where
-their finite values are good they are kept, and mended.
+Each formula takes the two parts of its operand as `Term`s and gives those of its result. XLA's own operations leave out
+signs of zero, by which a branch cut is taken. They give NaN where only one part of an operand is infinite or NaN. Where
+their finite values are good, these are used, and mended.
 """
 
 from __future__ import annotations

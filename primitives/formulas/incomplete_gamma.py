@@ -93,8 +93,8 @@ def _factor(a: Term, x: Term) -> Term:
 def _power_series(a: Term, x: Term, active: Term) -> tuple[Term, Term]:
     """The sum of P over D, and its derivative by a."""
 
-    def step(k: Term, given: Any, s: Term, ds: Term, t: Term, slope: Term) -> Any:
-        a, x = given
+    def step(k: Term, operands: Any, s: Term, ds: Term, t: Term, slope: Term) -> Any:
+        a, x = operands
         below = a + k
         t, slope = t * x / below, slope - 1 / below
         change = t * slope
@@ -108,8 +108,8 @@ def _power_series(a: Term, x: Term, active: Term) -> tuple[Term, Term]:
 def _fraction(a: Term, x: Term, active: Term) -> tuple[Term, Term]:
     """Legendre's fraction, and the derivative by a of its logarithm."""
 
-    def step(k: Term, given: Any, h: Term, g: Term, c: Term, dc: Term, d: Term, dd: Term) -> Any:
-        a, x = given
+    def step(k: Term, operands: Any, h: Term, g: Term, c: Term, dc: Term, d: Term, dd: Term) -> Any:
+        a, x = operands
         shift = k - a
         b, top = x + 1 + k + shift, -(k * shift)
         new_d = 1 / (b + top * d)
@@ -128,8 +128,8 @@ def _fraction(a: Term, x: Term, active: Term) -> tuple[Term, Term]:
 def _small(a: Term, x: Term, active: Term) -> Term:
     """Q for small x, by the alternating series."""
 
-    def step(k: Term, given: Any, s: Term, t: Term) -> Any:
-        a, x = given
+    def step(k: Term, operands: Any, s: Term, t: Term) -> Any:
+        a, x = operands
         t = -(t * x) / k
         change = t / (a + k)
         return (s + change, t), abs(change) <= abs(s) * _EPS

@@ -46,7 +46,7 @@ def nan(x: Term) -> Term:
 
 
 def nextafter(e: Any, x: Any, y: Any) -> Any:
-    """By the bits alone: as floats, XLA:CPU takes subnormal numbers for zero."""
+    """Decide by the bits alone: as floats, XLA:CPU takes subnormal numbers for zero."""
     (out,) = e.outs
     width = out.dtype.itemsize * 8
     whole = out.update(dtype=np.dtype(f"int{width}"), weak_type=False)
@@ -117,7 +117,7 @@ def cosh(x: Term) -> Term:
 
 
 def tanh(x: Term) -> Term:
-    """In double precision: 1 - 2 / (exp(2|x|) + 1) where that cancels nothing, else XLA's."""
+    """Compute tanh for double precision: 1 - 2 / (exp(2|x|) + 1) where that cancels nothing, else XLA's."""
     size = abs(x)
     far = size > 0.6
     value = 1 - 2 / ((2 * where(far, size, 1)).exp() + 1)

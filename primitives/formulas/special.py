@@ -57,7 +57,7 @@ _ERFC_SINGLE = (
     2.2046718905694024e-05,
     1.8521947386750102e-05,
 )
-#: digamma(r + t) / t for |t| <= 3/8 at its positive zero r. The zero is told as a number of the dtype and the rest.
+#: digamma(r + t) / t for |t| <= 3/8 at its positive zero r. The zero is a number of the dtype plus the rest.
 _DIGAMMA = (
     0.9676722454476212,
     -0.4427631689835921,
@@ -154,7 +154,7 @@ def erf_inv_single(x: Term) -> Term:
 
 
 def erf_inv_refined(x: Term) -> Term:
-    """In double precision XLA's is good to 12 digits; a step of Halley's method on erf or erfc gives the rest."""
+    """Refine XLA's 12 digits in double precision by a step of Halley's method on erf or erfc."""
     start = x.apply("chlo.erf_inv")
     inside = abs(x) < 1
     size = abs(where(inside, start, 0))

@@ -1,7 +1,7 @@
 """The `call` primitive: a jaxpr applied to operands. It is what `jit` leaves in a program.
 
-A staged function stays staged under every transformation: its jvp, its batched form, its known and linear halves
-and its transpose are jaxprs of their own, made once, kept on the jaxpr they came from, and compiled.
+A staged function stays staged under every transformation. Its jvp, its batched form, its known and linear halves
+and its transpose are jaxprs of their own, made once and compiled. They are kept on the jaxpr they came from.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CallSpec:
 
 
 def apply(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], spec: CallSpec) -> list[Any]:
-    """Bind a call, or evaluate the jaxpr in place where the spec says inline."""
+    """Bind a call, or evaluate the jaxpr in place where the spec is inline."""
     operands = [*consts, *args]
     if spec.inline:
         return evaluate(jaxpr, operands)
@@ -53,10 +53,10 @@ def apply(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], spec: CallSp
 
 # ------------------------------------------------------------------------------------------------------------- rules
 def _shape(*avals: ShapedArray, jaxpr: Jaxpr, spec: CallSpec) -> tuple[ShapedArray, ...]:
-    wanted = jaxpr.in_avals
-    if len(avals) != len(wanted) or any(a.strong() is not w.strong() for a, w in zip(avals, wanted, strict=False)):
+    expected = jaxpr.in_avals
+    if len(avals) != len(expected) or any(a.strong() is not w.strong() for a, w in zip(avals, expected, strict=False)):
         raise ShapeError(
-            f"{spec.name} takes {wanted}, got {list(avals)}", fix="pass operands with the avals it was traced with"
+            f"{spec.name} takes {expected}, got {list(avals)}", fix="pass operands with the avals it was traced with"
         )
     return tuple(jaxpr.out_avals)
 
@@ -135,7 +135,7 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
     return jaxpr.memo(("kernel", params["spec"]), lambda: _shared(jaxpr, params["spec"]))(*args)
 
 
-#: Kernels by what they compute and the user's lines that say so; the first to come is the first to go.
+#: Kernels by what they compute and the user's lines that call them; the oldest entry is dropped first.
 _KERNELS: Cache[Any, Any] = Cache()
 _MOST_KERNELS = 256
 
@@ -145,7 +145,7 @@ def _shared(jaxpr: Jaxpr, spec: CallSpec) -> Any:
     text = fingerprint(jaxpr, spec.name, spec.options, spec.mode)
     if text is None:
         return _kernel(jaxpr, spec)
-    weak = tuple(a.weak_type for a in (*jaxpr.in_avals, *jaxpr.out_avals))  # lowers alike, and is told of results
+    weak = tuple(a.weak_type for a in (*jaxpr.in_avals, *jaxpr.out_avals))  # lowers alike, but is a fact of results
     key = (text, weak, *_lines(jaxpr))
     found = _KERNELS.get(key)
     if found is None:

@@ -1,4 +1,4 @@
-"""composite: a function under a name by which a compiler may know it, with what it means beside it."""
+"""composite: a function under a name that a compiler may replace, and its meaning beside it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _opened(jaxpr: Jaxpr) -> Any:
 
 
 def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, **_: Any) -> Any:
-    """Of what it means: the name stands for one element."""
+    """Batch the meaning: the name stands for one element."""
     return batching.batch(_opened(jaxpr), axis, args, dims)
 
 

@@ -1,7 +1,7 @@
 """Jaxprs made from jaxprs: the forward-mode form, the batched form. Higher-order primitives are made of them.
 
-Each is staged with nothing around it, so that what is kept depends on the jaxpr and the key alone, and is kept on the
-jaxpr it was made from.
+Each is kept on the jaxpr it was made from. It is staged with nothing around it, so that it depends on that jaxpr and
+the key alone.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from functorch_like.primitives.base.shapes import zeros
 
 
 class Derived(NamedTuple):
-    """A jaxpr made from another, the values of its first inputs, and what is told of its results."""
+    """A jaxpr made from another, the values of its first inputs, and a fact of each result."""
 
     jaxpr: Jaxpr
     consts: list[Any]
-    told: Any
+    out_info: Any
 
 
 def derive(
@@ -39,13 +39,13 @@ def derive(
     return made
 
 
-def jvp_jaxpr(jaxpr: Jaxpr, some: Sequence[bool], wanted: Sequence[bool] = ()) -> Derived:
+def jvp_jaxpr(jaxpr: Jaxpr, some: Sequence[bool], instantiate: Sequence[bool] = ()) -> Derived:
     """A jaxpr of primals and of the tangents that `some` marks; it gives results, and the tangents that are not zero.
 
     Args:
         jaxpr: what to differentiate.
         some: which inputs have tangents.
-        wanted: results that get a tangent even where it is zero; all others only where it is not.
+        instantiate: results that get a tangent even where it is zero; all others only where it is not.
 
     Returns:
         The jaxpr, its consts, and which results have tangents.
@@ -56,12 +56,12 @@ def jvp_jaxpr(jaxpr: Jaxpr, some: Sequence[bool], wanted: Sequence[bool] = ()) -
 
         def fun(*flat: Any) -> list[Any]:
             rest = iter(flat[len(some) :])
-            given = [next(rest) if s else None for s in some]
-            outs, tangents = forward.jvp(lambda *xs: evaluate(jaxpr, xs), flat[: len(some)], given)
-            if wanted:
+            directions = [next(rest) if s else None for s in some]
+            outs, tangents = forward.jvp(lambda *xs: evaluate(jaxpr, xs), flat[: len(some)], directions)
+            if instantiate:
                 tangents = [
                     zeros(aval_of(o).strong()) if t is None and w else t
-                    for o, t, w in zip(outs, tangents, wanted, strict=True)
+                    for o, t, w in zip(outs, tangents, instantiate, strict=True)
                 ]
             has[:] = [t is not None for t in tangents]
             return [*outs, *(t for t in tangents if t is not None)]
@@ -71,21 +71,23 @@ def jvp_jaxpr(jaxpr: Jaxpr, some: Sequence[bool], wanted: Sequence[bool] = ()) -
         made, consts = derive(jaxpr, "jvp", "jvp", fun, avals)
         return Derived(made, consts, has)
 
-    return jaxpr.memo(("jvp", tuple(some), tuple(wanted)), make)
+    return jaxpr.memo(("jvp", tuple(some), tuple(instantiate)), make)
 
 
 #: For `batched`: the hidden axis of a result may be anywhere, and need not be there at all.
 ANYWHERE = "anywhere"
 
 
-def batch_jaxpr(jaxpr: Jaxpr, axis: BatchAxis, dims: Sequence[int | None], wanted: Sequence[int | str] = ()) -> Derived:
+def batch_jaxpr(
+    jaxpr: Jaxpr, axis: BatchAxis, dims: Sequence[int | None], positions: Sequence[int | str] = ()
+) -> Derived:
     """A jaxpr with one more axis of inputs, at `dims`.
 
     Args:
         jaxpr: what to map.
         axis: its size, and its name for collectives.
         dims: where inputs have it; None where they do not.
-        wanted: where results must have it; ANYWHERE by default.
+        positions: where results must have it; ANYWHERE by default.
 
     Returns:
         The jaxpr, its consts, and where the results have the axis (None: nowhere).
@@ -96,8 +98,8 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: BatchAxis, dims: Sequence[int | None], wante
 
         def fun(*flat: Any) -> list[Any]:
             outs, out_dims = batching.batch(lambda *xs: evaluate(jaxpr, xs), axis, flat, dims)
-            if wanted:
-                placed = [place(o, d, w, axis.size) for o, d, w in zip(outs, out_dims, wanted, strict=True)]
+            if positions:
+                placed = [place(o, d, w, axis.size) for o, d, w in zip(outs, out_dims, positions, strict=True)]
                 outs = [o for o, _ in placed]
                 out_dims = [d for _, d in placed]
             where[:] = out_dims
@@ -108,7 +110,7 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: BatchAxis, dims: Sequence[int | None], wante
         made, consts = derive(jaxpr, "vmap", f"vmap over {axis.size}", fun, avals)
         return Derived(made, consts, where)
 
-    return jaxpr.memo(("vmap", axis, tuple(dims), tuple(wanted), state.axes), make)
+    return jaxpr.memo(("vmap", axis, tuple(dims), tuple(positions), state.axes), make)
 
 
 def widened(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
@@ -116,14 +118,14 @@ def widened(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
     return aval if dim is None else aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
 
 
-def place(x: Any, dim: int | None, wanted: int | str, size: int) -> tuple[Any, int | None]:
-    """A value with the hidden axis where it is wanted, repeated along it if it has none; and where it is then."""
-    if isinstance(wanted, str) or dim == wanted:
+def place(x: Any, dim: int | None, to: int | str, size: int) -> tuple[Any, int | None]:
+    """A value with the hidden axis at the position required, repeated along it if it has none; and its new position."""
+    if isinstance(to, str) or dim == to:
         return x, dim
-    return structural.move(structural.widen(x, size) if dim is None else x, dim or 0, wanted), wanted
+    return structural.move(structural.widen(x, size) if dim is None else x, dim or 0, to), to
 
 
 def rearranged(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Jaxpr:
-    """The same jaxpr with inputs, and outputs, in another order. Inputs that are left out must be unused."""
+    """Reorder inputs, and outputs, of a jaxpr. Inputs that are left out must be unused."""
     outs = jaxpr.outputs if outputs is None else [jaxpr.outputs[k] for k in outputs]
     return Jaxpr([jaxpr.inputs[k] for k in inputs], jaxpr.equations, outs, jaxpr.name, jaxpr.origin)

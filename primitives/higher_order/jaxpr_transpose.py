@@ -12,14 +12,14 @@ from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, derive
 
 
-def transposed(jaxpr: Jaxpr, linear: Sequence[bool], some: Sequence[bool], wanted: Sequence[bool] = ()) -> Derived:
+def transposed(jaxpr: Jaxpr, linear: Sequence[bool], some: Sequence[bool], instantiate: Sequence[bool] = ()) -> Derived:
     """The transpose of a jaxpr with respect to some of its inputs.
 
     Args:
         jaxpr: linear in those inputs; equations that do not depend on them are computed again from the others.
         linear: which inputs those are.
         some: which results have cotangents; those of the others are zero.
-        wanted: linear inputs, by their position among all, that get a cotangent even where it is zero; all others
+        instantiate: linear inputs, by their position among all, that get a cotangent even where it is zero; all others
             only where it is not.
 
     Returns:
@@ -33,14 +33,14 @@ def transposed(jaxpr: Jaxpr, linear: Sequence[bool], some: Sequence[bool], wante
             n = len(linear) - sum(linear)
             rest = iter(flat[n:])
             back = iter(reverse.backward_jaxpr(jaxpr, linear, flat[:n], [next(rest) if s else None for s in some]))
-            found = [next(back) if lin else None for lin in linear]
-            if wanted:
-                found = [
+            cotangents = [next(back) if lin else None for lin in linear]
+            if instantiate:
+                cotangents = [
                     zeros(v.aval.strong()) if f is None and w else f
-                    for v, f, w in zip(jaxpr.inputs, found, wanted, strict=True)
+                    for v, f, w in zip(jaxpr.inputs, cotangents, instantiate, strict=True)
                 ]
-            has[:] = [f is not None for f in found]
-            return [f for f in found if f is not None]
+            has[:] = [f is not None for f in cotangents]
+            return [f for f in cotangents if f is not None]
 
         fun.beside = lambda: tuple(has)  # type: ignore[attr-defined]
         avals = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
@@ -48,4 +48,4 @@ def transposed(jaxpr: Jaxpr, linear: Sequence[bool], some: Sequence[bool], wante
         made, consts = derive(jaxpr, "transpose", "transpose", fun, avals)
         return Derived(passes.dead_code(made), consts, has)
 
-    return jaxpr.memo(("transpose", tuple(linear), tuple(some), tuple(wanted)), make)
+    return jaxpr.memo(("transpose", tuple(linear), tuple(some), tuple(instantiate)), make)

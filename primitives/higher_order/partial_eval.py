@@ -43,15 +43,17 @@ class PartialEval:
     unknown_out: list[bool]
 
 
-def partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool] = ()) -> PartialEval:
+def partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], instantiate: Sequence[bool] = ()) -> PartialEval:
     """Take a jaxpr apart; made once for each pattern of unknown inputs.
 
     Args:
         jaxpr: what to take apart.
         unknown: its inputs that are not known yet; it must be linear in them.
-        wanted: results that are to be unknown even where they depend on nothing unknown, and so are zero.
+        instantiate: results that are to be unknown even where they depend on nothing unknown, and so are zero.
     """
-    return jaxpr.memo(("halves", tuple(unknown), tuple(wanted)), lambda: _partial_eval_jaxpr(jaxpr, unknown, wanted))
+    return jaxpr.memo(
+        ("halves", tuple(unknown), tuple(instantiate)), lambda: _partial_eval_jaxpr(jaxpr, unknown, instantiate)
+    )
 
 
 def places(
@@ -59,7 +61,7 @@ def places(
 ) -> list[tuple[str, int]]:
     """Return the place of each atom: ("in", k) among the inputs, or ("out", k) among the outputs, which take new ones.
 
-    `position` tells where the outputs are, and is kept up to date with them.
+    `position` gives where the outputs are, and is kept up to date with them.
     """
     where: list[tuple[str, int]] = []
     for atom in atoms:
@@ -73,7 +75,7 @@ def places(
     return where
 
 
-def _partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool]) -> PartialEval:
+def _partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], instantiate: Sequence[bool]) -> PartialEval:
     tape_of: list[Any] = []
     equations: list[Equation] = []
     variables: list[Any] = []
@@ -88,13 +90,11 @@ def _partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[
         variables[:] = [tape.var(o) for o in outs]
         tape_of[:] = [a._var for a, u in zip(args, unknown, strict=True) if u]
         equations[:] = [
-            Equation(
-                e.prim, [a if type(a) is Var else residuals.atom(a) for a in e.inputs], e.params, e.outputs, e.source
-            )
+            e.of([a if type(a) is Var else residuals.atom(a) for a in e.inputs])
             for e in reverse.dead_code_elimination(tape.equations, variables)
         ]
-        if wanted:
-            for k, w in enumerate(wanted):
+        if instantiate:
+            for k, w in enumerate(instantiate):
                 if w and variables[k] is None:
                     variables[k] = residuals.atom(zeros(aval_of(outs[k]).strong()))
         return [*(o for o, v in zip(outs, variables, strict=True) if v is None), *residuals.values]

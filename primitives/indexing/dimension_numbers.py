@@ -99,7 +99,7 @@ def check_window(
 def starts_of(
     indices: Any, index_map: Sequence[int], operand_batch: Sequence[int], indices_batch: Sequence[int], ndim: int
 ) -> Iterator[tuple[tuple[int, ...], list[int]]]:
-    """For each batch position: it, and where in the operand its window starts. NumPy only."""
+    """Yield each batch position, and where in the operand its window starts. NumPy only."""
     for at in np.ndindex(indices.shape[:-1]):
         start = [0] * ndim
         for d, i in zip(index_map, indices[at], strict=True):

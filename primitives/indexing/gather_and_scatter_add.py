@@ -97,8 +97,8 @@ def _lower(
     mode: str = "fill", fill_value: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False,
 ) -> Any:  # fmt: skip
     n = dimension_numbers
-    (given, at), (out,) = e.ins, e.outs
-    if out.size and not given.size:  # only positions out of bounds can be asked for
+    (aval, at), (out,) = e.ins, e.outs
+    if out.size and not aval.size:  # all positions are out of bounds
         e.forbid_template()  # fill values that are equal may be 0.0 and -0.0
         return e.full(fill_of(out.dtype, fill_value), out)
     indices, at = plain_indices(e, indices, at)
@@ -119,7 +119,7 @@ def _lower(
     if mode != "fill" or not n.start_index_map:
         return y
     flags = at.update(dtype=dtypes.bool_)
-    top = e.constant(last_starts(given.shape, slice_sizes, n.start_index_map, at.dtype))
+    top = e.constant(last_starts(aval.shape, slice_sizes, n.start_index_map, at.dtype))
     low = e.compare("GE", indices, e.full(0, at), flags, "SIGNED")
     high = e.compare("LE", indices, e.broadcast_in_dim(top, at, [at.ndim - 1]), flags, "SIGNED")
     inside = e.op("stablehlo.and", [low, high], [flags])

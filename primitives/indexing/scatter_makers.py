@@ -90,12 +90,12 @@ def scatter_lower(
 ) -> Any:  # fmt: skip
     """`body(emitter, old, update, aval) -> new` emits what happens to one element."""
     n = dimension_numbers
-    (given, at, written), (out,) = e.ins, e.outs
+    (aval, at, written), (out,) = e.ins, e.outs
     if not out.size:
         return operand
     indices, at = plain_indices(e, indices, at)
     if mode == "clip" and n.scatter_dims_to_operand_dims:
-        top = last_starts(given.shape, n.sizes(given, written), n.scatter_dims_to_operand_dims, at.dtype)
+        top = last_starts(aval.shape, n.sizes(aval, written), n.scatter_dims_to_operand_dims, at.dtype)
         top = e.broadcast_in_dim(e.constant(top), at, [at.ndim - 1])
         indices = e.op("stablehlo.clamp", [e.full(0, at), indices, top], [at])
     text = ", ".join(f"{name} = [{', '.join(map(str, dims))}]" for name, dims in n._asdict().items())

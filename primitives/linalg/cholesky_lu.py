@@ -92,14 +92,14 @@ def _lu_ref(x: Any) -> Any:
 
 def _lu_lower(k: Stack, x: Any) -> Any:
     factors, pivots, info = k.call("getrf", [x], k.ins, [*k.outs[:2], k.aval((), I32)], aliases=[(0, 0)])
-    (factors,) = k.or_nan(info, [factors], k.outs[:1], fails="LT")  # a positive code says that it is singular
+    (factors,) = k.or_nan(info, [factors], k.outs[:1], fails="LT")  # a positive code means that it is singular
     one = k.e.full(1, k.outs[1])
     pivots = k.e.op("stablehlo.subtract", [pivots, one], [k.outs[1]])
     return [factors, pivots, _swaps(k.e, pivots, k.outs[1], k.outs[2])]
 
 
 def _lu_jvp(primals: Any, tangents: Any) -> Any:
-    """With P A = L U, both made square by the identity: G = L^-1 dPA U^-1, dL = L tril(G, -1), dU = triu(G) U."""
+    """Use P A = L U, both made square by the identity: G = L^-1 dPA U^-1, dL = L tril(G, -1), dU = triu(G) U."""
     factors, pivots, order = lu(*primals)
     m, n = aval_of(factors).shape[-2:]
     size = min(m, n)
@@ -158,12 +158,12 @@ def _swaps(e: Any, pivots: Any, aval: ShapedArray, out: ShapedArray) -> Any:
         j = f.broadcast_in_dim(f.op("stablehlo.reshape", [j], [scalar]), out, dims)
         at_i = f.compare("EQ", places, f.broadcast_in_dim(i, out, ()), flags, "SIGNED")
         at_j = f.compare("EQ", places, j, flags, "SIGNED")
-        found = []
+        swaps = []
         for at in (at_i, at_j):
-            kept = f.op("stablehlo.select", [at, order, f.full(0, out)], [out])
-            found.append(f.broadcast_in_dim(f.reduce("add", kept, 0, (last,), scalar), out, dims))
-        swapped = f.op("stablehlo.select", [at_j, found[0], order], [out])
-        swapped = f.op("stablehlo.select", [at_i, found[1], swapped], [out])
+            swap = f.op("stablehlo.select", [at, order, f.full(0, out)], [out])
+            swaps.append(f.broadcast_in_dim(f.reduce("add", swap, 0, (last,), scalar), out, dims))
+        swapped = f.op("stablehlo.select", [at_j, swaps[0], order], [out])
+        swapped = f.op("stablehlo.select", [at_i, swaps[1], swapped], [out])
         return [f.op("stablehlo.add", [i, f.full(1, count)], [count]), swapped, p]
 
     carried = [count, out, aval]

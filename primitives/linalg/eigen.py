@@ -53,7 +53,7 @@ def _hermitian(k: Stack, x: Any, compute_v: bool, attrs: dict[str, Any]) -> Any:
 
 
 def _eigh_jvp(primals: Any, tangents: Any, *, lower: bool, compute_v: bool) -> Any:
-    """With P = V^H dA V: dw = diag P, dV = V (P / (w[j] - w[i]))."""
+    """Use P = V^H dA V: dw = diag P, dV = V (P / (w[j] - w[i]))."""
     v, w = eigh(*primals, lower=lower, compute_v=True)
     p = M.mm(M.adjoint(v), M.hermitian(tangents[0], lower), v)
     dw = M.real(M.diagonal(p))
@@ -112,14 +112,14 @@ def _eig_ref(x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvect
 
 
 def _eig_lower(k: Stack, x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool) -> Any:
-    wanted = compute_left_eigenvectors, compute_right_eigenvectors
-    letters = ["V" if w else "N" for w in wanted]
-    return _general(k, x, *wanted, {"compute_left": letters[0], "compute_right": letters[1]})
+    flags = compute_left_eigenvectors, compute_right_eigenvectors
+    letters = ["V" if w else "N" for w in flags]
+    return _general(k, x, *flags, {"compute_left": letters[0], "compute_right": letters[1]})
 
 
 def _eig_lower_gpu(k: Stack, x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool) -> Any:
-    wanted = compute_left_eigenvectors, compute_right_eigenvectors
-    return _general(k, x, *wanted, {"left": wanted[0], "right": wanted[1]})
+    flags = compute_left_eigenvectors, compute_right_eigenvectors
+    return _general(k, x, *flags, {"left": flags[0], "right": flags[1]})
 
 
 def _general(k: Stack, x: Any, left_wanted: bool, right_wanted: bool, attrs: dict[str, Any]) -> Any:
@@ -134,22 +134,22 @@ def _general(k: Stack, x: Any, left_wanted: bool, right_wanted: bool, attrs: dic
 
 
 def _eig_jvp(primals: Any, tangents: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool) -> Any:
-    """With P = V^-1 dA V: dw = diag P, dV = V (P / (w[j] - w[i])), kept at length 1 and of LAPACK's phase.
+    """Use P = V^-1 dA V: dw = diag P, dV = V (P / (w[j] - w[i])), kept at length 1 and of LAPACK's phase.
 
     Left vectors are the right ones of the adjoint matrix, which has the conjugate values.
     """
     w, left, v = eig(*primals, compute_left_eigenvectors=True, compute_right_eigenvectors=True)
     da = M.to(tangents[0], aval_of(w).dtype)
     p = M.mm(solve(v, da, transpose_a=False), v)
-    outs, found = [w], [M.diagonal(p)]
+    outs, d_outs = [w], [M.diagonal(p)]
     if compute_left_eigenvectors:
         q = M.mm(solve(left, M.adjoint(da), transpose_a=False), left)
         outs.append(left)
-        found.append(_normalized(left, M.mm(left, elementwise.mul(q, M.differences(elementwise.conj(w), q)))))
+        d_outs.append(_normalized(left, M.mm(left, elementwise.mul(q, M.differences(elementwise.conj(w), q)))))
     if compute_right_eigenvectors:
         outs.append(v)
-        found.append(_normalized(v, M.mm(v, elementwise.mul(p, M.differences(w, p)))))
-    return outs, found
+        d_outs.append(_normalized(v, M.mm(v, elementwise.mul(p, M.differences(w, p)))))
+    return outs, d_outs
 
 
 def _normalized(v: Any, dv: Any) -> Any:
@@ -170,7 +170,7 @@ def _normalized(v: Any, dv: Any) -> Any:
     return elementwise.sub(dv, elementwise.mul(v, M.columns(elementwise.complex(along, turn), v)))
 
 
-#: Values, and left and right vectors where asked for, of length 1 and with the largest entry real.
+#: Values, and left and right vectors where requested, of length 1 and with the largest entry real.
 eig = linalg_primitive(
     "eig", (2,), shape=_eig_shape, ref=_eig_ref, lower=_eig_lower, jvp=_eig_jvp, gpu=_eig_lower_gpu,
     samples=lambda: [
@@ -194,9 +194,9 @@ def _schur_shape(x: Any, *, dtype: Any, compute_schur_vectors: bool) -> Any:
 
 
 def _schur_ref(x: Any, *, compute_schur_vectors: bool) -> Any:
-    found = routine(x, "gees")(lambda *_: None, x, compute_v=int(compute_schur_vectors))
-    outs = (found[0], found[-3]) if compute_schur_vectors else (found[0],)
-    return _nans(*outs) if found[-1] else outs
+    results = routine(x, "gees")(lambda *_: None, x, compute_v=int(compute_schur_vectors))
+    outs = (results[0], results[-3]) if compute_schur_vectors else (results[0],)
+    return _nans(*outs) if results[-1] else outs
 
 
 def _schur_lower(k: Stack, x: Any, *, compute_schur_vectors: bool) -> Any:

@@ -2,7 +2,7 @@
 
 The last one or two dimensions of each operand are a vector or a matrix; those before count them, and are the same for
 all operands. The primitives take float32, float64, complex64 and complex128. Where LAPACK reports a failure, the
-results are NaN. On CPUs they call LAPACK, on GPUs cuSOLVER and its like; where there is no kernel, they say so.
+results are NaN. On CPUs they call LAPACK, on GPUs cuSOLVER and its like; where there is no kernel, they raise.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def linalg_primitive(
         shape: `(*shapes, dtype, **params) -> [(shape, dtype), ...]` of the results, for one matrix.
         ref: `(*operands, **params) -> results` for one matrix that is not empty.
         lower: `(stack, *operands, **params) -> results` with a `Stack`; nothing is empty.
-        jvp, samples, transpose, multiple_results: as `core.Primitive` wants them.
+        jvp, samples, transpose, multiple_results: as `core.Primitive` takes them.
         batch: by default the mapped axis becomes the first one of all operands.
         takes: dtypes.
         gpu: as `lower`, for GPUs, if that is another; or why there is none.
@@ -69,8 +69,8 @@ def linalg_primitive(
         outs = [_blank(a, len(lead)) for a in (avals if multiple_results else (avals,))]
         if all(x.size for x in xs):
             for at in np.ndindex(lead):
-                found = ref(*[x[at] for x in xs], **params)
-                for out, one in zip(outs, found if multiple_results else (found,), strict=True):
+                results = ref(*[x[at] for x in xs], **params)
+                for out, one in zip(outs, results if multiple_results else (results,), strict=True):
                     assert one.dtype == out.dtype and one.shape == out[at].shape, (name, one.dtype, one.shape)
                     out[at] = one
         return tuple(outs) if multiple_results else outs[0]
@@ -180,7 +180,7 @@ class Stack:
         self.counts = self.ins[0].shape[:lead]
 
     def aval(self, shape: Sequence[int], dtype: Any = None) -> ShapedArray:
-        """Of a stack of such matrices or vectors, in the first operand's dtype if not said otherwise."""
+        """Aval of a stack of such matrices or vectors, by default in the first operand's dtype."""
         return ShapedArray((*self.counts, *shape), dtype or self.ins[0].dtype)
 
     def call(self, routine: str, operands: Sequence[Any], ins: Any, outs: Any, **more: Any) -> list[Any]:

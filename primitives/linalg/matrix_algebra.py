@@ -44,7 +44,7 @@ def real(x: Any) -> Any:
 
 
 def to(x: Any, dtype: Any) -> Any:
-    """In another dtype."""
+    """Convert to another dtype."""
     return x if aval_of(x).dtype == dtype else structural.convert_element_type(x, new_dtype=np.dtype(dtype))
 
 

@@ -117,7 +117,7 @@ def _qr_lower(k: Stack, x: Any, *, full_matrices: bool, pivoting: bool = False) 
 
 
 def _qr_jvp(primals: Any, tangents: Any, *, full_matrices: bool, pivoting: bool = False) -> Any:
-    """With C = Q^H dA R^-1 and W its part that keeps Q orthogonal: dQ = (dA R^-1 - Q C) + Q W, dR = Q^H dA - W R.
+    """Use C = Q^H dA R^-1 and W its part that keeps Q orthogonal: dQ = (dA R^-1 - Q C) + Q W, dR = Q^H dA - W R.
 
     A wide matrix has the Q of its first columns. The diagonal of R is real, as LAPACK makes it. Pivoted columns stay in
     the order that they have.

@@ -19,7 +19,7 @@ from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, routine
 from functorch_like.primitives.reductions import reductions
 
-#: How: as the platform does best; by QR iterations; by Jacobi rotations, which is slower, and on GPUs alone.
+#: Algorithms: the platform's best; by QR iterations; by Jacobi rotations, which is slower, and on GPUs alone.
 ALGORITHMS = ("default", "qr", "jacobi")
 #: On GPUs rotations are faster up to this size.
 SMALL = 1024
@@ -68,21 +68,21 @@ def _svd_lower_gpu(k: Stack, x: Any, *, full_matrices: bool, compute_uv: bool, a
         outs = [k.ins[0], k.outs[0], left, right, info]
         _, s, u, v, code = k.call("gesvdj", [x], k.ins, outs, attrs=attrs, aliases=[(0, 0)])
         vt = k.inline(M.adjoint, v, ins=[right])
-    else:  # the kernel wants no fewer rows than columns
+    else:  # the kernel needs no fewer rows than columns
         wide = m < n
         m, n = max(m, n), size
         x = k.inline(M.adjoint, x) if wide else x
         left, right = k.aval((m, m if full_matrices else n)), k.aval((n, n))
-        given = k.aval((m, n))
-        outs, attrs = [given, k.outs[0], left, right, info], attrs | {"transposed": False}
-        _, s, u, vt, code = k.call("gesvd", [x], [given], outs, attrs=attrs, aliases=[(0, 0)])
+        aval = k.aval((m, n))
+        outs, attrs = [aval, k.outs[0], left, right, info], attrs | {"transposed": False}
+        _, s, u, vt, code = k.call("gesvd", [x], [aval], outs, attrs=attrs, aliases=[(0, 0)])
         if wide:
             u, vt = k.inline(M.adjoint, vt, ins=[right]), k.inline(M.adjoint, u, ins=[left])
     return k.or_nan(code, [s, u, vt][: len(k.outs)], k.outs)
 
 
 def _svd_jvp(primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str = "default") -> Any:
-    """With P = U^H dA V: ds = diag P; U and V turn by what the rest of P says, and out of their own spaces."""
+    """Use P = U^H dA V: ds = diag P; U and V turn by the rest of P, and out of their own spaces."""
     (x,), (dx,) = primals, tangents
     m, n = aval_of(x).shape[-2:]
     if compute_uv and full_matrices and m != n:

@@ -172,7 +172,7 @@ def _tri_lower(k: Stack, dl: Any, d: Any, du: Any, b: Any) -> Any:
 
 
 def _tri_lower_gpu(k: Stack, *operands: Any) -> Any:
-    """The kernel wants zeros outside of the matrix, and three rows at least: more are added that say 1 x = 0."""
+    """Fill with zeros outside of the matrix, and up to three rows, as the kernel requires: those added mean 1 x = 0."""
     n, columns = k.ins[3].shape[-2:]
     size = max(n, 3)
 

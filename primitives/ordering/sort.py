@@ -2,7 +2,7 @@
 
 The order is total: -0 equals +0, every NaN comes last, complex numbers compare by real and then by imaginary part; of
 those with NaN come first the ones whose imaginary part alone is NaN, then those whose real part is, then the others.
-A stable sort keeps equal elements in their order. (One exception: of a single floating operand nobody can tell equal
+A stable sort keeps equal elements in their order. (One exception: of a single floating operand, no user can tell equal
 elements apart but zeros, and -0 comes before +0: so it can be sorted as integers, four times faster on CPUs.)
 """
 

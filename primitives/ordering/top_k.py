@@ -53,8 +53,8 @@ def _lower(e: Any, x: Any, *, k: int) -> list[Any]:
         wide = np.dtype(np.int8 if dtypes.is_signed(aval.dtype) else np.uint8)
         values, places = e.outs
         outs = [values.update(dtype=wide), places]
-        found, at = e.op("chlo.top_k", [e.convert(x, aval.update(dtype=wide))], outs, attrs={"k": e.i64(k)})
-        return [e.convert(found, values), at]
+        top, at = e.op("chlo.top_k", [e.convert(x, aval.update(dtype=wide))], outs, attrs={"k": e.i64(k)})
+        return [e.convert(top, values), at]
     if dtypes.is_float(aval.dtype):  # a NaN with a sign would come last
         x = one_nan(e, x, aval)
     return list(e.op("chlo.top_k", [x], e.outs, attrs={"k": e.i64(k)}))

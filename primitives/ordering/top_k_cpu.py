@@ -1,7 +1,7 @@
 """top_k by XLA:CPU's kernel for f32, and of few groups of elements (docs/lowerings.md).
 
 The kernel compares the bits of floats as integers, so it orders other numbers of up to 32 bits, too. Where few of many
-elements are wanted, they are among the groups of neighbours whose greatest elements are the k greatest: an element of
+elements are selected, they are among the groups of neighbours whose greatest elements are the k greatest: an element of
 another group has k greater ones, or equal ones before it.
 """
 
@@ -71,8 +71,8 @@ def _unflipped(e: Any, i: Any, aval: ShapedArray) -> Any:
 def _as_single(e: Any, x: Any, *, k: int) -> list[Any]:
     (aval,) = e.ins
     y, single = _to_single(e, x, aval)
-    found, at = _greatest(e, y, single, k)
-    return [_from_single(e, found, e.outs[0]), at]
+    top, at = _greatest(e, y, single, k)
+    return [_from_single(e, top, e.outs[0]), at]
 
 
 def _of_64_bits(e: Any, x: Any, *, k: int) -> list[Any]:
@@ -90,8 +90,8 @@ def _greatest(e: Any, x: Any, aval: ShapedArray, k: int) -> tuple[Any, Any]:
 
 def _top(e: Any, x: Any, aval: ShapedArray, k: int) -> tuple[Any, Any]:
     out = aval.update(shape=(*aval.shape[:-1], k))
-    found, at = e.op("chlo.top_k", [x], [out, out.update(dtype=dtypes.int32)], attrs={"k": e.i64(k)})
-    return found, at
+    values, at = e.op("chlo.top_k", [x], [out, out.update(dtype=dtypes.int32)], attrs={"k": e.i64(k)})
+    return values, at
 
 
 def _of_groups(e: Any, x: Any, aval: ShapedArray, k: int) -> tuple[Any, Any]:
@@ -99,15 +99,15 @@ def _of_groups(e: Any, x: Any, aval: ShapedArray, k: int) -> tuple[Any, Any]:
     blocks = aval.update(shape=(*lead, -(-n // GROUP), GROUP))
     x = e.op("stablehlo.reshape", [_filled(e, e.materialized(x, aval), aval)], [blocks])
     chosen, index = _groups(e, x, blocks, k)
-    kept = aval.update(shape=(*lead, k * GROUP))
-    candidates = e.op("stablehlo.reshape", [rows_at(e, x, chosen, blocks, index, index.ndim - 1)], [kept])
-    found, at = _top(e, candidates, kept, k)
+    grouped = aval.update(shape=(*lead, k * GROUP))
+    candidates = e.op("stablehlo.reshape", [rows_at(e, x, chosen, blocks, index, index.ndim - 1)], [grouped])
+    values, at = _top(e, candidates, grouped, k)
     group = e.op("stablehlo.shift_right_logical", [at, e.full(GROUP.bit_length() - 1, index)], [index])
     group = e.op(
         "stablehlo.multiply", [rows_at(e, chosen, group, index, index, index.ndim - 1), e.full(GROUP, index)], [index]
     )
     within = e.op("stablehlo.and", [at, e.full(GROUP - 1, index)], [index])
-    return found, e.op("stablehlo.add", [group, within], [index])
+    return values, e.op("stablehlo.add", [group, within], [index])
 
 
 def _filled(e: Any, x: Any, aval: ShapedArray) -> Any:

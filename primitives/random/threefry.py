@@ -137,7 +137,7 @@ def _draw_shape(key: ShapedArray) -> ShapedArray:
 
 
 def _draw_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
-    """One key for all elements comes here only where the axis says what that is to mean."""
+    """One key for all elements is passed here only where the axis gives its meaning."""
     (key,), (at,) = args, dims
     if at is not None:
         return draw(key), at

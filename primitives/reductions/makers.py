@@ -51,9 +51,9 @@ def _extreme(dtype: Any, end: str) -> Any:
     if dtypes.is_integer(dtype):
         return np.array(getattr(dtypes.iinfo(dtype), end), dtype)
     with np.errstate(all="ignore"):
-        found = np.array(-math.inf if end == "min" else math.inf).astype(dtype)
+        value = np.array(-math.inf if end == "min" else math.inf).astype(dtype)
     # float8_e4m3fn and its like have no infinity.
-    return found if np.isinf(found.astype(np.float32)) else np.array(getattr(dtypes.finfo(dtype), end), dtype)
+    return value if np.isinf(value.astype(np.float32)) else np.array(getattr(dtypes.finfo(dtype), end), dtype)
 
 
 def reduction(

@@ -150,14 +150,14 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
 
     def lower(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         # The extreme, then the least index that attains it: docs/lowerings.md, faster than a reduction of pairs.
-        (given,), (out,) = e.ins, e.outs
-        x = e.materialized(x, given)
-        small = given.update(shape=out.shape)
-        kept = [d for d in range(given.ndim) if d != axes[0]]
-        best = e.broadcast_in_dim(e.reduce(kind, x, identity(given.dtype), axes, small), given, kept)
-        flags, index = given.update(dtype=dtypes.bool_), given.update(dtype=index_dtype)
+        (aval,), (out,) = e.ins, e.outs
+        x = e.materialized(x, aval)
+        small = aval.update(shape=out.shape)
+        kept = [d for d in range(aval.ndim) if d != axes[0]]
+        best = e.broadcast_in_dim(e.reduce(kind, x, identity(aval.dtype), axes, small), aval, kept)
+        flags, index = aval.update(dtype=dtypes.bool_), aval.update(dtype=index_dtype)
         compared = (
-            "FLOAT" if dtypes.is_inexact(given.dtype) else "SIGNED" if dtypes.is_signed(given.dtype) else "UNSIGNED"
+            "FLOAT" if dtypes.is_inexact(aval.dtype) else "SIGNED" if dtypes.is_signed(aval.dtype) else "UNSIGNED"
         )
         hit = e.compare("EQ", x, best, flags, compared)
         if compared == "FLOAT":  # best is NaN where any element is, and NaN equals nothing

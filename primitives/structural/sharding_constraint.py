@@ -1,4 +1,4 @@
-"""sharding_constraint: its operand, split over a mesh as a spec says."""
+"""sharding_constraint: its operand, split over a mesh by a spec."""
 
 from __future__ import annotations
 

@@ -73,14 +73,14 @@ def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> tuple[
 
 
 def _split_lower(e: Any, x: Any, *, sizes: tuple[int, ...], axis: int) -> list[Any]:
-    (given,) = e.ins
+    (operand,) = e.ins
     parts: list[Any] = []
     for start, out in zip(itertools.accumulate(sizes, initial=0), e.outs, strict=False):
-        limits = [start + out.shape[d] if d == axis else n for d, n in enumerate(given.shape)]
+        limits = [start + out.shape[d] if d == axis else n for d, n in enumerate(operand.shape)]
         attrs = {
-            "start_indices": e.i64s([start if d == axis else 0 for d in range(given.ndim)]),
+            "start_indices": e.i64s([start if d == axis else 0 for d in range(operand.ndim)]),
             "limit_indices": e.i64s(limits),
-            "strides": e.i64s([1] * given.ndim),
+            "strides": e.i64s([1] * operand.ndim),
         }
         parts.append(e.op("stablehlo.slice", [x], [out], attrs=attrs))
     return parts

@@ -80,7 +80,7 @@ scatter = scatter_primitive(
 
 # ------------------------------------------------------------------------------------------------------ scatter_mul
 def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-    """For each update, the product of the operand and of all other updates that go to the same place."""
+    """Compute for each update the product of the operand and of all other updates that go to the same place."""
     operand, indices, updates = primals
     base, _, news = tangents
     out = scatter_mul(operand, indices, updates, **params)
@@ -97,7 +97,7 @@ def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
 
 
 def _others(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
-    """For each update, the product of the others that go to the same place.
+    """Compute for each update the product of the others that go to the same place.
 
     Updates are sorted by place, multiplied up from both ends of each place, and sorted back: nothing is divided, so
     that zeros do no harm, in derivatives of any order.
@@ -118,7 +118,7 @@ def _others(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) ->
 
 
 def _before(place: Any, x: Any, reverse: bool) -> Any:
-    """For each element, the product of those before it (after it) at the same place; places are sorted."""
+    """Compute for each element the product of those before it (after it) at the same place; places are sorted."""
     n, one = aval_of(x).shape[0], structural.full_like(x, 1)
     same = lambda by: elementwise.eq(shifted(place, by, -1, 0, reverse), place)
     total, by = elementwise.select_n(same(1), one, shifted(x, 1, 1, 0, reverse)), 1

@@ -19,7 +19,8 @@ from functorch_like.testing.error_bars import with_bars
 from functorch_like.testing.source_programs import Argument, Program
 
 BLOCK = 10
-#: Programs of each kind that every build checks, and ways to compile them besides the default.
+#: Programs of each kind that every build checks, and ways to compile them besides the default. Of each two, one is
+#: compiled without LLVM's optimisations, as in the quick tier.
 SAMPLES = {"options": (200, 1), "lowerings": (80, None), "steps": (60, None)}
 #: What programs were once compiled under: nothing keeps broadcasts from YNNPACK.
 UNGUARDED = differential.Candidate(
@@ -34,7 +35,8 @@ def test_programs_mean_the_same_compiled(kind, start):
     found = []
     for number in range(start, start + BLOCK):
         try:
-            found.append(nightly.examine(kind, 0, number, nightly.Effort(ways=SAMPLES[kind][1]), attempts=40))
+            effort = nightly.Effort(ways=SAMPLES[kind][1], quick=number % 2 == 1)
+            found.append(nightly.examine(kind, 0, number, effort, attempts=40))
         except differential.Refused:
             continue
     wrong = [f"{f.number}: {'; '.join(f.messages)}\n{f.script}" for f in found if f is not None]

@@ -40,7 +40,7 @@ class Minified:
 
     @property
     def script(self) -> str:
-        """The program as a script that runs by itself.
+        """The program as a script that runs on its own.
 
         Raises:
             UnsupportedError: for a program with callbacks or foreign functions.
@@ -97,8 +97,8 @@ def minify(
     def minified(*args: Any, **kwargs: Any) -> Minified:
         program = _traced(f, args, kwargs)
         kind = fails if isinstance(fails, str) else "custom"
-        tell: Callable[[str], None] = lambda line: print(f"minify: {line}", file=sys.stderr) if verbose else None
-        search = Search(program, failure(fails, tolerance), tell)
+        report: Callable[[str], None] = lambda line: print(f"minify: {line}", file=sys.stderr) if verbose else None
+        search = Search(program, failure(fails, tolerance), report)
         with cache.flags(enabled=False):
             if not search.bad(program):
                 raise ArgumentError(

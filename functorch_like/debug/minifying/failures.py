@@ -30,16 +30,16 @@ class Tolerance(NamedTuple):
     rtol: float | None
     atol: float | None
 
-    def close(self, found: Any, wanted: Any) -> bool:
+    def close(self, found: Any, expected: Any) -> bool:
         """Return True for equal arrays."""
-        found, wanted = np.asarray(found), np.asarray(wanted)
+        found, expected = np.asarray(found), np.asarray(expected)
         if found.dtype.kind in "biu" or not found.size:
-            return found.shape == wanted.shape and bool((found == wanted).all())
+            return found.shape == expected.shape and bool((found == expected).all())
         eps = float(dtypes.finfo(found.dtype).eps) if found.dtype.kind != "V" else 2.0**-7
         rtol = 1e4 * eps if self.rtol is None else self.rtol
         atol = 1e2 * eps if self.atol is None else self.atol
         kind = complex if found.dtype.kind == "c" else float
-        return bool(np.allclose(found.astype(kind), wanted.astype(kind), rtol, atol, equal_nan=True))
+        return bool(np.allclose(found.astype(kind), expected.astype(kind), rtol, atol, equal_nan=True))
 
 
 def compiled(program: Program) -> list[np.ndarray[Any, Any]]:
@@ -57,8 +57,8 @@ def _nan(program: Program, tolerance: Tolerance) -> bool:
 def _mismatch(program: Program, tolerance: Tolerance) -> bool:
     found = compiled(program)
     with np.errstate(all="ignore"):
-        wanted = reference(*program)
-    return not all(tolerance.close(f, w) for f, w in zip(found, wanted, strict=True))
+        expected = reference(*program)
+    return not all(tolerance.close(f, w) for f, w in zip(found, expected, strict=True))
 
 
 def _nondeterminism(program: Program, tolerance: Tolerance) -> bool:

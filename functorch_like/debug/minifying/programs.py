@@ -113,9 +113,9 @@ def _steps_of_while(operands: list[Any], params: dict[str, Any]) -> Iterator[Pro
     n, m = params["cond_nconsts"], params["body_nconsts"]
     cond, body, carry = operands[:n], operands[n : n + m], operands[n + m :]
     for _ in range(_MOST_STEPS):
-        asked = _program(params["cond_jaxpr"], [*cond, *carry])
-        yield asked
-        if not reference(*asked)[0]:
+        test = _program(params["cond_jaxpr"], [*cond, *carry])
+        yield test
+        if not reference(*test)[0]:
             return
         program = _program(params["body_jaxpr"], [*body, *carry])
         yield program

@@ -1,4 +1,4 @@
-"""Programs as scripts that run by themselves."""
+"""Programs as scripts that run on their own."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def script(program: Program, kind: str) -> str:
 
 
 class _Writer:
-    """Writes values as Python expressions, and jaxprs as functions."""
+    """Writer of values as Python expressions, and of jaxprs as functions."""
 
     def __init__(self) -> None:
         self.functions: list[str] = []

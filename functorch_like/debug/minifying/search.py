@@ -52,8 +52,8 @@ class Search:
         tried: number of programs that were run.
     """
 
-    def __init__(self, program: Program, fails: Fails, tell: Callable[[str], None]) -> None:
-        self.program, self._fails, self._tell, self.tried = program, fails, tell, 0
+    def __init__(self, program: Program, fails: Fails, report: Callable[[str], None]) -> None:
+        self.program, self._fails, self._report, self.tried = program, fails, report, 0
 
     def bad(self, program: Program | None) -> bool:
         """Return True for a program that fails; one that cannot be run does not."""
@@ -70,7 +70,7 @@ class Search:
         if program is None or not self.bad(program):
             return False
         self.program = program
-        self._tell(f"{what}: {len(program.jaxpr.equations)} equations")
+        self._report(f"{what}: {len(program.jaxpr.equations)} equations")
         return True
 
     def run(self) -> Program:
@@ -114,7 +114,7 @@ class Search:
             self.take(until(high), f"cut after {high}")
 
     def _enter(self) -> bool:
-        """Go on with the body of a loop or a branch, if it fails by itself."""
+        """Go on with the body of a loop or a branch, if it fails alone."""
         try:
             values = values_of(self.program)
             for e in self.program.jaxpr.equations:
@@ -126,7 +126,7 @@ class Search:
         return False
 
     def _thin(self) -> bool:
-        """Leave out equations of bodies that do not fail by themselves; zeros stand for what they gave."""
+        """Leave out equations of bodies that do not fail alone; zeros take the place of their results."""
         for position, inner in list(bodies_of(self.program)):
             made = lambda some, p=position, i=inner: with_inner(self.program, p, i, thinned(i, some))
             kept = fewest(list(inner.equations), lambda some, made=made: self.bad(made(some)))

@@ -32,8 +32,8 @@ class Checkpoints:
 
     def files(self) -> list[Path]:
         """Return the files, oldest first."""
-        found = [(int(match[1]), path) for path in self._folder.iterdir() if (match := _NAME.fullmatch(path.name))]
-        return [path for _, path in sorted(found)]
+        numbered = [(int(match[1]), path) for path in self._folder.iterdir() if (match := _NAME.fullmatch(path.name))]
+        return [path for _, path in sorted(numbered)]
 
     def save(self, state: HostState) -> Path:
         """Write the newest state; older files go."""

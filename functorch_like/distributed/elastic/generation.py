@@ -171,7 +171,7 @@ class _Step:
         return make_array_from_process_local_data(self._split if np.ndim(part) else self._whole, part)
 
     def place_flag(self, value: bool) -> Any:
-        """Return an array with a number for each device: 1 in a worker that knows of a newcomer."""
+        """Return an array with a number for each device: 1 in a worker with notice of a newcomer."""
         flags = np.full(len(self._mesh.local_devices), float(value), np.float32)
         return make_array_from_process_local_data(self._split, flags)
 

@@ -1,7 +1,7 @@
 """The newest state of a training run in host memory, shared by a process and its children.
 
 There are two slots. A new state goes into the older one, and counts from the moment that one number is written. So
-whoever is killed, a whole state is there.
+whichever process is killed, a whole state is there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ALIGNMENT = 64
 _NEWEST, _PHASE, _SINCE, _JOIN, _AT = range(5)
 _HEADER = 4096
 
-#: What a child is doing, for the watch of its keeper.
+#: Phases of a child, for the watch of its keeper.
 PHASES = ("starting", "waiting for a state", "compiling", "in batches", "in a step", "saving", "in report", "ending")
 
 

@@ -61,7 +61,7 @@ class Keeper:
         self._connection.send({**hello, "pid": os.getpid(), "step": state.step, "layout": state.description()})
 
     def run(self) -> None:
-        """Take part in generations until the launcher says that the run is over; the state is then the last one.
+        """Take part in generations until the launcher ends the run; the state is then the last one.
 
         Raises:
             DistributedError: where the launcher refuses this worker.
@@ -148,7 +148,7 @@ class Keeper:
         waits_for_others = now.phase in ("starting", "waiting for a state", "compiling", "in a step", "ending")
         limit = self._step_timeout * (2 if waits_for_others else 1)
         if now.seconds > limit:
-            # Said first: the others lose this worker as it is killed, and say so at once.
+            # Reported first: the others lose this worker as it is killed, and report that at once.
             self._ready("lost", f"it was {now.phase} (step {now.step}) for {limit:g} s")
             self._child.kill()
 

@@ -28,7 +28,7 @@ class ElasticLaunch(Launch):
         environment: variables of all workers.
         membership: of the run; None on machines other than the first.
         memory: descriptor of a file in memory for each worker; what it has there outlives it.
-        folder: for files that say which worker has joined.
+        folder: for files that name the workers that have joined.
     """
 
     def __init__(

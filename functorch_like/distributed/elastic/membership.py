@@ -28,7 +28,7 @@ _NEWS_TIMEOUT = 1.0
 
 
 class Worker:
-    """A worker, as the launcher knows it.
+    """The launcher's record of a worker.
 
     Attributes:
         number: for messages; given by its launcher.

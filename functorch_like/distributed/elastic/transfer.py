@@ -27,7 +27,7 @@ def share(state: HostState, member: Member, timeout: float) -> int:
     """
     listener = socket.create_server((member.hostname, 0), family=_family(member.hostname))
     try:
-        # Before others know the address. The thread ends with the listener.
+        # Before others get the address. The thread ends with the listener.
         threading.Thread(target=_serve, args=(listener, state), name="ft-elastic-state", daemon=True).start()
         own = {
             "step": state.step,

@@ -119,7 +119,7 @@ class BCOO(JAXSparse):
             n_batch: must be 0.
 
         Raises:
-            ArgumentError: for what is no array of scipy.sparse.
+            ArgumentError: for anything but an array of scipy.sparse.
             UnsupportedError: for dense or batch dimensions.
         """
         return METHODS["bcoo_from_scipy"](mat, index_dtype, n_batch, n_dense)

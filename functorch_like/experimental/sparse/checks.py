@@ -1,4 +1,4 @@
-"""Checks of the parts of sparse arrays. Values are looked at where they are known."""
+"""Checks of the parts of sparse arrays; values are checked where they are known."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ def sizes(shape: Sequence[int], what: str) -> tuple[int, ...]:
         ShapeError: for anything else.
     """
     try:
-        found = tuple(int(n.__index__()) for n in shape)
+        result = tuple(int(n.__index__()) for n in shape)
     except (AttributeError, TypeError):
         raise promotion.error(
             ShapeError, f"shape={shape!r:.60} of {what} is no sequence of ints", "pass a tuple"
         ) from None
-    if any(n < 0 for n in found):
-        raise promotion.error(ShapeError, f"shape={found} of {what} has a negative size", "sizes start at 0")
-    return found
+    if any(n < 0 for n in result):
+        raise promotion.error(ShapeError, f"shape={result} of {what} has a negative size", "sizes start at 0")
+    return result
 
 
 def _leaf(x: Any, what: str) -> Any:
-    found = x if promotion.is_array(x) else asarray(x)
-    aval_of(found)
-    return found
+    result = x if promotion.is_array(x) else asarray(x)
+    aval_of(result)
+    return result
 
 
 def _parts(args: Any, names: Sequence[str], what: str) -> list[Any]:
@@ -100,7 +100,7 @@ def _batches(parts: dict[str, Any], n_batch: int, shape: tuple[int, ...], what: 
 
 
 def _full(data: Any, indices: Any, n_batch: int, shape: tuple[int, ...]) -> Any:
-    """Return data that has each batch dimension which neither of both has in full."""
+    """Return data, with those batch dimensions in full that have size 1 in both data and indices."""
     a, b = aval_of(data).shape, aval_of(indices).shape
     batch = tuple(n if x == y == 1 else x for x, y, n in zip(a[:n_batch], b[:n_batch], shape, strict=False))
     return data if batch == a[:n_batch] else broadcast_to(data, (*batch, *a[n_batch:]))

@@ -29,12 +29,12 @@ def index_type(dtype: DTypeLike, what: str) -> np.dtype[Any]:
     Raises:
         DtypeError: for one that is no integer.
     """
-    found = dtypes.as_dtype(dtype)
-    if not dtypes.is_integer(found):
+    result = dtypes.as_dtype(dtype)
+    if not dtypes.is_integer(result):
         raise promotion.error(
             DtypeError, f"index_dtype={dtype!r:.40} of {what} is no integer", "use 'int32' or 'int64'"
         )
-    return found
+    return result
 
 
 def is_bcoo(mat: Any, what: str) -> BCOO:

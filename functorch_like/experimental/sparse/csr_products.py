@@ -1,7 +1,7 @@
 """Products of matrices in compressed rows with dense matrices: a library's kernel on CPUs, elsewhere XLA's operations.
 
-The kernel reads what the indices say, in bounds or not; so what is out of bounds is moved into bounds, with values of
-zero, before.
+The kernel does not check indices; so those out of bounds are first moved into bounds, with values of
+zero.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLUMNS = 8
 
 
 def applies(data: Any, indices: Any, dense: Any, free: int) -> bool:
-    """Return True for values, sorted indices and a dense operand with `free` columns that the kernel is good for."""
+    """Return True for values, sorted indices and a dense operand with `free` columns that the kernel supports."""
     values, at = aval_of(data), aval_of(indices)
     if values.ndim != 1 or at.ndim != 2 or at.shape[-1] != 2 or aval_of(dense).dtype != values.dtype:
         return False

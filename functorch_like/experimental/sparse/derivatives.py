@@ -27,7 +27,7 @@ def _is_sparse(x: Any) -> bool:
 
 
 class _Values:
-    """Splits arguments into what is differentiated, with values in the place of sparse arrays, and the rest."""
+    """Arguments split into those to differentiate, with values in the place of sparse arrays, and the rest."""
 
     def __init__(self, args: tuple[Any, ...], argnums: Argnums, what: str) -> None:
         self.args = args
@@ -103,11 +103,11 @@ def value_and_grad(
     """Return a function of a result and its gradient with respect to the stored values of sparse arrays."""
 
     @functools.wraps(fun, updated=())
-    def both(*args: Any, **given: Any) -> tuple[Any, Any]:
+    def both(*args: Any, **keywords: Any) -> tuple[Any, Any]:
         parts = _Values(args, argnums, "value_and_grad")
-        inner = lambda values: fun(*parts.filled(values), **given)
-        out, found = dense_grad.value_and_grad(inner, has_aux=has_aux, **kwargs)(parts.values())
-        return out, parts.result(found, _with)
+        inner = lambda values: fun(*parts.filled(values), **keywords)
+        out, result = dense_grad.value_and_grad(inner, has_aux=has_aux, **kwargs)(parts.values())
+        return out, parts.result(result, _with)
 
     return both
 
@@ -120,9 +120,9 @@ def grad(
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
     @functools.wraps(fun, updated=())
-    def gradient(*args: Any, **given: Any) -> Any:
-        out, found = both(*args, **given)
-        return (found, out[1]) if has_aux else found
+    def gradient(*args: Any, **keywords: Any) -> Any:
+        out, result = both(*args, **keywords)
+        return (result, out[1]) if has_aux else result
 
     return gradient
 
@@ -132,11 +132,11 @@ def _jacobian(name: str) -> Callable[..., Any]:
         fun: Callable[..., PyTree], argnums: Argnums = 0, has_aux: bool = False, **kwargs: bool
     ) -> Callable[..., PyTree]:
         @functools.wraps(fun, updated=())
-        def matrix(*args: Any, **given: Any) -> Any:
+        def matrix(*args: Any, **keywords: Any) -> Any:
             parts = _Values(args, argnums, name)
 
             def inner(values: Any) -> Any:
-                out = fun(*parts.filled(values), **given)
+                out = fun(*parts.filled(values), **keywords)
                 result = out[0] if has_aux else out
                 structure.append(tree.flatten(result)[1])
                 return (tree.flatten(result)[0], out[1]) if has_aux else tree.flatten(result)[0]

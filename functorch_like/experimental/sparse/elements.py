@@ -1,4 +1,4 @@
-"""Stored elements without batch dimensions: reading dense arrays at indices, adding up, telling padding."""
+"""Stored elements without batch dimensions: reading dense arrays at indices, adding up, masks of padding."""
 
 from __future__ import annotations
 

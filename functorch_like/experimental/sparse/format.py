@@ -16,7 +16,7 @@ from functorch_like.numpy import promotion
 if TYPE_CHECKING:
     from functorch_like.core import Array
 
-#: What the methods of the classes call, by name: files that need the classes provide it.
+#: The functions that methods of the classes call, by name; files that import the classes provide them.
 METHODS: dict[str, Callable[..., Any]] = {}
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -32,7 +32,7 @@ def bcoo_update_layout(
         on_inefficient: "error", "warn" or None, for nothing, where more batch or dense dimensions store more zeros.
 
     Raises:
-        SparseEfficiencyError: as `on_inefficient` says.
+        SparseEfficiencyError: with `on_inefficient="error"`.
         ShapeError: for numbers that do not fit the shape.
     """
     mat = is_bcoo(mat, "bcoo_update_layout")
@@ -65,7 +65,7 @@ def _tell(mat: BCOO, n_batch: int, n_dense: int, on_inefficient: str | None) -> 
 
 
 def _dense_to_sparse(mat: BCOO) -> BCOO:
-    """The first dense dimension becomes the last sparse one: each of its elements is stored by itself."""
+    """Make the first dense dimension the last sparse one: each of its elements is stored by itself."""
     mat = normal(mat)
     sparse, n = mat._sparse_shape, mat._tail[len(mat._sparse_shape)]
 
@@ -83,7 +83,7 @@ def _dense_to_sparse(mat: BCOO) -> BCOO:
 
 
 def _sparse_to_dense(mat: BCOO) -> BCOO:
-    """The last sparse dimension becomes the first dense one: an element is stored as a row with one entry."""
+    """Make the last sparse dimension the first dense one: an element is stored as a row with one entry."""
     mat = normal(mat)
     sparse = mat._sparse_shape
 
@@ -98,7 +98,7 @@ def _sparse_to_dense(mat: BCOO) -> BCOO:
 
 
 def _batch_to_sparse(mat: BCOO) -> BCOO:
-    """The last batch dimension becomes the first sparse one."""
+    """Make the last batch dimension the first sparse one."""
     mat = normal(mat)
     last, n, nse, sparse = mat.n_batch - 1, mat.shape[mat.n_batch - 1], mat.nse, mat._sparse_shape
     whole = merge_batch(mat.indices, last, n)
@@ -116,7 +116,7 @@ def _batch_to_sparse(mat: BCOO) -> BCOO:
 
 
 def _sparse_to_batch(mat: BCOO) -> BCOO:
-    """The first sparse dimension becomes the last batch dimension: each batch is padded to as many elements."""
+    """Make the first sparse dimension the last batch dimension: each batch is padded to as many elements."""
     mat = normal(mat)
     sparse = mat._sparse_shape
 

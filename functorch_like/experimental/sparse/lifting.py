@@ -16,7 +16,7 @@ def over_batches(fun: Callable[..., Any], n_batch: int, *args: Any) -> Any:
 
     Args:
         fun: takes and gives pytrees of arrays.
-        n_batch: how many dimensions to map over, one after the other.
+        n_batch: number of dimensions to map over, one after the other.
         args: arrays that all have these dimensions, of size 1 where all elements share a value; None is passed on.
     """
     if not n_batch:

@@ -66,7 +66,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 @method
 def sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
-    """As `bcoo_sum_duplicates`; values that are zero can be left out."""
+    """Store each index once, as `bcoo_sum_duplicates`; values that are zero can be left out."""
     mat = is_bcoo(mat, "bcoo_sum_duplicates")
     sparse = mat._sparse_shape
     most = _distinct(mat, remove_zeros)

@@ -44,7 +44,7 @@ def pairs_of(numbers: Any, left: tuple[int, ...], right: tuple[int, ...], what: 
     """Return dimension numbers as pairs of axes.
 
     Raises:
-        ArgumentError: for what are no dimension numbers.
+        ArgumentError: for anything but dimension numbers.
         ShapeError: where sizes differ.
     """
     try:
@@ -146,15 +146,15 @@ def _dot(data: Any, indices: Any, dense: Any, spec: _Spec) -> Any:
     out, found = _over(data, indices, dense, labels, others, summed, spec)
     batch: list[Label] = [("l", a) for a, _ in spec.pairs.batch]
     mine = [x for x in labels if x not in summed and x not in batch]
-    theirs = [x for x in others if x[0] == "r"]
-    order = [*batch, *theirs, *mine] if spec.swapped else [*batch, *mine, *theirs]
+    unshared = [x for x in others if x[0] == "r"]
+    order = [*batch, *unshared, *mine] if spec.swapped else [*batch, *mine, *unshared]
     return fnp.transpose(out, [found.index(x) for x in order]) if order != found else out
 
 
 def _over(
     data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: _Spec
 ) -> tuple[Any, list[Label]]:
-    """Map over the batch dimensions of the sparse operand; those that are summed are summed at the end."""
+    """Map over the batch dimensions of the sparse operand; sum over those to contract at the end."""
     if aval_of(indices).ndim == 2:
         return (_compressed if spec.is_sorted else _one)(data, indices, dense, labels, others, summed, spec)
     label, rest = labels[0], labels[1:]
@@ -181,7 +181,7 @@ def _over(
 def _compressed(
     data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: _Spec
 ) -> tuple[Any, list[Label]]:
-    """The product of a sorted operand: by rows where it is a matrix whose columns are summed."""
+    """Return the product of a sorted operand: by rows if it is a matrix whose columns are summed."""
     rest = [x for x in others if x != labels[-1]]
     free = math.prod(aval_of(dense).shape[others.index(x)] for x in rest)
     matrix = len(labels) == 2 and summed == {labels[1]} and labels[0] not in others
@@ -197,7 +197,7 @@ def _compressed(
 def _one(
     data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: _Spec
 ) -> tuple[Any, list[Label]]:
-    """The product without batch dimensions."""
+    """Return the product without batch dimensions."""
     s = len(spec.sparse)
     sparse, inner = labels[:s], labels[s:]
     met = [k for k, x in enumerate(sparse) if x in others]

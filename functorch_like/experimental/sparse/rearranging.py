@@ -33,17 +33,17 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
         permutation: of the axes. Batch, sparse and dense axes each stay among themselves.
 
     Raises:
-        AxisError: for what is no permutation.
+        AxisError: for anything but a permutation.
         UnsupportedError: where it mixes kinds of axes.
     """
     mat = is_bcoo(mat, "bcoo_transpose")
-    given = tuple(int(a) for a in permutation)
-    if len(given) != mat.ndim:
+    axes = tuple(int(a) for a in permutation)
+    if len(axes) != mat.ndim:
         raise promotion.error(
-            ShapeError, f"permutation {given} of {mat!r} has not {mat.ndim} axes", "name each axis once"
+            ShapeError, f"permutation {axes} of {mat!r} has not {mat.ndim} axes", "name each axis once"
         )
-    checked_axes(given, mat.ndim, "bcoo_transpose")
-    order = tuple(a % mat.ndim for a in given)
+    checked_axes(axes, mat.ndim, "bcoo_transpose")
+    order = tuple(a % mat.ndim for a in axes)
     layout = mat.layout
     if any(layout.kind(a) != layout.kind(k) for k, a in enumerate(order)):
         raise promotion.error(
@@ -132,7 +132,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
     Args:
         arr: the BCOO.
-        dimensions: which.
+        dimensions: those to remove.
 
     Raises:
         ShapeError: where one has another size.

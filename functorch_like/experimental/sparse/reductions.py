@@ -24,11 +24,13 @@ def checked_axes(axes: int | Sequence[int], ndim: int, what: str) -> tuple[int, 
     Raises:
         AxisError: for axes that are not there, or twice.
     """
-    given = (axes,) if isinstance(axes, int) else tuple(axes)
-    found = sorted({a % ndim for a in given if -ndim <= a < ndim})
-    if len(found) != len(given):
-        raise promotion.error(AxisError, f"axes {given} of {what} do not fit {ndim} dimensions", "give each axis once")
-    return tuple(found)
+    requested = (axes,) if isinstance(axes, int) else tuple(axes)
+    result = sorted({a % ndim for a in requested if -ndim <= a < ndim})
+    if len(result) != len(requested):
+        raise promotion.error(
+            AxisError, f"axes {requested} of {what} do not fit {ndim} dimensions", "give each axis once"
+        )
+    return tuple(result)
 
 
 def normal(mat: BCOO) -> BCOO:

@@ -31,8 +31,8 @@ def bcoo_slice(
 
     Args:
         mat: the BCOO.
-        start_indices: where to start, for each axis.
-        limit_indices: where to end.
+        start_indices: the first position along each axis.
+        limit_indices: the position after the last along each axis.
         strides: steps; 1 by default.
 
     Raises:

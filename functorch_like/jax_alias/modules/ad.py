@@ -66,7 +66,7 @@ def defjvp(primitive: Primitive, *rules: Callable[..., Any] | None) -> None:
 
 
 def defjvp2(primitive: Primitive, *rules: Callable[..., Any] | None) -> None:
-    """As `defjvp`, of rules `(tangent, out, *operands, **params)`."""
+    """Do as `defjvp` does, with rules `(tangent, out, *operands, **params)`."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
@@ -93,7 +93,7 @@ def deflinear2(primitive: Primitive, transpose: Callable[..., Any]) -> None:
 
 
 def deflinear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
-    """As `deflinear2`, of a transpose `(ct, **params)`."""
+    """Do as `deflinear2` does, with a transpose `(ct, **params)`."""
     deflinear2(primitive, lambda ct, *args, **params: transpose(ct, **params))
 
 

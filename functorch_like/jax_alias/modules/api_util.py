@@ -36,7 +36,7 @@ def flatten_fun(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[],
 
 
 def flatten_fun_nokwargs(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:
-    """As `flatten_fun`, for arguments that are positional."""
+    """Do as `flatten_fun` does, for positional arguments."""
     return _flattened(fun, lambda leaves: fun.call_wrapped(*tree.unflatten(in_tree, leaves)))
 
 
@@ -47,9 +47,9 @@ def argnums_partial(
     positions = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     chosen = [p % len(args) for p in positions]
 
-    def call(*given: Any, **kwargs: Any) -> Any:
+    def call(*values: Any, **kwargs: Any) -> Any:
         full = list(args)
-        for position, value in zip(chosen, given, strict=True):
+        for position, value in zip(chosen, values, strict=True):
             full[position] = value
         return fun.call_wrapped(*full, **kwargs)
 

@@ -18,7 +18,7 @@ from functorch_like.jax_alias.modules.user_primitives import (
 
 __all__ = ["AxisData", "axis_primitive_batchers", "fancy_primitive_batchers", "primitive_batchers"]
 
-#: Where an operand is not mapped.
+#: Mark of an operand that is not mapped.
 not_mapped = None
 
 

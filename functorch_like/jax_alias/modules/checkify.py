@@ -18,12 +18,12 @@ _WHERE = re.compile(r"(?:(?:at mapped index [\d, ]+|in step \d+ of \w+): )+")
 
 
 def check_error(error: Any) -> None:
-    """As `ft.checkify.check_error`; the user's message comes first, the step or element at which it failed after it."""
+    """Do as `ft.checkify.check_error` does; the user's message comes first, then the step or element that failed."""
     try:
         checkify.check_error(error)
     except CheckError as failed:
         where = _WHERE.match(text := failed.args[0])
         if where is None:
             raise
-        told = f"{text[where.end() :]} ({where[0].removesuffix(': ')})"
-        raise CheckError(told, at=failed.at) from None
+        message = f"{text[where.end() :]} ({where[0].removesuffix(': ')})"
+        raise CheckError(message, at=failed.at) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def set_cache_dir(path: str) -> None:
-    """Do nothing: the package keeps its cache where FT_CACHE_DIR says."""
+    """Do nothing: the package keeps its cache in FT_CACHE_DIR."""
 
 
 initialize_cache = set_cache_dir

@@ -199,7 +199,7 @@ class Config:
             value: as JAX takes it.
 
         Raises:
-            ArgumentError: for a name that JAX does not have, as far as this package knows.
+            ArgumentError: for a name that JAX does not have, by this package's list.
         """
         name = _full(name)
         if name in ACTING:

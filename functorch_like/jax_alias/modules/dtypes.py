@@ -18,15 +18,15 @@ bfloat16 = dtypes.bfloat16.type
 
 
 def result_type(*values: Any) -> Any:
-    """Return the dtype that values have together; typed keys have theirs, and meet no others."""
-    found = {x if isinstance(x, KeyDtype) else x.dtype for x in values if is_keys(x) or isinstance(x, KeyDtype)}
-    if not found:
+    """Return the dtype that values have together; typed keys have their own, and meet no others."""
+    types = {x if isinstance(x, KeyDtype) else x.dtype for x in values if is_keys(x) or isinstance(x, KeyDtype)}
+    if not types:
         return numpy.result_type(*values)
-    if len(found) > 1 or not all(is_keys(x) or isinstance(x, KeyDtype) for x in values):
+    if len(types) > 1 or not all(is_keys(x) or isinstance(x, KeyDtype) for x in values):
         raise DtypeError(
             "typed keys have no dtype in common with other arrays", fix="random.key_data gives their words"
         )
-    return found.pop()
+    return types.pop()
 
 
 def issubdtype(dtype: Any, kind: Any) -> bool:
@@ -45,9 +45,9 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """Return the dtype that arrays have: 64-bit types where the default is of 64 bits, else of 32."""
     if isinstance(dtype, KeyDtype):
         return dtype
-    found = dtypes.as_dtype(dtype)
+    result = dtypes.as_dtype(dtype)
     wide = dtypes.default_float() == dtypes.float64
-    return found if wide else np.dtype(_NARROW.get(found.name, found))
+    return result if wide else np.dtype(_NARROW.get(result.name, result))
 
 
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
@@ -69,5 +69,5 @@ def scalar_type_of(x: Any) -> type:
 
 def itemsize_bits(dtype: Any) -> int:
     """Return the bits of an element."""
-    found = np.dtype(dtype)
-    return 4 if found in (dtypes.int4, dtypes.uint4, dtypes.float4_e2m1fn) else found.itemsize * 8
+    result = np.dtype(dtype)
+    return 4 if result in (dtypes.int4, dtypes.uint4, dtypes.float4_e2m1fn) else result.itemsize * 8

@@ -9,5 +9,5 @@ from functorch_like import flatten_util
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """As `ft.flatten_util.ravel_pytree`."""
+    """Call `ft.flatten_util.ravel_pytree`."""
     return flatten_util.ravel_pytree(pytree)

@@ -26,7 +26,7 @@ class Store:
         self._value = value
 
     def reset(self) -> None:
-        """Forget the value."""
+        """Drop the value."""
         self._value = self._EMPTY
 
     @property

@@ -76,8 +76,8 @@ del _name
 
 def einsum(*operands: Any, _dot_general: Any = None, out_sharding: Any = None, **kwargs: Any) -> Any:
     """Return `fnp.einsum`; `_dot_general` makes its products, which flax replaces by quantized ones."""
-    ours = lax.dot_general, options.adapted("jax.lax", "dot_general", lax.dot_general)
-    if _dot_general is None or _dot_general in ours:
+    own = lax.dot_general, options.adapted("jax.lax", "dot_general", lax.dot_general)
+    if _dot_general is None or _dot_general in own:
         return fnp.einsum(*operands, **kwargs)
     return einsum_by(_dot_general, *operands, **kwargs)
 

@@ -206,7 +206,7 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
 
 
 class DropVar(Var):
-    """Class of results that nobody reads; programs here name all of them."""
+    """Class of results that are never read; programs here name all of them."""
 
     __slots__ = ()
 

@@ -155,7 +155,7 @@ def no_tracing(enable: bool = True) -> Any:
 
 
 def fwd_and_bwd(*args: Any, **kwargs: Any) -> Any:
-    """As `ft.fwd_and_bwd`."""
+    """Do as `ft.fwd_and_bwd` does."""
     return ft.fwd_and_bwd(*args, **kwargs)
 
 

@@ -74,7 +74,7 @@ def get_mesh() -> Any:
 
 
 def set_mesh(mesh: Any) -> Any:
-    """As `ft.set_mesh`; meshes without devices have no effect."""
+    """Do as `ft.set_mesh` does; meshes without devices have no effect."""
     return _ft.set_mesh(mesh if isinstance(mesh, _sharding.Mesh) else None)
 
 
@@ -88,12 +88,12 @@ def use_abstract_mesh(mesh: Any) -> Generator[Any]:
 
 
 def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Any:
-    """As `ft.make_mesh`."""
+    """Do as `ft.make_mesh` does."""
     return _ft.make_mesh(axis_shapes, axis_names, devices=devices)
 
 
 def reshard(x: Any, out_shardings: Any) -> Any:
-    """Return arrays placed as shardings say."""
+    """Return arrays placed by shardings."""
     return _ft.device_put(x, concrete(out_shardings))
 
 
@@ -139,14 +139,14 @@ class _Unplaced:
 
 
 def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
-    mine = set(_ft.local_devices())
+    local = set(_ft.local_devices())
     mesh = getattr(sharding, "mesh", None)
     devices = sorted(sharding.device_set, key=lambda d: d.id) if mesh is None else mesh.devices.flat
-    return tuple(device for device in devices if device in mine)
+    return tuple(device for device in devices if device in local)
 
 
 def attach() -> None:
-    """Give meshes and types the attributes by which libraries ask how axes are used."""
+    """Give meshes and types the attributes from which libraries read the use of axes."""
     mesh: Any = _sharding.AbstractMesh
     for name in ("_any_axis_explicit", "_any_axis_manual"):
         setattr(mesh, name, False)

@@ -24,7 +24,7 @@ def check_grads(
 ) -> None:
     """Hold derivatives of a function, up to an order, against central differences along one random direction.
 
-    `functorch_like.testing.check_grads` looks at each argument, and says more of what differs.
+    `functorch_like.testing.check_grads` looks at each argument, and reports more of what differs.
 
     Args:
         f: takes and returns pytrees of arrays.
@@ -136,9 +136,9 @@ def _dtype_of(tree: Any) -> str:
     return next((name for name in _TOLERANCES if name in names), "float64" if "complex128" in names else "float32")
 
 
-def _close(found: Any, wanted: Any, args: Any, atol: float | None, rtol: float | None, what: str) -> None:
+def _close(got: Any, expected: Any, args: Any, atol: float | None, rtol: float | None, what: str) -> None:
     default = _TOLERANCES[_dtype_of(args)]
-    for a, b in zip(ft.tree.leaves(found), ft.tree.leaves(wanted), strict=True):
+    for a, b in zip(ft.tree.leaves(got), ft.tree.leaves(expected), strict=True):
         if np.asarray(a).dtype != dtypes.float0:
             np.testing.assert_allclose(
                 np.asarray(a),

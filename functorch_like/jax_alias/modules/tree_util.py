@@ -16,7 +16,7 @@ tree_flatten_with_path, tree_leaves_with_path = tree.flatten_with_path, tree.lea
 tree_all, tree_reduce, tree_reduce_associative = tree.all, tree.reduce, tree.reduce_associative
 tree_broadcast, tree_transpose = tree.broadcast, tree.transpose
 default_registry = pytree.registry
-_registry = node_types  # libraries ask whether a type is in it
+_registry = node_types  # libraries test whether a type is in it
 
 
 class HashablePartial:
@@ -40,7 +40,7 @@ class HashablePartial:
 
 
 def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
-    """As `ft.tree_util.flatten_one_level`; children are those that functions of trees see."""
+    """Do as `ft.tree_util.flatten_one_level` does; children are those of functions of trees."""
     return tree_util.flatten_one_level(tree)
 
 

@@ -241,40 +241,40 @@ class _Rules:
                 f"the lowering of {self.prim.name} builds MLIR with JAX's own functions, and it has no implementation",
                 fix="use mlir.lower_fun, or give the primitive an implementation by def_impl",
             )
-        given = self.shape(*avals, params=params)
-        outs = [ShapeDtypeStruct(aval.shape, aval.dtype) for aval in (given if type(given) is tuple else (given,))]
+        shapes = self.shape(*avals, params=params)
+        outs = [ShapeDtypeStruct(aval.shape, aval.dtype) for aval in (shapes if type(shapes) is tuple else (shapes,))]
 
         def host(*args: Any) -> Any:
-            found = self.prim.impl(*map(numpy.asarray, args), **params.values)
-            return [*map(np.asarray, found if self.prim.multiple_results else [found])]
+            results = self.prim.impl(*map(numpy.asarray, args), **params.values)
+            return [*map(np.asarray, results if self.prim.multiple_results else [results])]
 
         def fun(*args: Any, **_: Any) -> Any:
-            found = pure_callback(host, outs, *args)
-            return found if self.prim.multiple_results else found[0]
+            results = pure_callback(host, outs, *args)
+            return results if self.prim.multiple_results else results[0]
 
         return fun
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], params: Params) -> Any:
         rule = _rule(primitive_jvps, self.prim, "derivative", "ad.primitive_jvps")
-        given = [Zero(aval_of(x)) if t is None else t for x, t in zip(primals, tangents, strict=True)]
-        out, found = rule(tuple(primals), tuple(given), **params.values)
+        directions = [Zero(aval_of(x)) if t is None else t for x, t in zip(primals, tangents, strict=True)]
+        out, moved = rule(tuple(primals), tuple(directions), **params.values)
         if self.prim.multiple_results:
-            return tuple(out), tuple(map(_unless_zero, found))
-        return out, _unless_zero(found)
+            return tuple(out), tuple(map(_unless_zero, moved))
+        return out, _unless_zero(moved)
 
     def transpose(self, ct: Any, args: Sequence[Any], params: Params) -> Any:
         rule = _rule(primitive_transposes, self.prim, "transpose", "ad.primitive_transposes")
-        given = [UndefinedPrimal(a.aval) if isinstance(a, core.UndefinedPrimal) else a for a in args]
+        operands = [UndefinedPrimal(a.aval) if isinstance(a, core.UndefinedPrimal) else a for a in args]
         if self.prim.multiple_results:
             avals = self.shape(
-                *(a.aval if isinstance(a, UndefinedPrimal) else aval_of(a) for a in given), params=params
+                *(a.aval if isinstance(a, UndefinedPrimal) else aval_of(a) for a in operands), params=params
             )
             ct = [Zero(aval) if c is None else c for c, aval in zip(ct, avals, strict=True)]
-        found = rule(ct, *given, **params.values)
-        return [None if c is None else _unless_zero(c) for c in found]
+        back = rule(ct, *operands, **params.values)
+        return [None if c is None else _unless_zero(c) for c in back]
 
     def batch(self, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: Params) -> Any:
-        args, dims = tuple(args), tuple(dims)  # rules give them to functions that tell tuples from lists
+        args, dims = tuple(args), tuple(dims)  # rules give them to functions that distinguish tuples from lists
         if self.prim in fancy_primitive_batchers:
             rule = fancy_primitive_batchers[self.prim]
             out, at = rule(AxisData(axis.name, axis.size), args, dims, **params.values)

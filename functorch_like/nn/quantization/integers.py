@@ -29,12 +29,12 @@ def largest(bits: int) -> int:
 
 
 def scale_of(x: Any, bits: int, axes: Sequence[int]) -> Any:
-    """Return what one step is worth, so that the largest magnitude along axes is the largest integer.
+    """Return the size of one step, so that the largest magnitude along axes is the largest integer.
 
     Args:
         x: floats.
         bits: 8 or 4.
-        axes: that share a scale; they have size 1 in the result.
+        axes: the axes that share a scale; they have size 1 in the result.
     """
     top = fnp.max(fnp.abs(x.astype(dtypes.float32)), axis=tuple(axes), keepdims=True, initial=0.0)
     return fnp.where(top > 0, top, 1.0) / np.float32(largest(bits))

@@ -149,9 +149,9 @@ def _checked(name: str, leaf: Any, policy: QuantizationPolicy, what: str) -> tup
         FtError: for a leaf that cannot be quantised.
     """
     if not is_value(leaf) or not dtypes.is_float(aval_of(leaf).dtype):
-        told = repr(aval_of(leaf)) if is_value(leaf) else f"{leaf!r:.40}"
+        shown = repr(aval_of(leaf)) if is_value(leaf) else f"{leaf!r:.40}"
         raise promotion.error(
-            DtypeError, f"{what} of params{name}, {told}: no array of floats", "leave it out in select="
+            DtypeError, f"{what} of params{name}, {shown}: no array of floats", "leave it out in select="
         )
     aval = aval_of(leaf)
     if aval.ndim < 2 or not aval.size:
@@ -177,7 +177,7 @@ def fake_quantize(x: ArrayLike, bits: int = 8, axis: int | None = None, scale: A
     Args:
         x: floats.
         bits: 8 or 4.
-        axis: with a scale for each of its elements; one scale for all by default.
+        axis: the axis with a scale for each element; one scale for all by default.
         scale: the size of a step; by default such that the largest magnitude is the last step.
 
     Returns:
@@ -185,7 +185,7 @@ def fake_quantize(x: ArrayLike, bits: int = 8, axis: int | None = None, scale: A
 
     Raises:
         ArgumentError: for another number of bits.
-        DtypeError: for what are no floats.
+        DtypeError: for anything but floats.
 
     Example:
         >>> ft.nn.fake_quantize(fnp.asarray([0.4, 1.6, 300.0]), scale=1.0).tolist()

@@ -202,7 +202,7 @@ def quantized(f: Callable[P, R]) -> Callable[P, R]:
         The function. It costs a rounding of the other operand for each product with dynamic activations.
 
     Raises:
-        ArgumentError: for what is no function.
+        ArgumentError: for anything but a function.
 
     Example:
         >>> import functorch_like as ft, functorch_like.numpy as fnp
@@ -217,8 +217,8 @@ def quantized(f: Callable[P, R]) -> Callable[P, R]:
     def applied(*args: Any, **kwargs: Any) -> Any:
         trace = QuantizedTrace("quantized", state.trace)
         with new_trace(trace):
-            given = tree.map(trace.lift, (args, kwargs), is_leaf=is_quantized)
-            out: Any = f(*given[0], **given[1])  # pyright: ignore[reportCallIssue]
+            lifted = tree.map(trace.lift, (args, kwargs), is_leaf=is_quantized)
+            out: Any = f(*lifted[0], **lifted[1])  # pyright: ignore[reportCallIssue]
         return tree.map(trace.out, out)
 
     return applied

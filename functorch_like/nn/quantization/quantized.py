@@ -18,7 +18,7 @@ from functorch_like.tree_util import GetAttrKey
 if TYPE_CHECKING:
     from functorch_like.core import Array
 
-#: What operators call; the file that has the products provides it.
+#: The functions of operators; the file that has the products provides them.
 OPERATORS: dict[str, Callable[..., Any]] = {}
 
 

@@ -50,7 +50,7 @@ class EigResult(NamedTuple):
 
 
 def matrices(a: Any, name: str, square: bool = False) -> Any:
-    """An argument that is a stack of matrices.
+    """Return an argument that is a stack of matrices.
 
     Raises:
         ShapeError: where it is not.
@@ -65,7 +65,7 @@ def matrices(a: Any, name: str, square: bool = False) -> Any:
 
 
 def symmetrized(a: Any) -> Any:
-    """The Hermitian part."""
+    """Return the Hermitian part."""
     return elementwise.mul(elementwise.add(a, M.adjoint(a)), structural.full_like(a, 0.5))
 
 
@@ -90,8 +90,8 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False, symmetrize_input: bool = T
 @eager_jit(static=("upper", "symmetrize"))
 def _cholesky(a: Any, upper: bool, symmetrize: bool) -> Any:
     a = promotion.to_inexact(a)
-    found = cholesky_lu.cholesky(symmetrized(a) if symmetrize else a)
-    return M.adjoint(found) if upper else found
+    result = cholesky_lu.cholesky(symmetrized(a) if symmetrize else a)
+    return M.adjoint(result) if upper else result
 
 
 @overload
@@ -160,8 +160,8 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
     >>> fnp.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]))[1].tolist()
     [3.0, 2.0]
     """
-    found = _svd(matrices(a, "svd"), bool(full_matrices), bool(compute_uv))
-    return SVDResult(found[1], found[0], found[2]) if compute_uv else found[0]
+    result = _svd(matrices(a, "svd"), bool(full_matrices), bool(compute_uv))
+    return SVDResult(result[1], result[0], result[2]) if compute_uv else result[0]
 
 
 @eager_jit(static=("full", "vectors"))

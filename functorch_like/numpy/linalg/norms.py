@@ -47,14 +47,14 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
             ShapeError, f"a norm of order {ord!r} of {aval_of(x)!r}, no vector or matrix", "name the axes"
         )
     axes = range(n) if axis is None else axis if isinstance(axis, (list, tuple, range)) else (axis,)
-    found = tuple(axis_of(d, n, "fnp.linalg.norm") for d in axes)
-    if len(set(found)) != len(found):
+    dims = tuple(axis_of(d, n, "fnp.linalg.norm") for d in axes)
+    if len(set(dims)) != len(dims):
         raise promotion.error(ShapeError, f"fnp.linalg.norm over axis={axis}", "name different axes")
-    return _norm(x, ord, found, bool(keepdims))
+    return _norm(x, ord, dims, bool(keepdims))
 
 
 def _root(total: Any, order: float = 2) -> Any:
-    """The root of a sum of powers; of zero with derivative zero, the smallest subgradient of the norm."""
+    """Return the root of a sum of powers; at zero its derivative is zero, the smallest subgradient of the norm."""
     zero = elementwise.eq(total, structural.full_like(total, 0))
     known = elementwise.select_n(zero, total, structural.full_like(total, 1))
     root = elementwise.sqrt(known) if order == 2 else elementwise.pow(known, structural.full_like(total, 1 / order))
@@ -62,7 +62,7 @@ def _root(total: Any, order: float = 2) -> Any:
 
 
 def _wide(x: Any) -> tuple[Any, Any]:
-    """Numbers in the dtype that sums of their powers are kept in, and the dtype of their norm."""
+    """Convert numbers to the dtype for sums of their powers, and return the dtype of their norm."""
     x = promotion.to_inexact(x)
     dtype = aval_of(x).dtype
     return promotion.convert(x, dtypes.accumulator(dtype)), dtypes.real_part(dtype)
@@ -123,7 +123,7 @@ def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     if not isinstance(ord, (int, float)):
         raise promotion.error(ArgumentError, f"a vector norm of order {ord!r}", "use a number, inf or -inf")
     total = structural.reduce_sum(elementwise.pow(size, structural.full_like(size, ord)), axes=axes)
-    # Below 1 it is no norm, and has no subgradient at 0.
+    # Below order 1 it is no norm, and has no subgradient at 0.
     return _root(total, ord) if ord > 1 else elementwise.pow(total, structural.full_like(total, 1 / ord))
 
 

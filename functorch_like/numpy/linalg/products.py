@@ -76,12 +76,12 @@ def multi_dot(arrays: Sequence[ArrayLike]) -> Array:
     >>> fnp.linalg.multi_dot([fnp.ones((2, 3)), fnp.ones((3, 4)), fnp.ones(4)]).tolist()
     [12.0, 12.0]
     """
-    found = tuple(numpy_shapes.arr(a, "fnp.linalg.multi_dot") for a in arrays)
-    ranks = [aval_of(a).ndim for a in found]
-    if len(found) < 2 or any(r != 2 for r in ranks[1:-1]) or any(r not in (1, 2) for r in (ranks[0], ranks[-1])):
-        why = f"fnp.linalg.multi_dot of {', '.join(repr(aval_of(a)) for a in found)}"
+    operands = tuple(numpy_shapes.arr(a, "fnp.linalg.multi_dot") for a in arrays)
+    ranks = [aval_of(a).ndim for a in operands]
+    if len(operands) < 2 or any(r != 2 for r in ranks[1:-1]) or any(r not in (1, 2) for r in (ranks[0], ranks[-1])):
+        why = f"fnp.linalg.multi_dot of {', '.join(repr(aval_of(a)) for a in operands)}"
         raise promotion.error(ShapeError, why, "give at least two matrices; only the first and last may be vectors")
-    return _multi_dot(found)
+    return _multi_dot(operands)
 
 
 @eager_jit
@@ -92,7 +92,7 @@ def _multi_dot(arrays: Any) -> Any:
 
     @functools.cache
     def best(i: int, j: int) -> tuple[int, int]:
-        """The cost of the product of arrays i to j, and where it is best split."""
+        """Return the cost of the product of arrays i to j, and the best place to split it."""
         if i == j:
             return 0, i
         cost = lambda k: best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1]

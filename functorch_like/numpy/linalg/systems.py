@@ -1,4 +1,4 @@
-"""Linear systems, inverses and determinants, and what singular values tell of them."""
+"""Linear systems, inverses, determinants, ranks and condition numbers."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _det(a: Any) -> Any:
 
 
 def _factored(a: Any) -> tuple[Any, Any]:
-    """The diagonal of U, and whether rows changed places an odd number of times, as 1 or -1."""
+    """Return the diagonal of U, and the sign of the permutation of rows, 1 or -1."""
     factors, pivots, _ = cholesky_lu.lu(a)
     shape = aval_of(pivots).shape
     stayed = elementwise.eq(pivots, structural.iota(dtype=dtypes.int32, shape=shape, dimension=len(shape) - 1))
@@ -170,7 +170,7 @@ def _slogdet(a: Any) -> Any:
 
 # --------------------------------------------------------------------------------------------------- singular values
 def _rtol(a: Any, rtol: Any) -> float:
-    """A relative tolerance; by default what rounding may do to the largest singular value."""
+    """Return a relative tolerance; by default the rounding error of the largest singular value."""
     aval = aval_of(a)
     eps = float(np.finfo(dtypes.real_part(promotion.inexact_dtype(aval.dtype))).eps)
     return max(aval.shape[-2:]) * eps if rtol is None else float(rtol)
@@ -204,7 +204,7 @@ def _pinv(a: Any, rtol: float) -> Any:
 
 @eager_jit
 def _pinv_each(a: Any, rtol: Any) -> Any:
-    """With a tolerance of its own for each matrix."""
+    """Return pseudoinverses with a tolerance for each matrix."""
     s, u, vh = svd.svd(promotion.to_inexact(a), full_matrices=False, compute_uv=True)
     large = _larger(s, rtol)
     shape = aval_of(large).shape
@@ -285,7 +285,7 @@ def matrix_rank(
         A: (..., m, n).
         rtol: number, or array that broadcasts with the dimensions before the last two; max(m, n) times the rounding
             error by default.
-        tol: what singular values must be larger than, by itself and not as a part of the largest.
+        tol: an absolute bound of singular values, instead of one relative to the largest.
         hermitian: accepted for NumPy's sake; changes nothing.
 
     Returns:

@@ -22,7 +22,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     Args:
         obs: observations (m, n), or (m,) of numbers.
         code_book: vectors (k, n), or (k,), k at least 1.
-        check_finite: accepted for SciPy's sake; values are not looked at.
+        check_finite: accepted for SciPy's sake; values are not checked.
 
     Returns:
         The numbers of the vectors (m,), and the distances (m,).

@@ -1,6 +1,6 @@
-"""Linear algebra under SciPy's names: factors kept to solve with, functions of matrices, matrices of special forms.
+"""Linear algebra under SciPy's names: factors for solving systems, functions of matrices, matrices of special forms.
 
-Leading dimensions broadcast. Arrays cannot be overwritten and their values are not looked at, so there is no
+Leading dimensions broadcast. Arrays cannot be overwritten and their values are not checked, so there is no
 `overwrite_a` and no `check_finite`.
 """
 

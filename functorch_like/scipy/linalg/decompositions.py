@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def matrices(a: Any, name: str, square: bool = True) -> Any:
-    """An argument that is a stack of matrices."""
+    """Return an argument that is a stack of matrices."""
     a = arr(a, f"scipy.linalg.{name}")
     aval = aval_of(a)
     if aval.ndim < 2 or (square and aval.shape[-1] != aval.shape[-2]):

@@ -1,4 +1,4 @@
-"""Factors of matrices, kept to solve with: Cholesky, LU, triangles."""
+"""Factors of matrices, and solutions by them: Cholesky, LU, triangles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:
-    """Square matrices, and right-hand sides of as many rows."""
+    """Check that matrices are square, and right-hand sides have as many rows."""
     a, b = matrices(a, name), arr(b, f"scipy.linalg.{name}")
     left, right = aval_of(a), aval_of(b)
     if not right.ndim or right.shape[-2 if right.ndim > 1 else 0] != left.shape[-1]:
@@ -36,7 +36,7 @@ def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:
 
 
 def _solving(a: Any, b: Any, solve: Any) -> Any:
-    """Promote, broadcast, take a vector for a matrix of one column."""
+    """Solve after promotion and broadcasting; a vector becomes a matrix of one column."""
     a, b = map(promotion.to_inexact, promotion.promote(a, b))
     vector = aval_of(b).ndim == 1
     b = structural.reshape(b, shape=(*aval_of(b).shape, 1)) if vector else b
@@ -61,7 +61,7 @@ def cho_factor(a: ArrayLike, lower: bool = False) -> tuple[Array, bool]:
 
     Args:
         a: (..., n, n), of which one triangle is read.
-        lower: which, and which the factor is.
+        lower: read, and return, the lower triangle; else the upper one.
 
     Returns:
         The factor, and `lower`. The factor is NaN where a matrix is not positive definite.
@@ -161,9 +161,9 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
     def solve(a: Any, b: Any) -> Any:
         swaps = promotion.broadcast(pivots, aval_of(a).shape[:-1])
         order = cholesky_lu.lu_pivots_to_permutation(swaps, permutation_size=n)
-        given = {"left_side": True, "transpose_a": how != "N", "conjugate_a": how == "C"}
-        lower = lambda x: cholesky_lu.triangular_solve(a, x, lower=True, unit_diagonal=True, **given)
-        upper = lambda x: cholesky_lu.triangular_solve(a, x, lower=False, unit_diagonal=False, **given)
+        options = {"left_side": True, "transpose_a": how != "N", "conjugate_a": how == "C"}
+        lower = lambda x: cholesky_lu.triangular_solve(a, x, lower=True, unit_diagonal=True, **options)
+        upper = lambda x: cholesky_lu.triangular_solve(a, x, lower=False, unit_diagonal=False, **options)
         if how == "N":
             return upper(lower(M.permuted(b, order)))
         shape = aval_of(order).shape
@@ -214,8 +214,8 @@ def solve_triangular(
         a: (..., n, n), of which one triangle is read.
         b: (n,), or (..., n, k).
         trans: 1 or "T" solves with the transpose of `a`, 2 or "C" with its adjoint.
-        lower: which triangle.
-        unit_diagonal: take the diagonal to be one, without a look.
+        lower: read the lower triangle; else the upper one.
+        unit_diagonal: take the diagonal to be one; it is not read.
 
     Returns:
         x, of the shape of b.
@@ -233,6 +233,6 @@ def solve_triangular(
 
 @eager_jit(static=("how", "lower", "unit"))
 def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit: bool) -> Any:
-    given = {"left_side": True, "lower": lower, "unit_diagonal": unit}
-    given |= {"transpose_a": how != "N", "conjugate_a": how == "C"}
-    return _solving(a, b, lambda a, b: cholesky_lu.triangular_solve(a, b, **given))
+    options = {"left_side": True, "lower": lower, "unit_diagonal": unit}
+    options |= {"transpose_a": how != "N", "conjugate_a": how == "C"}
+    return _solving(a, b, lambda a, b: cholesky_lu.triangular_solve(a, b, **options))

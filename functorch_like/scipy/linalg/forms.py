@@ -40,7 +40,7 @@ def _size(n: Any, name: str) -> int:
 
 
 def _picked(values: Any, places: np.ndarray[Any, Any]) -> Any:
-    """A matrix for each vector: its elements at these places."""
+    """Return a matrix for each vector, of its elements at these places."""
     return fnp.take(values, places, axis=-1, mode="clip")
 
 
@@ -60,7 +60,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
         (..., m, n).
 
     Raises:
-        ShapeError: for what is no vector.
+        ShapeError: for anything but vectors.
 
     >>> ft.scipy.linalg.toeplitz(fnp.asarray([1, 2]), fnp.asarray([1, 3, 4])).tolist()
     [[1, 3, 4], [2, 1, 3]]
@@ -78,7 +78,7 @@ def _toeplitz(c: Any, r: Any) -> Any:
 
 
 def _leading(*xs: Any) -> list[Any]:
-    """In one dtype and with the same leading dimensions."""
+    """Promote arrays to one dtype, and broadcast their leading dimensions."""
     xs = tuple(promotion.promote(*xs))
     lead = promotion.broadcast_shapes(*(aval_of(x).shape[:-1] for x in xs))
     return [promotion.broadcast(x, (*lead, aval_of(x).shape[-1])) for x in xs]
@@ -95,7 +95,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
         (..., m, n).
 
     Raises:
-        ShapeError: for what is no vector.
+        ShapeError: for anything but vectors.
 
     >>> ft.scipy.linalg.hankel(fnp.asarray([1, 2]), fnp.asarray([9, 3, 4])).tolist()
     [[1, 2, 3], [2, 3, 4]]
@@ -169,7 +169,7 @@ def fiedler(a: ArrayLike) -> Array:
 
 
 def fiedler_companion(a: ArrayLike) -> Array:
-    """As `companion`, with all that is not zero within two places of the diagonal.
+    """The companion matrix whose nonzero elements are within two places of the diagonal.
 
     M. Fiedler, "A note on companion matrices", Linear Algebra and its Applications 372, 2003.
 
@@ -190,7 +190,7 @@ def _fiedler_companion(a: Any) -> Any:
     a = promotion.to_inexact(a)
     n = aval_of(a).shape[-1] - 1
     a = -a / a[..., :1]
-    # Where the coefficients and the ones are: -1 stands for a one, 0 for a zero.
+    # Places of the coefficients and ones: -1 stands for a one, 0 for a zero.
     places = np.zeros((n, n), int)
     places[0, 0] = 1
     for k in range(n):
@@ -208,7 +208,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
     Args:
         a: (..., m), not empty.
-        n: how many columns: the length of v.
+        n: number of columns: the length of v.
         mode: "full", "same" or "valid".
 
     Returns:
@@ -260,8 +260,8 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The matrix of a population in age classes: f in the first row, s below the diagonal.
 
     Args:
-        f: (..., n): how many offspring each class has.
-        s: (..., n - 1): what part of each class survives.
+        f: (..., n): the number of offspring of each class.
+        s: (..., n - 1): the fraction of each class that survives.
 
     Returns:
         (..., n, n), in the common dtype.
@@ -297,11 +297,11 @@ def block_diag(*arrs: ArrayLike) -> Array:
     >>> ft.scipy.linalg.block_diag(fnp.asarray([[1], [2]]), 3).tolist()
     [[1, 0], [2, 0], [0, 3]]
     """
-    given = [arr(a, "scipy.linalg.block_diag") for a in arrs] or [fnp.zeros((1, 0))]
-    for a in given:
+    arrays = [arr(a, "scipy.linalg.block_diag") for a in arrs] or [fnp.zeros((1, 0))]
+    for a in arrays:
         if aval_of(a).ndim > 2:
             raise promotion.error(ShapeError, f"scipy.linalg.block_diag of {aval_of(a)!r}", "give matrices")
-    return _block_diag(given)
+    return _block_diag(arrays)
 
 
 @eager_jit
@@ -322,7 +322,7 @@ def _floats(values: Any, n: int) -> Any:
 
 
 def _filled(n: int, element: Callable[[int, int], float]) -> Any:
-    """A matrix of elements that Python computes, exactly as long as they are ints."""
+    """Return a matrix of elements that Python computes, exactly for ints."""
     return _floats([[float(element(i, j)) for j in range(n)] for i in range(n)], n)
 
 
@@ -484,6 +484,6 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
         raise promotion.error(ArgumentError, f"scipy.linalg.dft with scale={scale!r}", "use None, 'sqrtn' or 'n'")
     i, j = _grid(size, size)
     by = {None: 1.0, "sqrtn": math.sqrt(max(size, 1)), "n": float(max(size, 1))}[scale]
-    # Reduced to a turn before it is a float, so that no digits are lost.
+    # Reduced to one turn as an integer, so that no digits are lost.
     values = np.exp(-2j * np.pi * ((i * j) % max(size, 1)) / max(size, 1)) / by
     return fnp.asarray(values, dtypes.complex_of(dtypes.default_float()) if dtype is None else dtype)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _over(f: Callable[..., Any], *xs: Any) -> Any:
-    """A function of matrices applied to stacks of them, which broadcast."""
+    """Apply a function of matrices to stacks of them, which broadcast."""
     lead = promotion.broadcast_shapes(*(aval_of(x).shape[:-2] for x in xs))
     if not lead:
         return f(*xs)
@@ -43,7 +43,7 @@ def _over(f: Callable[..., Any], *xs: Any) -> Any:
 
 # --------------------------------------------------------------------------------------------------------- exponential
 def _pade(degree: int) -> list[float]:
-    """Coefficients of the numerator of the Padé approximant of exp, the last of them 1."""
+    """Return the coefficients of the numerator of the Padé approximant of exp, the last of them 1."""
     m, f = degree, math.factorial
     return [f(2 * m - j) * f(m) / (f(2 * m) * f(m - j) * f(j)) * (f(2 * m) / f(m)) for j in range(m + 1)]
 
@@ -61,13 +61,13 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     Args:
         A: (..., n, n).
         upper_triangular: whether A is known to be: then the other triangle is not read.
-        max_squarings: how often it may be halved until its norm is small. NaN comes of larger ones.
+        max_squarings: the greatest number of halvings until its norm is small. Larger matrices give NaN.
 
     Returns:
         An array of the shape of A, in floating point.
 
     Raises:
-        ShapeError: for what is not square.
+        ShapeError: for matrices that are not square.
 
     >>> ft.scipy.linalg.expm(fnp.asarray([[0.0, 1.0], [0.0, 0.0]])).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
@@ -126,7 +126,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, compute_expm: bool = True) -> An
         Two arrays of the shape of A, the exponential and the derivative; or the derivative alone.
 
     Raises:
-        ShapeError: for what is not square, or where both differ.
+        ShapeError: for matrices that are not square, or where both differ.
 
     >>> zero, one = fnp.zeros((1, 1)), fnp.ones((1, 1))
     >>> [x.tolist() for x in ft.scipy.linalg.expm_frechet(zero, one)]
@@ -155,7 +155,7 @@ def _complex_schur(a: Any) -> tuple[Any, Any]:
 
 
 def _columns(n: int, like: Any, column: Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]) -> Any:
-    """An upper triangular matrix made column by column.
+    """Compute an upper triangular matrix column by column.
 
     Args:
         n: its size.
@@ -177,12 +177,12 @@ def _columns(n: int, like: Any, column: Callable[[Any, Any, Any, Any], tuple[Any
 
 
 def _upper(a: Any, b: Any) -> Any:
-    given = {"left_side": True, "lower": False, "transpose_a": False, "conjugate_a": False, "unit_diagonal": False}
-    return triangular_solve(a, b[:, None], **given)[:, 0]
+    options = {"left_side": True, "lower": False, "transpose_a": False, "conjugate_a": False, "unit_diagonal": False}
+    return triangular_solve(a, b[:, None], **options)[:, 0]
 
 
 def _at(x: Any, j: Any) -> Any:
-    """Column j."""
+    """Return column j."""
     return lax.dynamic_index_in_dim(x, j, 1, keepdims=False)
 
 
@@ -262,7 +262,7 @@ def sqrtm(A: ArrayLike) -> Array:
         Complex numbers, of the shape of A.
 
     Raises:
-        ShapeError: for what is not square.
+        ShapeError: for matrices that are not square.
 
     >>> ft.scipy.linalg.sqrtm(fnp.asarray([[4.0, 0.0], [0.0, 9.0]])).real.tolist()
     [[2.0, 0.0], [0.0, 3.0]]
@@ -310,7 +310,7 @@ def funm(A: ArrayLike, func: Callable[[Array], ArrayLike]) -> Array:
         Complex numbers, of the shape of A.
 
     Raises:
-        ShapeError: for what is not square.
+        ShapeError: for matrices that are not square.
 
     >>> ft.scipy.linalg.funm(fnp.asarray([[1.0, 1.0], [0.0, 2.0]]), lambda x: x * x).real.round(4).tolist()
     [[1.0, 3.0], [0.0, 4.0]]

@@ -27,7 +27,7 @@ def cholesky(a: ArrayLike, lower: bool = False) -> Array:
 
     Args:
         a: (..., n, n), of which one triangle is read.
-        lower: which, and which the factor is: a = L L^H; or, as by default, a = U^H U.
+        lower: read the lower triangle and return L with a = L L^H; by default the upper one, and U with a = U^H U.
 
     Returns:
         NaN where a matrix is not positive definite.
@@ -69,8 +69,8 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, assume_a: str = "gen"
     Args:
         a: (..., n, n).
         b: (n,), or (..., n, k).
-        lower: which triangle is read, where `a` is symmetric.
-        assume_a: what `a` is known to be: "gen", nothing; "sym" symmetric; "her" Hermitian; "pos" positive definite
+        lower: read the lower triangle, where `a` is symmetric.
+        assume_a: a known property of `a`: "gen", none; "sym" symmetric; "her" Hermitian; "pos" positive definite
             as well, which is solved by Cholesky's factor, in half the time.
 
     Returns:
@@ -95,7 +95,7 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, assume_a: str = "gen"
 
 @eager_jit(static=("lower", "hermitian"))
 def _whole(a: Any, lower: bool, hermitian: bool) -> Any:
-    """A symmetric matrix from one of its triangles."""
+    """Return a symmetric matrix from one of its triangles."""
     half = M.tril(a) if lower else M.triu(a)
     strict = M.tril(a, -1) if lower else M.triu(a, 1)
     return half + (M.adjoint(strict) if hermitian else M.transposed(strict))
@@ -117,7 +117,7 @@ def eigh(
     Args:
         a: (..., n, n), of which one triangle is read.
         b: (..., n, n), positive definite.
-        lower: which triangle is read.
+        lower: read the lower triangle; else the upper one.
         eigvals_only: the eigenvalues alone.
         type: 1 for a v = w b v, where v^H b v = 1; 2 for a b v = w v, where it is likewise; 3 for b a v = w v, where
             v^H b^-1 v = 1.
@@ -222,9 +222,9 @@ def _tridiagonal(d: Any, e: Any, values: bool, start: int, end: int) -> Any:
     if n > 1:
         below = fnp.pad(e, [(0, 0)] * (aval_of(e).ndim - 1) + [(0, 1)])
         whole = whole + fnp.eye(n, k=-1, dtype=d.dtype) * below[..., None, :]
-    found = _eigh.inline(whole, True, values)
+    result = _eigh.inline(whole, True, values)
     part = lambda x: x[..., start : end + 1]
-    return part(found) if values else tuple(map(part, found))
+    return part(result) if values else tuple(map(part, result))
 
 
 def qr_multiply(

@@ -133,7 +133,7 @@ def convolve2d(
         in1: (m, n).
         in2: (k, l).
         mode: as for `convolve`.
-        boundary: what is around `in1`: "fill" (`fillvalue`), "wrap" (the matrix again) or "symm" (mirrored).
+        boundary: the values around `in1`: "fill" (`fillvalue`), "wrap" (the matrix again) or "symm" (mirrored).
         fillvalue: a number.
         precision: of the products, as for `fnp.dot`.
 
@@ -225,7 +225,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | 
 
 
 def fast_length(n: int) -> int:
-    """The least number from n on without prime factors above 5: for these transforms are fast."""
+    """Return the least number from n on without prime factors above 5, whose transforms are fast."""
     while True:
         rest = n
         for p in (2, 3, 5):
@@ -250,7 +250,7 @@ def _by_fft(in1: Any, in2: Any, mode: str, axes: tuple[int, ...], reverse: bool)
     out = back(forth(in1, sizes, axes) * forth(in2, sizes, axes), sizes, axes)
     cut = [slice(None)] * len(n)
     for d, k in zip(axes, full, strict=True):
-        kept = {"full": k, "same": n[d], "valid": abs(n[d] - m[d]) + 1}[mode]
-        start = (k - kept) // 2
-        cut[d] = slice(start, start + kept)
+        count = {"full": k, "same": n[d], "valid": abs(n[d] - m[d]) + 1}[mode]
+        start = (k - count) // 2
+        cut[d] = slice(start, start + count)
     return out[tuple(cut)]

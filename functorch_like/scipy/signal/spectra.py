@@ -27,13 +27,13 @@ _WINDOWS = {
 }  # fmt: skip
 _ARGS = """fs: how many samples there are in a unit of time.
         window: "hann", "hamming", "blackman", "bartlett", "boxcar", ("kaiser", beta), or an array.
-        nperseg: how many samples are in one window: 256 by default, or the size of an array given as window.
-        noverlap: how many samples neighbouring windows share; half of them by default.
+        nperseg: the number of samples of a window: 256 by default, or the size of an array given as window.
+        noverlap: the number of samples that neighbouring windows share; half of them by default.
         nfft: to how many samples windows are filled up with zeros."""
 
 
 def _window(window: Any, nperseg: int | None, size: int, name: str) -> tuple[Any, int]:
-    """The window's values, on the host where it has a name, and its length."""
+    """Return the window's values, on the host where it has a name, and its length."""
     if isinstance(window, str) or (isinstance(window, tuple) and window and isinstance(window[0], str)):
         n = operator.index(256 if nperseg is None else nperseg)
         if n < 1:
@@ -46,10 +46,10 @@ def _window(window: Any, nperseg: int | None, size: int, name: str) -> tuple[Any
             raise promotion.error(ArgumentError, f"signal.{name} with window={window!r}", "give the values as an array")
         return (_WINDOWS[title](n + 1)[:-1] if n > 1 else np.ones(n)), n
     (values,) = given(window)
-    found = aval_of(values)
-    if found.ndim != 1 or found.size > size or (nperseg is not None and nperseg != found.size):
-        raise promotion.error(ShapeError, f"signal.{name}: a window {found!r} for {size} samples", "give one dimension")
-    return values, found.size
+    aval = aval_of(values)
+    if aval.ndim != 1 or aval.size > size or (nperseg is not None and nperseg != aval.size):
+        raise promotion.error(ShapeError, f"signal.{name}: a window {aval!r} for {size} samples", "give one dimension")
+    return values, aval.size
 
 
 def _plan(nperseg: int, noverlap: Any, nfft: Any, name: str) -> tuple[int, int]:
@@ -66,7 +66,7 @@ def _plan(nperseg: int, noverlap: Any, nfft: Any, name: str) -> tuple[int, int]:
 
 @eager_jit(static=("step", "nfft", "trend", "onesided", "size"))
 def _segments(x: Any, window: Any, step: int, nfft: int, trend: str, onesided: bool, size: int) -> Any:
-    """The transforms of the windows along the last axis: (..., windows, frequencies)."""
+    """Return the transforms of the windows along the last axis: (..., windows, frequencies)."""
     count = (aval_of(x).shape[-1] - size) // step + 1
     places = np.arange(size)[None] + step * np.arange(count)[:, None]
     parts = x[..., places]
@@ -92,13 +92,13 @@ def _trend(detrend: Any, name: str) -> str:
 
 
 def _signals(name: str, axis: int, *xs: Any) -> tuple[list[Any], int]:
-    found = [promotion.to_inexact(fnp.asarray(x)) for x in given(*xs)]
-    found = promotion.promote(*found)
-    found = [promotion.convert(x, dtypes.float32) if aval_of(x).dtype.itemsize < 4 else x for x in found]
-    axes = [axis_of(axis, aval_of(x).ndim, f"signal.{name}") for x in found]
-    if any(not aval_of(x).shape[d] for x, d in zip(found, axes, strict=True)):
-        raise promotion.error(ShapeError, f"signal.{name} of {aval_of(found[0])!r}", "give at least one sample")
-    return [fnp.moveaxis(x, d, -1) for x, d in zip(found, axes, strict=True)], axes[0]
+    result = [promotion.to_inexact(fnp.asarray(x)) for x in given(*xs)]
+    result = promotion.promote(*result)
+    result = [promotion.convert(x, dtypes.float32) if aval_of(x).dtype.itemsize < 4 else x for x in result]
+    axes = [axis_of(axis, aval_of(x).ndim, f"signal.{name}") for x in result]
+    if any(not aval_of(x).shape[d] for x, d in zip(result, axes, strict=True)):
+        raise promotion.error(ShapeError, f"signal.{name} of {aval_of(result[0])!r}", "give at least one sample")
+    return [fnp.moveaxis(x, d, -1) for x, d in zip(result, axes, strict=True)], axes[0]
 
 
 def csd(
@@ -121,7 +121,7 @@ def csd(
         x: signals along an axis.
         y: further ones; None, or x itself, gives the power spectrum.
         {args}
-        detrend: what is taken from each window: "constant", "linear" or False.
+        detrend: the part removed from each window: "constant", "linear" or False.
         return_onesided: of real signals leave negative frequencies out.
         scaling: "density" per unit of frequency, or "spectrum".
         axis: along which.
@@ -232,9 +232,9 @@ def stft(
     Args:
         x: signals along an axis.
         {args}
-        detrend: what is taken from each window: "constant", "linear" or False.
+        detrend: the part removed from each window: "constant", "linear" or False.
         return_onesided: of real signals leave negative frequencies out.
-        boundary: what half a window at both ends is filled with: "zeros", "even" or "odd" (mirrored), "constant" (the
+        boundary: the content of half a window at both ends: "zeros", "even" or "odd" (mirrored), "constant" (the
             last number), or None to leave the signal as it is.
         padded: fill the end with zeros such that the last window is complete.
         axis: along which; the frequencies are there, and the windows along the last axis.
@@ -304,15 +304,15 @@ def istft(
 
     Args:
         Zxx: transforms.
-        fs: how many samples there are in a unit of time.
+        fs: samples per unit of time.
         window: as for `stft`.
-        nperseg: how many samples are in one window; by default what the number of frequencies says.
-        noverlap: how many samples neighbouring windows share; half of them by default.
+        nperseg: the number of samples of a window; by default from the number of frequencies.
+        noverlap: the number of samples that neighbouring windows share; half of them by default.
         nfft: to how many samples windows were filled up.
         input_onesided: negative frequencies were left out.
         boundary: half a window is to be cut off at both ends.
-        time_axis: where the windows are.
-        freq_axis: where the frequencies are.
+        time_axis: the axis of the windows.
+        freq_axis: the axis of the frequencies.
 
     Returns:
         The times, and the signal.
@@ -338,7 +338,7 @@ def istft(
     values, n = _window(window, n, 2**62, "istft")
     step, length = _plan(n, noverlap, length, "istft")
     out = _overlapped(z, values, step=step, nfft=length, onesided=bool(input_onesided), size=n, cut=bool(boundary))
-    # The windows have gone, and the samples lie where the time axis was, among the axes that are left.
+    # The samples lie where the time axis was, among the remaining axes; there is no axis of windows.
     at = t - (f < t)
     real = fnp.real(out).dtype
     times = fnp.asarray(np.arange(aval_of(out).shape[-1]), real) / fs

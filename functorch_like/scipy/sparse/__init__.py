@@ -1,4 +1,4 @@
-"""Under SciPy's name for sparse matrices: `sparse.linalg`, linear systems of functions and matrices by iteration."""
+"""SciPy's module for sparse matrices: `sparse.linalg`, linear systems of functions and matrices by iteration."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Linear systems solved by iteration: cg, bicgstab, gmres. The operator is a matrix or a function, of pytrees even.
 
-Solutions are differentiated as such, by the same method: through the right-hand side, and through what the operator
+Derivatives of solutions are solutions by the same method: of the right-hand side, and of values that the operator
 closes over. Y. Saad, "Iterative Methods for Sparse Linear Systems", SIAM 2003.
 """
 
@@ -45,7 +45,7 @@ _ARGS = """
     Args:
         A: a matrix, or a linear function of a pytree like b to one like it{kind}.
         b: the right-hand side: an array, or a pytree of them.
-        x0: where to start, like b; zeros by default.
+        x0: the start, like b; zeros by default.
         tol: the norm of the residual relative to that of b at which to stop.
         atol: the norm of the residual at which to stop in any case.
         maxiter: {most}.
@@ -73,7 +73,7 @@ def _documented(kind: str, most: str = "of steps; ten times as many as b has ele
 
 
 def _solve(method: Callable[..., Any], A: Any, b: Any, x0: Any, limits: tuple[Any, Any, Any], M: Any, name: str) -> Any:
-    """A method for vectors, applied to pytrees and made differentiable."""
+    """Apply a method for vectors to pytrees, and make it differentiable."""
     what = f"scipy.sparse.linalg.{name}"
     if promotion.is_array(A) and promotion.is_array(b) and not dtypes.is_inexact(aval_of(b).dtype):
         b = promotion.convert(b, promotion.inexact_dtype(aval_of(A).dtype))
@@ -121,7 +121,7 @@ def _inner(x: Any, y: Any) -> Any:
     return fnp.vdot(x, y, precision="highest")
 
 
-def _told(residual: Any, bound: Any, steps: Any) -> Any:
+def _info(residual: Any, bound: Any, steps: Any) -> Any:
     return fnp.where(fnp.linalg.norm(residual) <= bound, 0, steps)
 
 
@@ -182,7 +182,7 @@ def _cg(matvec: Map, b: Any, x: Any, stop: _Limits, precondition: Map) -> Any:
     r = b - matvec(x)
     z = precondition(r)
     k, x, r, *_ = lax.while_loop(more, step, (0, x, r, z, _inner(r, z).real))
-    return x, _told(r, bound, k)
+    return x, _info(r, bound, k)
 
 
 # --------------------------------------------------------------------------------------------- biconjugate, stabilized
@@ -243,13 +243,13 @@ def _bicgstab(matvec: Map, b: Any, x: Any, stop: _Limits, precondition: Map) -> 
         turned = matvec(other)
         omega = over(_inner(turned, s), _inner(turned, turned))
         x, r = x + alpha * near + omega * other, s - omega * turned
-        # Where the two sequences have become orthogonal, there is no way on.
+        # The method breaks down where the two sequences have become orthogonal.
         return k + 1, x, r, p, image, new, alpha, omega, (new == 0) | (alpha == 0)
 
     one, none = fnp.ones((), aval_of(b).dtype), fnp.zeros_like(b)
     more = lambda state: (fnp.linalg.norm(state[2]) > bound) & (state[0] < stop.most) & ~state[-1]
     k, x, r, *_ = lax.while_loop(more, step, (0, x, first, none, none, one, one, one, fnp.asarray(False)))
-    return x, _told(r, bound, k)
+    return x, _info(r, bound, k)
 
 
 # ------------------------------------------------------------------------------------------------------------ residuals
@@ -306,7 +306,7 @@ def _gmres(restart: int, matvec: Map, b: Any, x: Any, stop: _Limits, preconditio
     times = lambda a, b: fnp.matmul(a, b, precision="highest")
 
     def widen(state: Any, k: Any) -> Any:
-        basis, form = state  # the rows of basis that are not yet known are zero
+        basis, form = state  # rows of the basis that are not computed yet are zero
         w = matvec(precondition(lax.dynamic_index_in_dim(basis, k, 0, keepdims=False)))
         length = fnp.linalg.norm(w)
         column = fnp.zeros(m + 1, dtype)
@@ -333,4 +333,4 @@ def _gmres(restart: int, matvec: Map, b: Any, x: Any, stop: _Limits, preconditio
         return x, fnp.zeros((), fnp.int32)
     more = lambda state: (fnp.linalg.norm(state[2]) > bound) & (state[0] < stop.most)
     k, x, r = lax.while_loop(more, step, (0, x, b - matvec(x)))
-    return x, _told(r, bound, k)
+    return x, _info(r, bound, k)

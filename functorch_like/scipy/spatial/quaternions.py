@@ -24,25 +24,25 @@ def _square(x: Any) -> Any:
 
 @eager_jit
 def normalized(q: Any) -> Any:
-    """Of norm 1."""
+    """Return quaternions scaled to norm 1."""
     return q / fnp.sqrt(_square(q))
 
 
 @eager_jit
 def canonical(q: Any) -> Any:
-    """Of the two quaternions of a rotation the one with w >= 0."""
+    """Return, of the two quaternions of a rotation, the one with w >= 0."""
     return fnp.where(q[..., 3:] < 0, -q, q)
 
 
 @eager_jit
 def conjugate(q: Any) -> Any:
-    """The rotation back."""
+    """Return the inverse rotation."""
     return fnp.concatenate([-q[..., :3], q[..., 3:]], -1)
 
 
 @eager_jit
 def product(p: Any, q: Any) -> Any:
-    """First q, then p."""
+    """Return the rotation by q, then by p."""
     (x, y, z, w), (a, b, c, d) = _parts(p), _parts(q)
     return _joined(
         w * a + x * d + y * c - z * b,
@@ -55,7 +55,7 @@ def product(p: Any, q: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------- vectors
 @eager_jit
 def from_rotvec(r: Any) -> Any:
-    """sin(a / 2) times the axis, and cos(a / 2); by series for small angles a."""
+    """Return sin(a / 2) times the axis, and cos(a / 2); by series for small angles a."""
     square = _square(r)
     small = square < 1e-6
     angle = fnp.sqrt(fnp.where(small, 1, square))
@@ -78,7 +78,7 @@ def as_rotvec(q: Any) -> Any:
 
 @eager_jit
 def from_mrp(m: Any) -> Any:
-    """Of tan(a / 4) times the axis."""
+    """Return quaternions from tan(a / 4) times the axis."""
     square = _square(m)
     return fnp.concatenate([2 * m, 1 - square], -1) / (1 + square)
 
@@ -93,7 +93,7 @@ def as_mrp(q: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------ matrices
 @eager_jit
 def as_matrix(q: Any) -> Any:
-    """The matrix of a rotation."""
+    """Return the matrix of a rotation."""
     x, y, z, w = _parts(q)
     rows = (
         (w * w + x * x - y * y - z * z, 2 * (x * y - z * w), 2 * (x * z + y * w)),
@@ -105,7 +105,7 @@ def as_matrix(q: Any) -> Any:
 
 @eager_jit
 def from_matrix(m: Any) -> Any:
-    """From the largest of x, y, z, w: S. W. Shepperd, "Quaternion from rotation matrix", 1978."""
+    """Compute from the largest of x, y, z, w: S. W. Shepperd, "Quaternion from rotation matrix", 1978."""
     at = lambda i, j: m[..., i, j]
     trace = at(0, 0) + at(1, 1) + at(2, 2)
     both, apart = (lambda i, j: at(i, j) + at(j, i)), (lambda i, j: at(i, j) - at(j, i))
@@ -124,7 +124,7 @@ def from_matrix(m: Any) -> Any:
 # -------------------------------------------------------------------------------------------------------------- angles
 @eager_jit(static=("axes", "turning"))
 def from_euler(angles: Any, axes: tuple[int, ...], turning: bool) -> Any:
-    """Rotations about axes in turn, that stand or that turn as well."""
+    """Return rotations about axes in turn, fixed ones or ones that turn as well."""
     whole = None
     for i, axis in enumerate(axes):
         half = angles[..., i] / 2
@@ -148,13 +148,13 @@ def as_euler(q: Any, axes: tuple[int, int, int], turning: bool) -> Any:
     middle = 2 * fnp.arctan2(fnp.hypot(c, d), fnp.hypot(a, b))
     total, apart = fnp.arctan2(b, a), fnp.arctan2(d, c)
     first, last = total - apart, total + apart
-    # Where only their sum or difference is determined, all of it is given to the one that is told first.
+    # Where only their sum or difference is determined, the first one takes all of it.
     close = 1e-7 if aval_of(q).dtype.itemsize >= 8 else 1e-3
     low, high = middle <= close, middle >= math.pi - close
     alone = fnp.where(low, 2 * total, 2 * apart * (1 if turning else -1))
     outer, inner = (last, first) if turning else (first, last)
     outer, inner = fnp.where(low | high, alone, outer), fnp.where(low | high, 0, inner)
-    if not same:  # the last about the axes that stand has changed its sense
+    if not same:  # the last angle about fixed axes has the opposite sign
         outer, inner = (outer * sign, inner) if turning else (outer, inner * sign)
     middle = middle if same else middle - math.pi / 2
     wrapped = lambda angle: fnp.where(

@@ -23,7 +23,7 @@ __all__ = ("Rotation", "Slerp")
 
 
 def _checked(x: Any, tail: tuple[int, ...], what: str) -> Any:
-    """An array of one thing or of a row of things."""
+    """Return a checked array of one item, or of a row of items."""
     x = promotion.to_inexact(x if promotion.is_array(x) else fnp.asarray(x))
     shape = aval_of(x).shape
     if shape[len(shape) - len(tail) :] != tail or not 0 <= len(shape) - len(tail) <= 1:
@@ -47,7 +47,7 @@ class Rotation:
     quat: Any
 
     def __init__(self, quat: Any) -> None:
-        """As `from_quat`."""
+        """Hold quaternions, as `from_quat`."""
         self.quat = quaternions.normalized(_checked(quat, (4,), "from_quat"))
 
     @classmethod
@@ -59,32 +59,32 @@ class Rotation:
     # ------------------------------------------------------------------------------------------------------------ made
     @classmethod
     def from_quat(cls, quat: ArrayLike, *, scalar_first: bool = False) -> Rotation:
-        """From quaternions x, y, z, w, of any norm but 0; with `scalar_first` w, x, y, z."""
+        """Make rotations from quaternions x, y, z, w, of any norm but 0; with `scalar_first` w, x, y, z."""
         quat = _checked(quat, (4,), "from_quat")
         return cls(fnp.roll(quat, -1, -1) if scalar_first else quat)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Rotation:
-        """From orthogonal matrices of determinant 1, (3, 3) or (n, 3, 3)."""
+        """Make rotations from orthogonal matrices of determinant 1, (3, 3) or (n, 3, 3)."""
         return cls._of(quaternions.from_matrix(_checked(matrix, (3, 3), "from_matrix")))
 
     @classmethod
     def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
-        """From axes times angles, (3,) or (n, 3)."""
+        """Make rotations from axes times angles, (3,) or (n, 3)."""
         rotvec = _checked(rotvec, (3,), "from_rotvec")
         return cls._of(quaternions.from_rotvec(fnp.deg2rad(rotvec) if degrees else rotvec))
 
     @classmethod
     def from_mrp(cls, mrp: ArrayLike) -> Rotation:
-        """From modified Rodrigues parameters, axes times the tangent of a quarter of the angle, (3,) or (n, 3)."""
+        """Make rotations from modified Rodrigues parameters, (3,) or (n, 3): axes times tan(angle / 4)."""
         return cls._of(quaternions.from_mrp(_checked(mrp, (3,), "from_mrp")))
 
     @classmethod
     def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
-        """From angles about axes in turn.
+        """Make rotations from angles about axes in turn.
 
         Args:
-            seq: one to three of "x", "y", "z", for axes that stand; or of "X", "Y", "Z", for axes that turn as well.
+            seq: one to three of "x", "y", "z", for fixed axes; or of "X", "Y", "Z", for axes that turn as well.
             angles: a number, for one axis; (k,), for k axes; (n, k) for a row; for one axis (n,) is a row, too.
             degrees: whether the angles are degrees, rather than radians.
 
@@ -170,17 +170,17 @@ class Rotation:
 
     # ------------------------------------------------------------------------------------------------------------ used
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
-        """Vectors turned: (3,) or (n, 3); or turned back, if inverse. One rotation or vector meets many."""
+        """Vectors turned: (3,) or (n, 3); or turned back, if inverse. One rotation or vector broadcasts."""
         vectors = _checked(vectors, (3,), "apply")
         matrix = self.as_matrix()
         return fnp.einsum("...ji,...j->...i" if inverse else "...ij,...j->...i", matrix, vectors, precision="highest")
 
     def inv(self) -> Rotation:
-        """The rotations back."""
+        """The inverse rotations."""
         return self._of(quaternions.conjugate(self.quat))
 
     def __mul__(self, other: Rotation) -> Rotation:
-        """First `other`, then this."""
+        """Return the rotation by `other`, then by this one."""
         return self._of(quaternions.product(self.quat, other.quat)) if isinstance(other, Rotation) else NotImplemented
 
     def mean(self, weights: ArrayLike | None = None) -> Rotation:
@@ -193,7 +193,7 @@ class Rotation:
         return self._of(fnp.linalg.eigh(fnp.einsum("n,ni,nj->ij", by, quat, quat, precision="highest"))[1][:, -1])
 
     def __getitem__(self, indexer: Any) -> Rotation:
-        """Some of a row."""
+        """Return some rotations of a row."""
         if self.single:
             raise TypeError("one rotation has no items; Rotation.concatenate makes a row")
         return self._of(self.quat[indexer])
@@ -211,7 +211,7 @@ tree.register_pytree_node(Rotation, lambda r: ((r.quat,), None), lambda _, child
 
 
 def _axes(seq: str, lengths: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
-    """Numbers of axes, and whether they turn."""
+    """Return the numbers of axes, and whether they turn."""
     if len(seq) not in lengths or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
         raise promotion.error(
             ArgumentError, f"{seq!r} is no sequence of {' or '.join(map(str, lengths))} axes",
@@ -250,11 +250,11 @@ class Slerp:
 
     @classmethod
     def init(cls, times: Any, rotations: Rotation) -> Slerp:
-        """The same as the class called."""
+        """Make an interpolator, as the class does."""
         return cls(times, rotations)
 
     def __call__(self, times: Any) -> Rotation:
-        """The rotations at a time, or at times (k,); before the first and behind the last they go on."""
+        """Return the rotations at a time, or at times (k,), extrapolated beyond the first and last."""
         return Rotation._of(_slerp(self.times, self.rotations.quat, promotion.to_inexact(fnp.asarray(times))))
 
 

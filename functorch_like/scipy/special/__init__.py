@@ -117,7 +117,7 @@ i1 = _one(
 
 # ---------------------------------------------------------------------------------------------- logistic and entropies
 def _x_times(log: Callable[[Any], Any], y_at: float) -> Callable[[Any, Any], Any]:
-    """x log y, with 0 where x is 0."""
+    """Return x log y, with 0 where x is 0."""
 
     def body(x: Any, y: Any) -> Any:
         still = elementwise.and_(_zero(x), elementwise.eq(y, y))
@@ -128,12 +128,12 @@ def _x_times(log: Callable[[Any], Any], y_at: float) -> Callable[[Any, Any], Any
         inner = y if y_at else elementwise.add(y, _full_like(y, 1))
         return _ratio(x, inner)
 
-    # Where x is 0 the slope is log y, infinite where that is.
+    # Where x is 0 the slope is log y, which may be infinite.
     return _with_slopes(body, lambda out, x, y: log(y), right)
 
 
 def _ratio(x: Any, y: Any) -> Any:
-    """x / y, with 0 where both are 0."""
+    """Return x / y, with 0 where both are 0."""
     empty = elementwise.and_(_zero(x), _zero(y))
     return elementwise.select_n(
         empty, elementwise.div(x, elementwise.select_n(empty, y, _full_like(y, 1))), _full_like(x, 0)
@@ -165,7 +165,7 @@ def _entropy(
     """pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinite.
 
     `slopes(log(x / y), x / y)` gives the partial derivatives where both are positive. Elsewhere x log(x / y) counts as
-    a constant, as JAX has it, and they are `outside`: a loss that leaves out what is 0 has finite gradients.
+    a constant, as in JAX, and they are `outside`: a loss that leaves out zeros has finite gradients.
     """
 
     def both_positive(x: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -187,8 +187,8 @@ def _entropy(
     def slope(i: int) -> Callable[[Any, Any, Any], Any]:
         def partial(out: Any, x: Any, y: Any) -> Any:
             both, u, v = both_positive(x, y)
-            found = slopes(elementwise.sub(elementwise.log(u), elementwise.log(v)), elementwise.div(u, v))[i]
-            return elementwise.select_n(both, _full_like(x, outside[i]), found)
+            result = slopes(elementwise.sub(elementwise.log(u), elementwise.log(v)), elementwise.div(u, v))[i]
+            return elementwise.select_n(both, _full_like(x, outside[i]), result)
 
         return partial
 

@@ -52,7 +52,7 @@ def _bessel_jn(z: Any, v: int, start: int) -> Any:
 
 
 def _recurrence(z: Any, v: int, start: int) -> Any:
-    """J(k - 1) = 2 k J(k) / z - J(k + 1), downwards; J0 + 2 J2 + 2 J4 + ... = 1 tells the scale."""
+    """Compute J(k - 1) = 2 k J(k) / z - J(k + 1) downwards; J0 + 2 J2 + 2 J4 + ... = 1 gives the scale."""
     zero = z == 0
     y = fnp.where(zero, 1, z)
 
@@ -70,7 +70,7 @@ def _recurrence(z: Any, v: int, start: int) -> Any:
     (_, _, total), (values, shrunk) = lax.scan(step, first, orders)
     total = total - fnp.where(shrunk[-1], 1e-100 * values[-1], values[-1])  # J0 was counted twice
     values, shrunk = fnp.flip(values, 0)[: v + 1], fnp.flip(shrunk, 0)[: v + 1]
-    # A value was made smaller at its own step and at all later ones, which are those of lower orders.
+    # A value was scaled down at its own step and at all later ones, which are those of lower orders.
     later = fnp.cumsum(promotion.convert(shrunk, dtypes.float64), 0)
     out = values * fnp.exp2(-later * 332.19280948873623) / total
     at_zero = fnp.reshape(promotion.convert(fnp.arange(v + 1) == 0, dtypes.float64), (-1,) + (1,) * aval_of(z).ndim)

@@ -32,7 +32,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
     Args:
         n: array or number.
-        exact: not supported, for arrays hold no big integers.
+        exact: not supported, since arrays hold no big integers.
 
     Returns:
         gamma(n + 1) in floating point; 0 for negative n.
@@ -55,7 +55,7 @@ def _inexact(exact: bool, name: str, instead: str) -> None:
 
 
 def _comb_body(n: Any, k: Any) -> Any:
-    """Rounded where n and k are whole and doubles hold the result."""
+    """Compute a binomial coefficient, rounded where n and k are whole and doubles hold it."""
     inside = (n >= 0) & (k >= 0) & (k <= n)
     a, b = fnp.where(inside, n, 1), fnp.where(inside, k, 1)
     value = fnp.exp(log_choose(a, b))
@@ -73,7 +73,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = 
     Args:
         N: array or number.
         k: array or number.
-        exact: not supported, for arrays hold no big integers.
+        exact: not supported, since arrays hold no big integers.
         repetition: each thing may be chosen more than once.
 
     Returns:
@@ -111,7 +111,7 @@ def bernoulli(n: int) -> Array:
 
 
 def _bernoulli(n: int) -> list[Fraction]:
-    """By the tangent numbers (D. E. Knuth, T. J. Buckholtz, Math. Comp. 21, 1967), in whole numbers."""
+    """Compute by the tangent numbers (D. E. Knuth, T. J. Buckholtz, Math. Comp. 21, 1967), in whole numbers."""
     half = n // 2 + 1
     tangent = [0, 1, *[0] * half]
     for k in range(2, half + 1):
@@ -119,11 +119,11 @@ def _bernoulli(n: int) -> list[Fraction]:
     for k in range(2, half + 1):
         for j in range(k, half + 1):
             tangent[j] = (j - k) * tangent[j - 1] + (j - k + 2) * tangent[j]
-    found = [Fraction(1), Fraction(-1, 2)]
+    result = [Fraction(1), Fraction(-1, 2)]
     for m in range(2, n + 1):
         size = Fraction(m * tangent[m // 2], 2**m * (2**m - 1)) if m % 2 == 0 else Fraction(0)
-        found.append(-size if m % 4 == 0 else size)
-    return found[: n + 1]
+        result.append(-size if m % 4 == 0 else size)
+    return result[: n + 1]
 
 
 def _as_float(b: Fraction) -> float:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _sign(x: Any) -> Any:
-    """The sign of gamma; NaN at its poles, and by the sign of a zero."""
+    """Return the sign of gamma; NaN at its poles; at 0 by the sign of the zero."""
     floor, one = fnp.floor(x), fnp.ones_like(x)
     odd = (floor - 2 * fnp.floor(floor / 2)) != 0
     left = fnp.where((floor == x) | (x != x), math.nan, fnp.where(odd, -one, one))
@@ -30,7 +30,7 @@ def _sign(x: Any) -> Any:
 
 
 def _beta(a: Any, b: Any) -> Any:
-    """A quotient of gamma functions where these do not overflow."""
+    """Return the beta function: a quotient of gamma functions where these do not overflow."""
     small = (fnp.abs(a) < 80) & (fnp.abs(b) < 80)
     far = fnp.exp(betaln(fnp.where(small, 1, a), fnp.where(small, 1, b))) * _sign(a) * _sign(b) * _sign(a + b)
     u, v = fnp.where(small, a, 1), fnp.where(small, b, 1)
@@ -41,7 +41,7 @@ def _beta(a: Any, b: Any) -> Any:
 
 
 def _poch(z: Any, m: Any) -> Any:
-    """gamma(z + m) / gamma(z). Left of 0, where z + m is there too and m is whole, (-1)**m times that of 1 - z - m."""
+    """Return gamma(z + m) / gamma(z); where z and z + m are below 0 and m is whole, (-1)**m times that of 1 - z - m."""
     flipped = (z <= 0) & (z + m < 1) & (fnp.floor(m) == m)
     sign = fnp.where(flipped & (m - 2 * fnp.floor(m / 2) != 0), -1, 1)
     z = fnp.where(flipped, 1 - z - m, z)
@@ -69,8 +69,8 @@ _SHIFT = 8
 
 
 def _loggamma(z: Any) -> Any:
-    """Stirling's series eight steps to the right; left of 0 the reflection formula (D. E. G. Hare, J. Algorithms 25,
-    1997). Of real numbers lgamma, and NaN left of 0."""
+    """Use Stirling's series eight steps to the right; left of 0 the reflection formula (D. E. G. Hare, J. Algorithms
+    25, 1997). Of real numbers lgamma, and NaN left of 0."""
     if not dtypes.is_complex(aval_of(z).dtype):
         return fnp.where(z < 0, math.nan, elementwise.lgamma(fnp.where(z < 0, 1, z)))
     x, y = fnp.real(z), fnp.imag(z)

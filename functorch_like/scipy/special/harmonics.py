@@ -56,7 +56,7 @@ def sph_harm_y(
 
 @eager_jit(static=("n_max",), ints=True)
 def _harmonic(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
-    """Recurrence in the degree, DLMF 14.10.3, of normalized functions: from degree |m| up to n."""
+    """Run the recurrence in the degree, DLMF 14.10.3, of normalized functions: from degree |m| up to n."""
     theta, phi = promotion.align_inexact(theta, phi)
     dtype = aval_of(theta).dtype
     n, m, theta, phi = promotion.broadcast_arrays(n, m, theta, phi)
@@ -76,7 +76,7 @@ def _harmonic(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     first = fnp.exp(log) * power * fnp.where(odd, -1, 1)
 
     def step(state: Any, k: Any) -> Any:
-        """From degrees k - 2 and k - 1 to k; what comes at degree n is kept."""
+        """Compute degree k from k - 2 and k - 1; keep the value at degree n."""
         before, last, kept = state
         here = k > order
         top = fnp.where(here, k * k - order * order, 1)

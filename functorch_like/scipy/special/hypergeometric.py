@@ -15,7 +15,7 @@ _MOST = 20000
 
 
 def _series(ratio: Any, like: Any) -> Any:
-    """1 + t1 + t2 + ..., where ratio(k) = t(k+1) / t(k), until no element changes."""
+    """Sum 1 + t1 + t2 + ..., where ratio(k) = t(k+1) / t(k), until no element changes."""
 
     def going(state: Any) -> Any:
         k, term, total = state
@@ -35,7 +35,7 @@ def _pole(b: Any) -> Any:
 
 
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    """Left of 0 by Kummer's transformation, DLMF 13.2.39, after which terms have one sign; not of polynomials."""
+    """Compute left of 0 by Kummer's transformation, DLMF 13.2.39, after which terms have one sign; not polynomials."""
     flipped = (x < 0) & ~_pole(a)
     usable = ~_pole(b) & fnp.isfinite(x)
     p, c = fnp.where(usable, fnp.where(flipped, b - a, a), 0), fnp.where(usable, b, 1)
@@ -46,7 +46,7 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
 
 
 def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """Left of 0 by Pfaff's transformation, DLMF 15.8.1; from 0.9 on by that to 1 - x, DLMF 15.8.4, unless c - a - b is
+    """Use Pfaff's transformation left of 0, DLMF 15.8.1; from 0.9 on by that to 1 - x, DLMF 15.8.4, unless c - a - b is
     nearly whole; at 1 Gauss's sum, DLMF 15.4.20."""
     left = x < 0
     ends = _pole(a) | _pole(b)  # a polynomial
@@ -72,7 +72,7 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 
 def _quotient(a: Any, b: Any, c: Any, d: Any) -> Any:
-    """gamma(a) gamma(b) / gamma(c) gamma(d), 0 at poles below."""
+    """Return gamma(a) gamma(b) / gamma(c) gamma(d), with 0 at poles of the denominator."""
     zero = _pole(c) | _pole(d)
     c, d = fnp.where(_pole(c), 1, c), fnp.where(_pole(d), 1, d)
     a, b = fnp.where(_pole(a), 1, a), fnp.where(_pole(b), 1, b)

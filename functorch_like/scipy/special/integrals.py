@@ -16,7 +16,7 @@ from functorch_like.scipy.special.makers import in_double, make, one, two, with_
 
 
 def _chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
-    """The sum of c[k] T_k(t) by Clenshaw's recurrence (DLMF 3.11.30)."""
+    """Return the sum of c[k] T_k(t) by Clenshaw's recurrence (DLMF 3.11.30)."""
     above, here = 0 * t, 0 * t
     for c in coefficients[:0:-1]:
         above, here = here, 2 * t * here - above + c
@@ -34,7 +34,7 @@ _SERIES = [1 / (k * math.factorial(k)) for k in range(1, 42)]
 
 
 def _exp1_body(x: Any) -> Any:
-    """The power series up to 1, DLMF 6.6.2, then an expansion."""
+    """Use the power series up to 1, DLMF 6.6.2, then an expansion."""
     near = x <= 1
     y = fnp.where(near & (x > 0), x, 1)
     low = y * _polynomial(-y, _SERIES[:20]) - np.euler_gamma - fnp.log(y)
@@ -49,7 +49,7 @@ _exp1 = with_slopes(_exp1_body, lambda out, x: -fnp.exp(-x) / x)
 
 
 def _expi_body(x: Any) -> Any:
-    """-E1(-x) left of 0; right of it the power series, DLMF 6.6.1, then expansions of x exp(-x) Ei(x)."""
+    """Return -E1(-x) left of 0; right of it the power series, DLMF 6.6.1, then expansions of x exp(-x) Ei(x)."""
     left = _exp1_body(fnp.where(x < 0, -x, 1))
     near = (x > 0) & (x <= 6)
     y = fnp.where(near, x, 1)
@@ -76,7 +76,7 @@ _FRACTIONS = 100
 
 
 def _expn_body(n: Any, x: Any) -> Any:
-    """A power series up to 1, DLMF 8.19.8, then a continued fraction, DLMF 8.19.17, from its end."""
+    """Use a power series up to 1, DLMF 8.19.8, then a continued fraction, DLMF 8.19.17, from its end."""
     near = x <= 1
     y = fnp.where(near & (x > 0), x, 1)
     last = n - 1
@@ -103,7 +103,7 @@ def _expn_body(n: Any, x: Any) -> Any:
 
 
 def _expn_slope(out: Any, n: Any, x: Any) -> Any:
-    """-E of one order less; of order 0 it is (1 + 1 / x) times it."""
+    """Return minus E of one order less; for order 0 minus E times 1 + 1 / x."""
     return fnp.where(n == 0, -out * (1 + 1 / x), -_expn(fnp.maximum(n - 1, 0), x))
 
 
@@ -111,7 +111,7 @@ _expn = with_slopes(_expn_body, None, _expn_slope)
 
 
 def _sici_body(x: Any) -> tuple[Any, Any]:
-    """Expansions up to 4, then by the auxiliary functions, DLMF 6.2.19 and 6.2.20."""
+    """Use expansions up to 4, then the auxiliary functions, DLMF 6.2.19 and 6.2.20."""
     size = fnp.abs(x)
     near = size <= 4
     y = fnp.where(near, size, 4)
@@ -139,7 +139,7 @@ _DILOGARITHM = [b / math.factorial(2 * k + 1) for k, b in enumerate(_BERNOULLI, 
 
 
 def _spence_body(z: Any) -> Any:
-    """DLMF 25.12.4 brings what is above 3/2 below 1, and 25.12.6 what is below 1/2 above it; then a series in log z, by
+    """Map z above 3/2 below 1 by DLMF 25.12.4, and z below 1/2 above it by 25.12.6; then sum a series in log z, by
     DLMF 24.2.1."""
     usable = (z > 0) & (z < math.inf)
     y = fnp.where(usable, z, 1)
@@ -157,7 +157,7 @@ def _spence_body(z: Any) -> Any:
 
 
 def _spence_slope(out: Any, z: Any) -> Any:
-    """log(z) / (1 - z), and -1 at 1."""
+    """Return log(z) / (1 - z), and -1 at 1."""
     here = z == 1
     y = fnp.where(here, 2, z)
     return fnp.where(here, -1, fnp.log(y) / (1 - y))

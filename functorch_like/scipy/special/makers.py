@@ -1,4 +1,4 @@
-"""The maker of special functions: promotion, refused dtypes, documentation, precision, derivatives."""
+"""The maker of special functions: promotion, checks of dtypes, documentation, precision, derivatives."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _DOC = """{summary}
 def make(
     name: str, names: str, body: Callable[..., Any], summary: str, at: str, *, complex: bool = False, pair: bool = False
 ) -> Any:
-    """A function that users call.
+    """Make a function that users call.
 
     Args:
         name: its name.
@@ -52,12 +52,12 @@ def make(
     """
 
     def aligned(*xs: Any) -> Any:
-        found = promotion.align_inexact(*xs)
-        if dtypes.is_complex(aval_of(found[0]).dtype) and not complex:
+        promoted = promotion.align_inexact(*xs)
+        if dtypes.is_complex(aval_of(promoted[0]).dtype) and not complex:
             raise promotion.error(
-                DtypeError, f"special.{name} takes real numbers, got {aval_of(found[0])!r}", "take the real part"
+                DtypeError, f"special.{name} takes real numbers, got {aval_of(promoted[0])!r}", "take the real part"
             )
-        return body(*(promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in found))
+        return body(*(promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in promoted))
 
     aligned.__name__ = name
     fast = eager_jit(aligned)
@@ -69,8 +69,8 @@ def make(
 
     def function(*args: Any, **named: Any) -> Any:
         try:
-            given = args if not named and len(args) == len(parts) else _bound(name, signature, args, named)
-            return fast(*promotion.numbers(*given))
+            values = args if not named and len(args) == len(parts) else _bound(name, signature, args, named)
+            return fast(*promotion.numbers(*values))
         except Exception as e:
             result = second_call(e, function, args, named)
             if result is not NO_CALL:
@@ -113,7 +113,7 @@ def two(name: str, names: str, body: Callable[..., Any], summary: str, at: str =
 
 
 def in_double(body: Callable[..., Any]) -> Callable[..., Any]:
-    """A body that computes in double precision, and rounds once at the end."""
+    """Make a body that computes in double precision and rounds once at the end."""
 
     def wide(*xs: Any) -> Any:
         aval = aval_of(xs[0])
@@ -130,7 +130,7 @@ def in_double(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_slopes(body: Callable[..., Any], *slopes: Callable[..., Any] | None) -> Callable[..., Any]:
-    """A body whose partial derivatives are known: each `(result, *arguments)`; None where there is none."""
+    """Make a body with partial derivatives: each of `(result, *arguments)`; None where there is none."""
     function = custom_jvp(body)
 
     def part(slope: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,9 +141,9 @@ def with_slopes(body: Callable[..., Any], *slopes: Callable[..., Any] | None) ->
 
 
 def elementwise_function(body: Callable[..., Any]) -> Callable[..., Any]:
-    """A body with loops whose number of rounds depends on the data, differentiated in forward mode.
+    """Make a body with loops of data-dependent length, which is differentiated in forward mode.
 
-    Reverse mode cannot run such a loop backwards, and need not: the elements do not depend on each other, so the
+    Reverse mode cannot run such a loop backwards. Since the elements do not depend on each other, the
     partial derivatives are tangents of ones.
     """
 

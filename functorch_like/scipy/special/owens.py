@@ -17,7 +17,7 @@ _PLACES, _WEIGHTS = ((np.polynomial.legendre.leggauss(40)[0] + 1) / 2, np.polyno
 
 
 def _within(h: Any, a: Any) -> Any:
-    """For h >= 0 and 0 <= a <= 1: exp(-h**2 (1 + x**2) / 2) / (1 + x**2) / 2 pi from 0 to a, as far as it matters."""
+    """Integrate exp(-h**2 (1 + x**2) / 2) / (1 + x**2) / 2 pi from 0 to a, for h >= 0 and 0 <= a <= 1."""
     end = fnp.minimum(a, 9.5 / fnp.maximum(h, 1))
     total: Any = 0
     for place, weight in zip(_PLACES.tolist(), _WEIGHTS.tolist(), strict=True):
@@ -27,7 +27,7 @@ def _within(h: Any, a: Any) -> Any:
 
 
 def _body(h: Any, a: Any) -> Any:
-    """T is even in h and odd in a; above a = 1 it is that of (a h, 1 / a) and products of the normal distribution's."""
+    """Compute T, even in h and odd in a; above a = 1 from T(a h, 1 / a) and the normal distribution."""
     size, slope = fnp.abs(h), fnp.abs(a)
     steep = slope > 1
     reach = fnp.where(size == 0, 0, fnp.minimum(fnp.where(size == 0, 1, size) * slope, 1e3))

@@ -17,7 +17,7 @@ def softmax(x: ArrayLike, axis: Axis = None) -> Array:
 
     Args:
         x: array; integers become floats.
-        axis: int, or several: what the sum goes over; None for all.
+        axis: int, or several: the axes to sum over; None for all.
 
     Returns:
         An array of the shape of x.
@@ -37,7 +37,7 @@ def log_softmax(x: ArrayLike, axis: Axis = None) -> Array:
 
     Args:
         x: array; integers become floats.
-        axis: int, or several: what the sum goes over; None for all.
+        axis: int, or several: the axes to sum over; None for all.
 
     Returns:
         An array of the shape of x.

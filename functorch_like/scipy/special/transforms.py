@@ -12,7 +12,7 @@ _TERMS = [1 / math.factorial(k + 1) for k in range(19)]
 
 
 def _exprel(t: Any) -> Any:
-    """(exp(t) - 1) / t; up to 1 by its power series, for its derivatives cancel there."""
+    """Return (exp(t) - 1) / t; up to 1 by its power series, since its derivatives cancel there."""
     near = fnp.abs(t) < 1
     u, total = fnp.where(near, t, 0), 0.0
     for c in reversed(_TERMS):
@@ -22,7 +22,7 @@ def _exprel(t: Any) -> Any:
 
 
 def _of_log(log: Any, rate: Any) -> Any:
-    """(exp(rate log) - 1) / rate, and log where the rate is 0."""
+    """Return (exp(rate log) - 1) / rate, and log where the rate is 0."""
     endless = fnp.isinf(log)
     body = log * _exprel(rate * fnp.where(endless, 1, log))
     below = fnp.where(endless & (rate != 0), rate, 1)

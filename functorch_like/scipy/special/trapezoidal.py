@@ -25,7 +25,7 @@ _WHOLES = [0.5, *(math.exp(-((k * _STEP) ** 2)) for k in range(1, _NODES))]
 
 
 def _sum(square: Any, trapezoidal: Any) -> Any:
-    """The sum of exp(-t**2) / (square - t**2) over the nodes, which are those of either rule."""
+    """Return the sum of exp(-t**2) / (square - t**2) over the nodes of either rule."""
     total: Any = 0
     half = fnp.where(trapezoidal, 0.0 * fnp.real(square), 0.5)
     for k in range(_NODES):
@@ -41,7 +41,7 @@ def _near_a_half(x: Any) -> Any:
 
 
 def _quadrant(x: Any, y: Any) -> Any:
-    """w(x + iy) for x, y >= 0."""
+    """Return w(x + iy) for x, y >= 0."""
     far = (x > _FAR) | (y > _FAR)
     a, b = fnp.where(far, 1, x), fnp.where(far, 1, y)
     z = elementwise.complex(a, b)
@@ -113,7 +113,7 @@ def _dawsn(x: Any) -> Any:
 
 
 def _fresnel(x: Any) -> tuple[Any, Any]:
-    """Power series near 0, DLMF 7.6.4 and 7.6.6; else the error function, DLMF 7.5.8."""
+    """Use power series near 0, DLMF 7.6.4 and 7.6.6; else the error function, DLMF 7.5.8."""
     size = fnp.abs(x)
     close = size < 1.5
     y = fnp.where(close, size, 0)

@@ -1,7 +1,7 @@
 """Distributions and statistics, under SciPy's names: `stats.norm.logpdf(x, loc, scale)`.
 
-Each distribution is a module with some of the functions `pdf` or `pmf`, `cdf`, `sf` (beyond x), their logarithms
-`log...`, which keep their digits far in the tails, and the inverses `ppf` of `cdf` and `isf` of `sf`.
+Each distribution is a module. It has some of the functions `pdf` or `pmf`, `cdf`, `sf` (beyond x); their logarithms
+`log...`, with all digits far in the tails; and the inverses `ppf` of `cdf` and `isf` of `sf`.
 """
 
 from __future__ import annotations

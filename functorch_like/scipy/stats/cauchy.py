@@ -28,7 +28,7 @@ def cdf(x: Any) -> Any:
 @_family
 def logcdf(x: Any) -> Any:
     right = x > 0
-    least = fnp.arctan2(1, fnp.abs(x)) / math.pi  # of both sides the less probable
+    least = fnp.arctan2(1, fnp.abs(x)) / math.pi  # from the less probable side
     return fnp.where(right, fnp.log1p(-least), fnp.log(least))
 
 

@@ -34,7 +34,7 @@ class gaussian_kde:
         dataset: samples (d, n), or (n,) of numbers.
         bw_method: width: "scott" (by default; n**(-1 / (d + 4))), "silverman", a number, or a function of the estimate
             that returns one. The covariance of the samples is multiplied with its square.
-        weights: (n,): how much each sample counts.
+        weights: (n,): the weight of each sample.
 
     Raises:
         ShapeError: for other shapes, and a single sample.
@@ -100,12 +100,12 @@ class gaussian_kde:
         return aval_of(self.dataset).shape[1]
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], None]:
-        """Its arrays."""
+        """Return the arrays."""
         return tuple(getattr(self, name) for name in _PARTS), None
 
     @classmethod
     def tree_unflatten(cls, aux: None, children: Any) -> gaussian_kde:
-        """An estimate of its arrays."""
+        """Return an estimate from its arrays."""
         made = object.__new__(cls)
         for name, child in zip(_PARTS, children, strict=True):
             setattr(made, name, child)

@@ -66,7 +66,7 @@ class Family:
     """A distribution: called with a function of its standard form, it gives the function that users call.
 
     Args:
-        title: what it is called in documentation.
+        title: its name in documentation.
         at: arguments of examples.
         valid: from the shape parameters, where they are admissible.
         discrete: on whole numbers, which have a location and no scale.
@@ -76,7 +76,7 @@ class Family:
         self.title, self.at, self.valid, self.discrete = title, at, valid, discrete
 
     def __call__(self, body: Callable[..., Any]) -> Distribution:
-        """The user's function of a function of the standard form, by whose name it is known what it gives."""
+        """Return the user's function, from a function of the standard form with the same name."""
         name, module = body.__name__, body.__module__
         own = list(inspect.signature(body).parameters)
         positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -116,19 +116,19 @@ class Family:
         return cast("Distribution", made)
 
     def exp(self, log: Distribution) -> Distribution:
-        """The function whose logarithm another of its functions is."""
+        """Make a function from its logarithm."""
         return self._through(log, fnp.exp, log.__name__.removeprefix("log"))
 
     def log(self, plain: Distribution) -> Distribution:
-        """The logarithm of another of its functions."""
+        """Make the logarithm of a function."""
         return self._through(plain, fnp.log, f"log{plain.__name__}")
 
     def mirrored(self, other: Distribution, name: str) -> Distribution:
-        """A function of a symmetric distribution, made of its opposite: sf of cdf."""
+        """Make a function of a symmetric distribution from its opposite: sf from cdf."""
         return self.reflected(other, name, other.__module__)
 
     def reflected(self, other: Distribution, name: str, module: str) -> Distribution:
-        """A function of the mirror image of a distribution, made of the opposite function of that."""
+        """Make a function of the mirror image of a distribution from its opposite function."""
 
         def body(x: Any, *shapes: Any) -> Any:
             return -other.standard(x, *shapes) if name in ("ppf", "isf") else other.standard(-x, *shapes)

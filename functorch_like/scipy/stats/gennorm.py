@@ -14,7 +14,7 @@ _family = Family("the generalized normal distribution", "0.5, 2.0", lambda beta:
 
 
 def _power(x: Any, beta: Any) -> Any:
-    """|x|**beta, with derivatives that stay finite at 0 where the function has them."""
+    """Return |x|**beta, with derivatives that are finite at 0 where the function has them."""
     zero = x == 0
     return fnp.where(zero, 0, fnp.exp(beta * fnp.log(fnp.where(zero, 1, fnp.abs(x)))))
 

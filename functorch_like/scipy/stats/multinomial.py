@@ -22,7 +22,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
     Args:
         x: counts (..., k).
-        n: how many trials.
+        n: number of trials.
         p: probabilities (..., k), which add up to 1.
 
     Returns:

@@ -63,12 +63,12 @@ def _logpdf(x: Any, mean: Any, cov: Any, n: int, singular: bool) -> Any:
     if singular:
         values, vectors = fnp.linalg.eigh(cov)
         eps = float(fnp.finfo(aval_of(values).dtype).eps)
-        kept = values > 1e3 * eps * fnp.max(fnp.abs(values), -1, keepdims=True)
-        size = fnp.where(kept, values, 1)
+        mask = values > 1e3 * eps * fnp.max(fnp.abs(values), -1, keepdims=True)
+        size = fnp.where(mask, values, 1)
         parts = fnp.squeeze(fnp.matmul(gap[..., None, :], vectors), -2)
-        beside = fnp.sum(fnp.where(kept, 0, parts * parts), -1) > 1e3 * eps * (1 + fnp.sum(gap * gap, -1))
-        distance = fnp.sum(fnp.where(kept, parts * parts / size, 0), -1)
-        spread, rank = 0.5 * fnp.sum(fnp.log(size), -1), fnp.sum(fnp.where(kept, fnp.ones_like(size), 0), -1)
+        beside = fnp.sum(fnp.where(mask, 0, parts * parts), -1) > 1e3 * eps * (1 + fnp.sum(gap * gap, -1))
+        distance = fnp.sum(fnp.where(mask, parts * parts / size, 0), -1)
+        spread, rank = 0.5 * fnp.sum(fnp.log(size), -1), fnp.sum(fnp.where(mask, fnp.ones_like(size), 0), -1)
         value = -0.5 * distance - spread - 0.5 * math.log(2 * math.pi) * rank
         return fnp.where(beside, -math.inf, value)
     root = fnp.linalg.cholesky(cov)

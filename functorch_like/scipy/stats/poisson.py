@@ -61,7 +61,7 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 @eager_jit(ints=True)
 def _entropy(mu: Any, loc: Any) -> Any:
-    """A sum for small means, the asymptotic series (R. J. Evans et al., Am. Math. Monthly 95, 1988) for large ones."""
+    """Sum for small means; use an asymptotic series (R. J. Evans et al., Am. Math. Monthly 95, 1988) for large ones."""
     mu = promotion.align_inexact(mu, loc)[0]
     mu = promotion.convert(mu, aval_of(mu).dtype, aval_of(mu).weak_type)
     large = mu > _MOST

@@ -15,7 +15,7 @@ _family = Family("the normal distribution between a and b", "0.5, -1.0, 2.0", la
 
 
 def _mass(a: Any, b: Any) -> Any:
-    """log of the normal probability between a and b, taken on the side where both tails are small."""
+    """Return the log of the normal probability between a and b, on the side where both tails are small."""
     right, left = a > 0, b <= 0
     low, high = fnp.where(right, -b, a), fnp.where(right, -a, b)
     tail = right | left
@@ -32,7 +32,7 @@ def logpdf(x: Any, a: Any, b: Any) -> Any:
 
 
 def _part(low: Any, high: Any, a: Any, b: Any, other: Any) -> Any:
-    """log of the share of [low, high], of which `other` is the rest; near 1 by that."""
+    """Return the log of the share of [low, high]; near 1 from the rest, `other`."""
     whole = _mass(a, b)
     share, rest = _mass(low, high) - whole, _mass(*other) - whole
     most = share > -0.1

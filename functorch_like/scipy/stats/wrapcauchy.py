@@ -13,7 +13,7 @@ _family = Family("Cauchy's distribution, wrapped around a circle", "0.5, 0.3", l
 
 @_family
 def logpdf(x: Any, c: Any) -> Any:
-    """1 + c**2 - 2 c cos x is written such that it keeps its digits where it is small."""
+    """1 + c**2 - 2 c cos x in a form that keeps its digits where it is small."""
     inside = (x >= 0) & (x <= 2 * math.pi)
     below = (1 - c) ** 2 + 4 * c * fnp.sin(0.5 * x) ** 2
     value = fnp.log1p(-c) + fnp.log1p(c) - math.log(2 * math.pi) - fnp.log(below)

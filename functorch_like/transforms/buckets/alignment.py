@@ -60,7 +60,7 @@ class Mismatch(Exception):
 
 
 class Comparison:
-    """A trace at the bucket's size and one beside it, which tell how sizes depend on the number of rows.
+    """A trace at the bucket's size and one for another number of rows; by both, sizes are functions of that number.
 
     Attributes:
         main: the trace at the bucket's size.
@@ -84,10 +84,10 @@ class Comparison:
 
     def extent(self, first: int, second: int, equation: Equation | None = None) -> Extent:
         """A size from its values in both traces."""
-        found = sizes.fitted(first, second, self.rows)
-        if found is None:
+        result = sizes.fitted(first, second, self.rows)
+        if result is None:
             raise Mismatch(f"a size is {first} for {self.rows[0]} rows and {second} for {self.rows[1]}", equation)
-        return found
+        return result
 
     def extents(self, first: Sequence[int], second: Sequence[int], equation: Equation | None = None) -> list[Extent]:
         """Sizes of the axes of a value."""
@@ -162,11 +162,11 @@ def _constants(sized: Sized) -> list[Any]:
 
 def _values(sized: Sized) -> dict[int, Any]:
     """Constants of a trace by the ids of their atoms: literals, and what the function closed over."""
-    found = {id(v): c for v, c in zip(sized.jaxpr.inputs, sized.consts, strict=False)}
+    values = {id(v): c for v, c in zip(sized.jaxpr.inputs, sized.consts, strict=False)}
     for jaxpr in _jaxprs(sized.jaxpr, set()):
         atoms = [a for e in jaxpr.equations for a in e.inputs] + list(jaxpr.outputs)
-        found.update((id(a), a.value) for a in atoms if isinstance(a, Literal))
-    return found
+        values.update((id(a), a.value) for a in atoms if isinstance(a, Literal))
+    return values
 
 
 def _jaxprs(jaxpr: Jaxpr, seen: set[int]) -> Iterator[Jaxpr]:
@@ -209,10 +209,10 @@ def _atoms(main: Jaxpr, other: Jaxpr, consts: int, consts2: int) -> Iterator[tup
             if a in bound and bound[a] is not b:
                 raise Mismatch(f"an operand of {e.prim.name} is another one", e)
             yield a, b, e
-        ours, theirs = list(_inner(e.params)), list(_inner(o.params))
-        if len(ours) != len(theirs):
+        main_inner, other_inner = list(_inner(e.params)), list(_inner(o.params))
+        if len(main_inner) != len(other_inner):
             raise Mismatch(f"{e.prim.name} has another body", e)
-        for x, y in zip(ours, theirs, strict=True):
+        for x, y in zip(main_inner, other_inner, strict=True):
             if len(x.inputs) != len(y.inputs):
                 raise Mismatch(f"{e.prim.name} closes over other values", e)
             yield from _atoms(x, y, 0, 0)

@@ -124,8 +124,8 @@ class _Bucketed:
     def _function(self, call: FlatCall) -> Buckets:
         """The function of flat leaves for a structure of the arguments and static values."""
         key = call.key[:3]
-        found = self.functions.get(key)
-        if found is None:
+        result = self.functions.get(key)
+        if result is None:
             shape = object.__new__(FlatCall)  # without the arrays of this call
             shape.tree, shape.statics, shape.leaves, shape.avals = call.tree, call.statics, [], []
 
@@ -134,9 +134,9 @@ class _Bucketed:
                 outs = function(*leaves)
                 return outs, trees[0]
 
-            found = Buckets(flat, self.name, self.allowed, self.compiled)
-            self.functions.keep(key, found, _MOST)
-        return found
+            result = Buckets(flat, self.name, self.allowed, self.compiled)
+            self.functions.keep(key, result, _MOST)
+        return result
 
     def _rows(self, call: FlatCall) -> tuple[int, dict[int, int]]:
         """The number of rows, and the axis of rows of each leaf that has one."""
@@ -157,9 +157,9 @@ class _Bucketed:
                 places[i] = axis % aval.ndim
                 counts[aval.shape[places[i]]] = f"{path}: {aval!r} along axis {places[i]}"
         if len(counts) > 1:
-            told = "; ".join(f"{n} in {text}" for n, text in counts.items())
+            shown = "; ".join(f"{n} in {text}" for n, text in counts.items())
             raise ShapeError(
-                f"arguments with buckets of {self.name} have different numbers of rows: {told}",
+                f"arguments with buckets of {self.name} have different numbers of rows: {shown}",
                 fix="pass arrays with as many rows each, and leave others out of buckets",
             )
         if not counts:

@@ -1,7 +1,7 @@
 """Derivatives of functions with buckets: the derivative is a function with buckets of its own.
 
 A masked program cannot be differentiated as it is: a derivative of the padding that is infinite would be multiplied by
-the zero that the mask gives. So the derivative of the function itself is traced, and masked.
+the zero that the mask gives. So the derivative of the unmasked function is traced, and masked.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def differentiable_call(
 
     def back(xs: tuple[Any, ...], cotangents: list[Any]) -> tuple[Any, ...]:
         backward = _backward(function, bucket)
-        given = [c for c, a in zip(cotangents, bucket.out_avals, strict=True) if dtypes.is_inexact(a.dtype)]
-        operands = [*xs, *given]
+        cts = [c for c, a in zip(cotangents, bucket.out_avals, strict=True) if dtypes.is_inexact(a.dtype)]
+        operands = [*xs, *cts]
         sized = [*bucket.extents, *_inexact(bucket.out_extents, bucket.out_avals)]
         try:
             entry = backward.entry([aval_of(x) for x in operands], sized, rows, state.axes)
@@ -69,8 +69,8 @@ def _inexact(items: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
 
 def _backward(function: Buckets, bucket: Bucket) -> Buckets:
     """Cotangents of the arguments as a function of arguments and cotangents of the results."""
-    kept = bucket.derived
-    if kept is None:
+    cached = bucket.derived
+    if cached is None:
         inexact = [dtypes.is_inexact(a.dtype) for a in bucket.avals]
         out_inexact = [dtypes.is_inexact(a.dtype) for a in bucket.out_avals]
 
@@ -84,5 +84,5 @@ def _backward(function: Buckets, bucket: Bucket) -> Buckets:
             outs = [zeros(a) if ct is None else ct for ct, a in zip(pulled, avals, strict=True)]
             return xla.flatten(outs)
 
-        kept = bucket.derived = Buckets(backward, f"vjp({function.name})", function.allowed, function.compiled)
-    return kept
+        cached = bucket.derived = Buckets(backward, f"vjp({function.name})", function.allowed, function.compiled)
+    return cached

@@ -24,7 +24,7 @@ from functorch_like.transforms.buckets.sizes import Extent, Size
 
 
 class Step:
-    """One equation, as a rule sees it.
+    """One equation, as rules take it.
 
     Attributes:
         masking: the interpreter.

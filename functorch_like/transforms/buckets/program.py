@@ -215,8 +215,8 @@ class Buckets:
         padded = tuple(a.update(shape=shape) for a, shape in zip(avals, shapes, strict=True))
         key = padded, tuple(map(tuple, extents)), size, xla.settings(), axes
         with self.lock:
-            found = self.entries.get(key)
-            if found is None:
-                found = Bucket(self.fun, padded, extents, size, self.name, self.compiled)
-                self.entries.keep(key, found, _MOST_BUCKETS)
-        return found
+            result = self.entries.get(key)
+            if result is None:
+                result = Bucket(self.fun, padded, extents, size, self.name, self.compiled)
+                self.entries.keep(key, result, _MOST_BUCKETS)
+        return result

@@ -30,7 +30,7 @@ from functorch_like.transforms.buckets.sizes import Extent, Size
 
 
 def _apply(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Apply it: each place of the results depends on the same place of the operands."""
+    """Apply the primitive: each place of the results depends on the same place of the operands."""
     return step.apply(xs)
 
 
@@ -71,7 +71,7 @@ def _top_k(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 
 def _sort(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """The padding counts as the greatest keys, and as the last of those."""
+    """Rule of sorts: the padding counts as the greatest keys, and as the last of those."""
     axis, keys = step.params["dimension"], step.params.get("num_keys", 1)
     if axis not in step.moving():
         return step.apply(xs)
@@ -104,7 +104,7 @@ def _convolution(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 # ----------------------------------------------------------------------------------------------------------- moving
 def _reshape(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Rows may be joined with axes behind them, and split again: then the valid elements stay the first ones."""
+    """Rule of reshapes: rows may be joined with axes behind them, and split again. Valid elements stay the first."""
     for before, after in _groups(step):
         for axes in (before, after):
             if any(isinstance(s, Size) for s in axes[1:]):
@@ -135,10 +135,10 @@ def _groups(step: Step) -> Iterator[tuple[list[Extent], list[Extent]]]:
 
 
 def _product(extents: Sequence[Extent], rows: int) -> int:
-    found = 1
+    product = 1
     for s in extents:
-        found *= s.at(rows) if isinstance(s, Size) else s
-    return found
+        product *= s.at(rows) if isinstance(s, Size) else s
+    return product
 
 
 def _slice(step: Step, xs: Sequence[Any]) -> list[Any]:
@@ -169,7 +169,7 @@ def _rev(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 
 def _pad(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Elements behind the valid ones get the value that is padded with."""
+    """Rule of pads: elements behind the valid ones get the value that is padded with."""
     config, other = step.params["padding_config"], step.o.params["padding_config"]
     x, value = xs
     for axis, (mine, its) in enumerate(zip(config, other, strict=True)):
@@ -232,7 +232,7 @@ def _inner(count: int) -> Rule:
 
 
 def _solve(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Right-hand sides may be rows: each is solved for by itself."""
+    """Rule of solves: right-hand sides may be rows, each of which is solved for separately."""
     fixed = -1 if step.params.get("left_side") is False else -2
     if any(isinstance(s, Size) for s in (*step.ins[0][-2:], step.ins[1][fixed])):
         raise step.refuse(f"{step.e.prim.name} works on all of a matrix at once")

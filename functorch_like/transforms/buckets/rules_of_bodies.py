@@ -55,9 +55,9 @@ def _while(step: Step, xs: Sequence[Any]) -> list[Any]:
     test, test_consts = _body(step, p["cond_jaxpr"], q["cond_jaxpr"])
     body, body_consts = _body(step, p["body_jaxpr"], q["body_jaxpr"])
     n, m = p["cond_nconsts"], p["body_nconsts"]
-    given = [*test_consts, *xs[:n], *body_consts, *xs[n : n + m], *xs[n + m :]]
+    args = [*test_consts, *xs[:n], *body_consts, *xs[n : n + m], *xs[n + m :]]
     changed = {"cond_nconsts": n + len(test_consts), "body_nconsts": m + len(body_consts)}
-    return step.apply(given, cond_jaxpr=test, body_jaxpr=body, **changed)
+    return step.apply(args, cond_jaxpr=test, body_jaxpr=body, **changed)
 
 
 def _scan(step: Step, xs: Sequence[Any]) -> list[Any]:

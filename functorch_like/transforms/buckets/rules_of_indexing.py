@@ -26,7 +26,7 @@ _NEUTRAL: dict[Primitive, Any] = {
 
 
 def _gather(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Positions behind the last valid one count as out of bounds."""
+    """Rule of gathers: positions behind the last valid one count as out of bounds."""
     operand, indices = xs
     numbers, widths = step.params["dimension_numbers"], step.params["slice_sizes"]
     _check_vectors(step)
@@ -38,7 +38,7 @@ def _gather(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 
 def _scatter(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Updates of rows that are padding go nowhere."""
+    """Rule of scatters: updates of rows that are padding are dropped."""
     operand, indices, updated = xs
     numbers = step.params["dimension_numbers"]
     _check_vectors(step)
@@ -80,11 +80,11 @@ def aval_of_operand(step: Step, operand: int) -> Any:
 def _update_widths(step: Step, numbers: Any) -> tuple[list[int], list[int]]:
     """Extents of an update along the axes of the operand, in both equations."""
     apart = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    found: tuple[list[int], list[int]] = ([], [])
-    for e, widths in zip((step.e, step.o), found, strict=True):
+    result: tuple[list[int], list[int]] = ([], [])
+    for e, widths in zip((step.e, step.o), result, strict=True):
         windows = iter([e.inputs[2].aval.shape[d] for d in numbers.update_window_dims])
         widths += [1 if d in apart else next(windows) for d in range(e.inputs[0].aval.ndim)]
-    return found
+    return result
 
 
 def _check_windows(
@@ -122,7 +122,7 @@ def _limits(step: Step, mapped: Sequence[int], widths: Sequence[int], dtype: Any
 
 
 def _bounded(step: Step, indices: Any, mapped: Sequence[int], widths: Sequence[int], mode: str) -> Any:
-    """Positions beyond the last valid one as the mode says: the last, or out of bounds."""
+    """Positions beyond the last valid one, by the mode: the last, or out of bounds."""
     aval = aval_of(indices)
     for k, limit in enumerate(_limits(step, mapped, widths, aval.dtype)):
         if limit is None:
@@ -170,7 +170,7 @@ def _dynamic_update_slice(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 def _starts(step: Step, starts: Sequence[Any], widths: Sequence[int], others: Sequence[int]) -> list[Any]:
     """Starts of a window, moved to where it fits into the valid rows."""
-    found = list(starts)
+    result = list(starts)
     for d, extent in enumerate(step.ins[0]):
         width = step.size(widths[d], others[d])
         if not isinstance(extent, Size):
@@ -181,9 +181,9 @@ def _starts(step: Step, starts: Sequence[Any], widths: Sequence[int], others: Se
             continue
         if isinstance(width, Size):
             raise step.refuse("a window of a size that depends on the number of rows is moved over them")
-        limit = step.masking.valid(Size(extent.scale, extent.offset - width), aval_of(found[d]).dtype)
-        found[d] = elementwise.min(found[d], limit)
-    return found
+        limit = step.masking.valid(Size(extent.scale, extent.offset - width), aval_of(result[d]).dtype)
+        result[d] = elementwise.min(result[d], limit)
+    return result
 
 
 RULES: dict[Primitive, Rule] = {

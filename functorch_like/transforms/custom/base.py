@@ -66,7 +66,7 @@ class CustomFunction(ByName, Generic[P, R]):
 
     @functools.cached_property
     def _names(self) -> list[str]:
-        """Of the arguments that may be given by position."""
+        """Names of the arguments that may be given by position."""
         signature = self._signature
         return [] if signature is None else [p.name for p in signature.parameters.values() if p.kind in _POSITIONAL]
 
@@ -156,7 +156,7 @@ class CustomFunction(ByName, Generic[P, R]):
         return bound.args
 
     def _check(self, leaves: list[Any], in_tree: Any, nondiff: tuple[Any, ...]) -> bool:
-        """Refuse arguments that a rule could not do justice to. Whether any is traced."""
+        """Refuse arguments that a rule cannot take; return whether any is traced."""
         traced = False
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, Tracer):
@@ -233,8 +233,10 @@ class Called:
 
     @contextmanager
     def written_by_user(self) -> Generator[None]:
-        """Around the function and its rules: says what to do where these close over a value which a transformation has
-        changed. Where Python control flow is followed at the call, it is in the rules, too, which run later."""
+        """Run the function or a rule of it; errors for transformed values that it closes over get a remedy.
+
+        Python control flow that is followed at the call is followed in the rules, too, which run later.
+        """
         previous, state.following = state.following, self.following
         # Functions of the package compute in 64 bits where those of users do not: so do their rules, when they run.
         width = None if dtypes._NARROW.value == self.narrow else dtypes._NARROW.swap_local(self.narrow)
@@ -256,13 +258,13 @@ class Called:
         return Report(rule, self.custom.fun, self.in_avals)
 
     def results(self, rule: Any, out: Any, expected: Sequence[ShapedArray] | None) -> list[Any]:
-        """Leaves of what a rule says the function gives, checked as far as it is known what that is."""
+        """Leaves of the result that a rule returned for the function, checked against what is known of it."""
         report = self.report(rule)
         outs, out_tree = xla.flatten(out)
         report.check_values(outs, out_tree)
         if expected is not None and self.out_tree is not None:
-            wanted = Column(f"{self.custom.name} gives", self.out_tree, [a.strong() for a in expected])
-            given = Column("its rule gives", out_tree, [aval_of(o).strong() for o in outs])
-            report.check(wanted, given, "return from the rule what the function returns")
+            declared = Column(f"{self.custom.name} gives", self.out_tree, [a.strong() for a in expected])
+            returned = Column("its rule gives", out_tree, [aval_of(o).strong() for o in outs])
+            report.check(declared, returned, "return from the rule what the function returns")
         self.out_tree = out_tree
         return outs

@@ -40,7 +40,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
 
     Args:
         fun: gives `(result, rule)`. The rule takes the cotangent of the result and gives a tuple with the cotangent
-            of each argument, or that of the argument where there is only one.
+            of each argument. For a single argument it may give the cotangent alone.
 
     Returns:
         The function without the rule, as a `custom_vjp` function: to forward mode it has no derivative.
@@ -68,19 +68,19 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
 
         def flat(*cts: Any) -> list[Any]:
             rest = iter(cts)
-            given = [next(rest) if i else instantiate(None, a) for i, a in zip(inexact, avals, strict=True)]
-            back = rule(out_tree.unflatten(given))
+            filled = [next(rest) if i else instantiate(None, a) for i, a in zip(inexact, avals, strict=True)]
+            back = rule(out_tree.unflatten(filled))
             if len(args) == 1 and not isinstance(back, (tuple, list)):
                 back = (back,)
-            found, treedef = xla.flatten(back)
+            cotangents, treedef = xla.flatten(back)
             trees[:] = [treedef]
-            Report(rule, fun, avals).check_values(found, treedef)
-            return found
+            Report(rule, fun, avals).check_values(cotangents, treedef)
+            return cotangents
 
         flat.beside = lambda: trees[0]  # type: ignore[attr-defined]
-        wanted = [tangent_aval(a) for a, i in zip(avals, inexact, strict=True) if i]
+        ct_avals = [tangent_aval(a) for a, i in zip(avals, inexact, strict=True) if i]
         name = name_of(rule)
-        jaxpr, consts = stage(flat, wanted, name=name, origin="traced by custom_gradient", chain=name)
+        jaxpr, consts = stage(flat, ct_avals, name=name, origin="traced by custom_gradient", chain=name)
         return out, (_Pullback(jaxpr, inexact, trees[0]), consts)
 
     def bwd(residuals: Any, cotangent: Any) -> Any:
@@ -89,7 +89,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
         return pullback.out_tree.unflatten(evaluate(pullback.jaxpr, [*consts, *cts]))
 
     fwd.__name__ = bwd.__name__ = name_of(fun)
-    fwd.__wrapped__ = bwd.__wrapped__ = fun  # type: ignore[attr-defined]  # whose line errors tell
+    fwd.__wrapped__ = bwd.__wrapped__ = fun  # type: ignore[attr-defined]  # whose line errors quote
     made = custom_vjp(result)
     made.defvjp(fwd, bwd)
     return made

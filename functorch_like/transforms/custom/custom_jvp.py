@@ -131,7 +131,7 @@ class custom_jvp(CustomFunction[P, R]):
         rule.__name__ = f"{self.name}_jvps"
         written = next((j for j in jvps if j is not None), None)
         if written is not None:
-            rule.__wrapped__ = written  # type: ignore[attr-defined]  # whose line errors tell
+            rule.__wrapped__ = written  # type: ignore[attr-defined]  # whose line errors quote
         self.jvp, self.symbolic_zeros = rule, True
 
     def _missing(self) -> str:
@@ -174,8 +174,8 @@ class _Called(Called):
         outs = self.results(rule, out, expected)
         avals = [aval_of(o) for o in outs]
         leaves, treedef = matching(self.out_tree, tangent)
-        wanted = Column("tangent needed", self.out_tree, [tangent_aval(a) for a in avals])
-        report.derivative("tangent returned", treedef, leaves, wanted, avals)
+        needed = Column("tangent needed", self.out_tree, [tangent_aval(a) for a in avals])
+        report.derivative("tangent returned", treedef, leaves, needed, avals)
         found = [strong(t, a) for t, a in zip(leaves, avals, strict=True)]
         recorded.check(found, report)
         return outs, found
@@ -202,7 +202,7 @@ class Recorded:
         return x._var if isinstance(x, VarTracer) and x._trace is self.trace else None
 
     def check(self, tangents: Sequence[Any], report: Report) -> None:
-        """Refuse tangents that are seen not to be linear in those that the rule was given."""
+        """Refuse tangents that are known not to be linear in those that the rule was given."""
         if self.trace is None:
             return
         fix = "a tangent is a sum of given tangents, each times something that does not depend on tangents"

@@ -34,7 +34,7 @@ class CustomVJPPrimal:
 
     Attributes:
         value: the array.
-        perturbed: whether a derivative is taken by it. If not, its cotangent is not asked for.
+        perturbed: whether a derivative is taken by it. If not, its cotangent is not used.
     """
 
     value: Any
@@ -42,7 +42,7 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """Arguments of `fwd` with `symbolic_zeros=True` as plain values, without what tells of derivatives.
+    """Arguments of `fwd` with `symbolic_zeros=True` as plain values, without the flags `perturbed`.
 
     Args:
         tree: pytree with `CustomVJPPrimal` leaves.
@@ -102,9 +102,8 @@ class custom_vjp(CustomFunction[P, R]):
             fwd: takes the arguments of the function, gives `(result, residuals)`: a pytree of anything.
             bwd: `(*nondiff, residuals, cotangent) -> cotangents`. The cotangent has the structure, shapes and dtypes
                 of the result (float0 zeros for integers). It gives a tuple with one entry for each argument that is
-                not nondiff, of its structure, shapes and dtypes (any float dtype for a Python number, it is converted);
-                None for zero, at any level. Cotangents of integers
-                are None or float0 zeros.
+                not nondiff, of its structure, shapes and dtypes; None for zero, at any level. For a Python number any
+                float dtype is converted. Cotangents of integers are None or float0 zeros.
             symbolic_zeros: `fwd` is given a `CustomVJPPrimal` for each leaf of the arguments, and `bwd` a
                 `SymbolicZero` for each cotangent that is zero.
             optimize_remat: where a staged program turns out not to need the residuals, as the first pass of
@@ -152,18 +151,18 @@ class _Called(Called):
             return self.forward(leaves, perturbed, expected)
         # The function with its rules: where it takes the place of fwd, it may be differentiated again.
         fun, fun_consts = stage(lambda *xs: self.custom.bind(self, xs), avals, name=self.custom.name)
-        told: list[Any] = []
+        backward: list[Any] = []
 
         def flat(*xs: Any) -> list[Any]:
             outs, residuals, bwd = self.forward(xs, perturbed, fun.out_avals)
-            told[:] = [bwd]
+            backward[:] = [bwd]
             return [*outs, *residuals]
 
         fwd, fwd_consts = stage(flat, avals, name=self.__name__)
         consts, (fwd, fun) = united([(fwd, fwd_consts), (fun, fun_consts)])
-        found = custom_fwd(*consts, *leaves, fwd=fwd, fun=fun)
+        results = custom_fwd(*consts, *leaves, fwd=fwd, fun=fun)
         count = len(fun.outputs)
-        return found[:count], found[count:], told[0]
+        return results[:count], results[count:], backward[0]
 
     def forward(
         self, leaves: Sequence[Any], perturbed: Sequence[bool], expected: Sequence[ShapedArray] | None
@@ -176,14 +175,14 @@ class _Called(Called):
             args = [CustomVJPPrimal(x, p) for x, p in zip(leaves, perturbed, strict=True)]
         with self.written_by_user():
             pair = fwd(*self.with_nondiff(self.in_tree.unflatten(args)))
-        out, kept = self.report(fwd).pair(pair, "(result, residuals); residuals may be None")
+        out, residuals = self.report(fwd).pair(pair, "(result, residuals); residuals may be None")
         outs = self.results(fwd, out, expected)
-        residuals, treedef = xla.flatten(kept)
-        arrays = [isinstance(r, (ArrayImpl, Tracer, np.ndarray, np.generic)) for r in residuals]
-        others = [None if a else r for r, a in zip(residuals, arrays, strict=True)]
+        leaves_of_residuals, treedef = xla.flatten(residuals)
+        arrays = [isinstance(r, (ArrayImpl, Tracer, np.ndarray, np.generic)) for r in leaves_of_residuals]
+        others = [None if a else r for r, a in zip(leaves_of_residuals, arrays, strict=True)]
         avals = [aval_of(o) for o in outs], [aval_of(x) for x in leaves]
         bwd = _Backward(self, self.out_tree, *avals, treedef, arrays, others)
-        return outs, [r for r, a in zip(residuals, arrays, strict=True) if a], bwd
+        return outs, [r for r, a in zip(leaves_of_residuals, arrays, strict=True) if a], bwd
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -209,10 +208,12 @@ class _Backward:
         custom = self.called.custom
         assert custom.bwd is not None
         rest = iter(residuals)
-        kept = [next(rest) if a else other for a, other in zip(self.arrays, self.others, strict=True)]
-        given = [instantiate(ct, a, custom.symbolic_zeros) for ct, a in zip(cts, self.out_avals, strict=True)]
+        every = [next(rest) if a else other for a, other in zip(self.arrays, self.others, strict=True)]
+        filled = [instantiate(ct, a, custom.symbolic_zeros) for ct, a in zip(cts, self.out_avals, strict=True)]
         with self.called.written_by_user():
-            back = custom.bwd(*self.called.nondiff, self.residual_tree.unflatten(kept), self.out_tree.unflatten(given))
+            back = custom.bwd(
+                *self.called.nondiff, self.residual_tree.unflatten(every), self.out_tree.unflatten(filled)
+            )
         return [strong(ct, a) for ct, a in zip(self.leaves(back), self.in_avals, strict=True)]
 
     def leaves(self, back: Any) -> list[Any]:
@@ -230,8 +231,8 @@ class _Backward:
             )
         found = _spread(in_tree, back)
         leaves, treedef = xla.flatten(back) if found is None else (found, in_tree)
-        wanted = Column("cotangent needed", in_tree, [tangent_aval(a) for a in self.in_avals])
-        report.derivative("cotangent returned", treedef, leaves, wanted, self.in_avals)
+        expected = Column("cotangent needed", in_tree, [tangent_aval(a) for a in self.in_avals])
+        report.derivative("cotangent returned", treedef, leaves, expected, self.in_avals)
         return leaves
 
 
@@ -244,10 +245,10 @@ def _spread(treedef: Any, given: Any) -> list[Any] | None:
         parts = prefix.flatten_up_to(whole)
     except (ValueError, TypeError):
         return None
-    found: list[Any] = []
+    result: list[Any] = []
     for entry, part in zip(entries, parts, strict=True):
         leaves, _ = xla.flatten(part)
         if entry is not None and len(leaves) != 1:  # a container of one leaf may be given as that
             return None
-        found += [entry] * len(leaves)
-    return found
+        result += [entry] * len(leaves)
+    return result

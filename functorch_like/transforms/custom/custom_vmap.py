@@ -1,4 +1,4 @@
-"""`custom_vmap`: a function that says itself what becomes of it under vmap."""
+"""`custom_vmap`: functions with their own rule for vmap."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ class custom_vmap(CustomFunction[P, R]):
     """Give a function a rule of your own for `vmap`.
 
     The rule is used by every map over an argument, inside of `jit` and forward mode too. Reverse mode differentiates
-    the function itself, and maps what comes of it as usual; give the function a `custom_vjp` around it where that
-    matters.
+    the function itself, and maps the result as usual; wrap the function in a `custom_vjp` where that matters.
 
     Args:
         fun: takes and returns pytrees of arrays. All its arguments are arrays.
@@ -62,8 +61,8 @@ class custom_vmap(CustomFunction[P, R]):
 
         Args:
             vmap_rule: `(axis_size, in_batched, *args) -> (results, out_batched)`. `in_batched` is a tuple with one
-                entry for each argument, a pytree of its structure that tells by bools which leaves are batched; these
-                have a leading axis of `axis_size`. `out_batched` tells the same of the results.
+                entry for each argument, a pytree of its structure with a bool for each leaf: True if it is batched,
+                and has a leading axis of `axis_size`. `out_batched` has a bool for each leaf of the results.
 
         Returns:
             The rule, so that this serves as a decorator.
@@ -128,10 +127,10 @@ class _Called(Called):
                 a.update(shape=(size, *a.shape)).strong() if f else a.strong()
                 for a, f in zip(expected, flags, strict=True)
             ]
-            wanted, returned = Column("result needed", self.out_tree, wide), Column("result returned", out_tree, avals)
-            report.check(wanted, returned, "return for each element what the function returns")
+            needed, returned = Column("result needed", self.out_tree, wide), Column("result returned", out_tree, avals)
+            report.check(needed, returned, "return for each element what the function returns")
         elif expected is not None:
-            wanted = Column(f"{self.custom.name} gives", self.out_tree, [a.strong() for a in expected])
-            report.check(wanted, Column("its rule gives", out_tree, avals), "return the structure the function returns")
+            needed = Column(f"{self.custom.name} gives", self.out_tree, [a.strong() for a in expected])
+            report.check(needed, Column("its rule gives", out_tree, avals), "return the structure the function returns")
         self.out_tree = out_tree
         return outs, [bool(f) for f in flags]

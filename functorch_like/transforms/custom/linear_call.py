@@ -22,7 +22,7 @@ from functorch_like.transforms.tangents import error_context
 def linear_call(
     fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any
 ) -> Any:
-    """Call a linear function, and say what its transpose is.
+    """Call a linear function with a given transpose.
 
     Nothing checks that the two belong together, or that `fun` is linear. The transpose of the call is a call of
     `fun_transpose`, whose transpose in turn is `fun`. Forward mode applies `fun` to tangents; by the residuals `fun`
@@ -64,12 +64,12 @@ def linear_call(
     back = traced_function.staged(
         fun_transpose, FlatCall(Static((), ()), (residual_args, results), {}, abstract=True), "linear_call"
     )
-    wanted = [a.strong() for a in call.avals[count:]]
-    given = [a.strong() for a in back.jaxpr.out_avals]
-    if back.out_tree != xla.structure(linear_args) or given != wanted:
+    expected = [a.strong() for a in call.avals[count:]]
+    actual = [a.strong() for a in back.jaxpr.out_avals]
+    if back.out_tree != xla.structure(linear_args) or actual != expected:
         raise TreeError(
-            f"the transpose that linear_call was given takes cotangents of the result to {back.out_tree} of {given}; "
-            f"the linear arguments are {xla.structure(linear_args)} of {wanted}",
+            f"the transpose that linear_call was given takes cotangents of the result to {back.out_tree} of {actual}; "
+            f"the linear arguments are {xla.structure(linear_args)} of {expected}",
             fix="return from it what linear_args are",
             **error_context(),
         )

@@ -71,25 +71,25 @@ class Report(NamedTuple):
                 reason = f"{self.name} returned {leaf!r:.60} of type {type(leaf).__name__}{at}"
                 raise self.error(DtypeError, reason, "return arrays, numbers, None, or pytrees of these")
 
-    def check(self, wanted: Column, given: Column, fix: str) -> None:
-        """Refuse what was returned where it is not what is wanted, leaf by leaf."""
-        alike = wanted.treedef == given.treedef
-        if alike and list(wanted.avals) == list(given.avals):
+    def check(self, expected: Column, returned: Column, fix: str) -> None:
+        """Compare what was returned with what was expected, leaf by leaf; raise where they differ."""
+        alike = expected.treedef == returned.treedef
+        if alike and list(expected.avals) == list(returned.avals):
             return
-        shapes = alike and [a.shape for a in wanted.avals] != [b.shape for b in given.avals]
+        shapes = alike and [a.shape for a in expected.avals] != [b.shape for b in returned.avals]
         kind = ShapeError if shapes else DtypeError if alike else TreeError
-        columns = (wanted, given)
+        columns = (expected, returned)
         table = structure_diff_table(
             [c.title for c in columns], [c.treedef for c in columns], [c.avals for c in columns]
         )
         raise self.error(kind, f"{self.name} does not return what it should:\n{table}", fix)
 
     def derivative(
-        self, title: str, treedef: Any, leaves: Sequence[Any], wanted: Column, primals: Sequence[ShapedArray]
+        self, title: str, treedef: Any, leaves: Sequence[Any], expected: Column, primals: Sequence[ShapedArray]
     ) -> None:
         """Refuse tangents or cotangents that do not fit what they belong to, with avals `primals`."""
         self.check_values(leaves, treedef)
-        alike = treedef == wanted.treedef
-        pairs = zip(leaves, wanted.avals, primals, strict=True) if alike else [(x, None, None) for x in leaves]
-        given = Column(title, treedef, [given_aval(*each) for each in pairs])
-        self.check(wanted, given, "give it the structure, shapes and dtypes of what it belongs to; None is zero")
+        alike = treedef == expected.treedef
+        pairs = zip(leaves, expected.avals, primals, strict=True) if alike else [(x, None, None) for x in leaves]
+        returned = Column(title, treedef, [given_aval(*each) for each in pairs])
+        self.check(expected, returned, "give it the structure, shapes and dtypes of what it belongs to; None is zero")

@@ -99,7 +99,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 def is_zero(x: Any) -> bool:
-    """Return True if a tangent or cotangent that a rule returned says by itself that it is zero."""
+    """Return True if a tangent or cotangent that a rule returned is a symbolic zero, None or of dtype float0."""
     return x is None or isinstance(x, SymbolicZero) or getattr(x, "dtype", None) == dtypes.float0
 
 
@@ -124,22 +124,22 @@ def matching(treedef: Any, given: Any) -> tuple[list[Any], Any]:
     return (parts, treedef) if fits else xla.flatten(given)
 
 
-def given_aval(x: Any, wanted: ShapedArray | None, primal: ShapedArray | None) -> ShapedArray:
-    """The aval of a tangent or cotangent that was returned where `wanted` belongs, if that is known.
+def given_aval(x: Any, expected: ShapedArray | None, primal: ShapedArray | None) -> ShapedArray:
+    """The aval of a tangent or cotangent that was returned where `expected` belongs, if that is known.
 
     A number takes the dtype of what it belongs to, and what belongs to a number may have any.
     """
-    if x is None and wanted is not None:
-        return wanted
+    if x is None and expected is not None:
+        return expected
     if isinstance(x, SymbolicZero):
         return x.aval
     if getattr(x, "dtype", None) == dtypes.float0:
         return ShapedArray(np.shape(np.asarray(x)), dtypes.float0)
     aval = aval_of(x)
-    if wanted is None or primal is None:
+    if expected is None or primal is None:
         return aval.strong()
     number = aval.weak_type or (primal.weak_type and dtypes.is_inexact(aval.dtype))
-    fits = dtypes.is_inexact(wanted.dtype) and dtypes.is_complex(aval.dtype) <= dtypes.is_complex(wanted.dtype)
+    fits = dtypes.is_inexact(expected.dtype) and dtypes.is_complex(aval.dtype) <= dtypes.is_complex(expected.dtype)
     if number and fits:
-        return aval.update(dtype=wanted.dtype, weak_type=False)
+        return aval.update(dtype=expected.dtype, weak_type=False)
     return aval.strong()

@@ -40,13 +40,13 @@ class _Met(BaseException):
 
 
 class BodyTrace(FollowingTrace):
-    """Records one path of a function whose values are unknown.
+    """Trace of one path of a function whose values are unknown.
 
     Args:
         name: what errors call it.
         parent: the trace around it.
         forced: the answers to the first conditions; the others are False.
-        known: tells whether paths have gone on from a state.
+        known: returns whether paths have gone on from a state.
     """
 
     __slots__ = ("_forced", "_known", "met")

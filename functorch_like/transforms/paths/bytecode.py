@@ -91,7 +91,7 @@ class _Flow:
                     self.stores.setdefault(name, []).append(i.offset)
         self.stacks = self._all_stacks()
         self.live = self._all_live()
-        self.alike: dict[Any, list[int]] = {}  # instructions at which a state may be asked for, by their positions
+        self.alike: dict[Any, list[int]] = {}  # instructions at which a state may be read, by their positions
         for k, i in enumerate(self.instructions):
             if _stops(i):
                 self.alike.setdefault(self._source(k), []).append(k)
@@ -119,7 +119,7 @@ class _Flow:
         return any(to <= offset <= at for to, at in back)
 
     def _place(self, k: int) -> Any:
-        """Return the place of an instruction in the source, or its offset, where that may not tell it from others."""
+        """Return the place of an instruction in the source, or its offset where that place may not be unique."""
         source = self._source(k)
         if self.code.co_exceptiontable or source is None:  # copies of a `finally` block go on in other ways
             return self.offsets[k]
@@ -192,7 +192,7 @@ class _Flow:
         return after
 
     def _counter(self, entry: int | None) -> str | None:
-        """Return the loop variable of an iterator, where its value tells all about the iterator."""
+        """Return the loop variable of an iterator, where its value determines the iterator's state."""
         if entry is None:
             return None
         k = self.places[entry]
@@ -251,7 +251,7 @@ def _within(inner: _Span, outer: _Span) -> bool:
 
 
 def _stops(i: dis.Instruction) -> bool:
-    """Return True for instructions at which a state may be asked for."""
+    """Return True for instructions at which a state may be read."""
     return _tests(i) or i.opname.startswith("CALL")
 
 

@@ -2,7 +2,7 @@
 
 A program of one path runs on a guess. Its results are returned where the values of its guards are those of the path;
 otherwise the first guard that differs is decided by it, and another program runs. So each guard is decided once in a
-call, by the first program that reaches it, and a rounding that differs between programs cannot mix two paths.
+call, by the first program that reaches it. A rounding that differs between programs cannot mix two paths.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Paths:
 
     # ------------------------------------------------------------------------------------------------------ dispatch
     def first(self, call: FlatCall) -> tuple[Any, Any, bool] | None:
-        """Answer a call of a signature that C++ has not seen; None where the function has no guards for it."""
+        """Answer a call of a signature that is new to C++; None where the function has no guards for it."""
         jitted = self.jitted
         if follower(state.trace) is not None:  # its paths are those of the function around it
             args, kwargs = call.rebuild(call.leaves)
@@ -141,7 +141,7 @@ class Paths:
         traced = jitted.traced(call, trace)
         if not trace.guards:
             return None, None
-        if jitted.shardings is not None:  # programs of one path know nothing of meshes
+        if jitted.shardings is not None:  # programs of one path have no meshes
             self.traced(call)
             return None, None
         tree = Tree(call, jitted.fun, name)
@@ -155,7 +155,7 @@ class Paths:
         return found, (segments.finish(trace, traced.jaxpr, leaf),) if trace.ran_effects else None
 
     def whole(self, found: Branches | None, call: FlatCall, key: Any) -> PathProgram | None:
-        """Return the program of all paths, taken or not; None where the function asks for no values."""
+        """Return the program of all paths, taken or not; None for a function without guards."""
         return whole.whole(self, found, call, key)
 
     def traced(self, call: FlatCall) -> Traced:
@@ -163,7 +163,7 @@ class Paths:
         return whole.traced(self, call)
 
     def checked(self) -> Callable[..., Any]:
-        """Return the function that users call once there are guards: it looks whether the guess was right."""
+        """Return the function that users call once there are guards: it compares their values with the guess."""
         fast, known, routes, mistaken = self.fast, self.known, self.routes, api_boundary.public(self.mistaken)
 
         def call(*args: Any, **kwargs: Any) -> Any:

@@ -33,12 +33,12 @@ def choose(index: Any, branches: Sequence[Callable[[], Values]], name: str) -> V
 def loop(more: Callable[..., Any], body: Callable[..., Values], start: Values, name: str) -> Values:
     """Return the values after the last step: `body` is applied while `more` holds."""
     avals = [aval_of(x) for x in start]
-    test, asked = stage(lambda *xs: [more(*xs)], avals, name=name, chain="")
+    test, test_consts = stage(lambda *xs: [more(*xs)], avals, name=name, chain="")
     step, consts = stage(body, avals, name=name, chain="")
     return list(
         while_(
-            *asked, *consts, *start,
-            cond_jaxpr=test, body_jaxpr=step, cond_nconsts=len(asked), body_nconsts=len(consts),
+            *test_consts, *consts, *start,
+            cond_jaxpr=test, body_jaxpr=step, cond_nconsts=len(test_consts), body_nconsts=len(consts),
         )
     )  # fmt: skip
 

@@ -22,11 +22,11 @@ MOST_GUARDS = 5_000
 
 
 class TooManyGuards(ConcretizationError):
-    """A path has too many guards."""
+    """Error of a path with too many guards."""
 
 
 class Guard(NamedTuple):
-    """A value that Python asked for, and what it was.
+    """A conversion of a traced value by Python, with the value it gave.
 
     Attributes:
         var: the traced value.
@@ -48,10 +48,10 @@ class Guard(NamedTuple):
 
 
 class FollowingTrace(StageTrace):
-    """Records equations like its base, and a guard wherever Python asks for a value.
+    """Trace that records equations like its base, and a guard wherever Python converts a value.
 
     Attributes:
-        guards: in the order in which Python asked.
+        guards: in the order of Python's conversions.
         base: Python's frames at the first guard.
         entered: of each the `with` blocks around it then, of those that are in no loop.
         bottom: the frame below them.
@@ -72,7 +72,7 @@ class FollowingTrace(StageTrace):
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         out = super().process(prim, args, params)
-        # Reference counts tell at any time which values Python still holds: those whose tracer lives.
+        # By reference counts it is known at any time which values Python still holds: those whose tracer lives.
         self._born += [(weakref.ref(t), t._var) for t in (out if prim.multiple_results else (out,))]
         return out
 
@@ -108,7 +108,7 @@ class FollowingTrace(StageTrace):
         raise NotImplementedError
 
     def decide(self, var: Var, found: PythonState | None) -> Words:
-        """Return what the value asked for is on this path, in this state of Python."""
+        """Return the value of a guard on this path, in this state of Python."""
         raise NotImplementedError
 
     def truth(self, tracer: StageTracer) -> StageTracer:

@@ -17,11 +17,11 @@ DEEPEST = 40
 
 
 class Place:
-    """A point at which the function asks for a value: nodes of the tree with equal states.
+    """A point at which the function has a guard: nodes of the tree with equal states.
 
     Attributes:
         members: the nodes whose equations follow.
-        edges: for each value of the guard, a member that has seen it.
+        edges: for each value of the guard so far, a member at which it occurred.
         entries: how many edges lead here.
         total: whether each value that the guard can have is among the edges.
     """

@@ -25,7 +25,7 @@ _FIRST = 2  # position of the first joint
 
 
 class GraphProgram:
-    """Stages a graph.
+    """Staging of a graph.
 
     Args:
         graph: of paths whose results have the same avals.
@@ -44,7 +44,7 @@ class GraphProgram:
     def allot(self, avals: Iterable[ShapedArray]) -> list[int]:
         """Return a register for each aval; those of other places are used again."""
         free = list(range(len(self.registers)))
-        found: list[int] = []
+        result: list[int] = []
         for aval in avals:
             k = next((k for k in free if self.registers[k] is aval.strong()), None)
             if k is None:
@@ -52,8 +52,8 @@ class GraphProgram:
                 k = len(self.registers) - 1
             else:
                 free.remove(k)
-            found.append(k)
-        return found
+            result.append(k)
+        return result
 
     def stage(self, values: Sequence[Any]) -> tuple[Any, Values]:
         """Apply the program to the inputs of the tree, under the current trace: the last position, and results."""
@@ -167,10 +167,10 @@ class GraphProgram:
 
     def rolled(self, place: Place, stay: Words, state: Values, ends: set[Any]) -> Values:
         """A loop at one place: `while guard: ...`, and then what comes after it."""
-        position, wanted = np.array(self.position[place], INDEX), np.array(bool(stay[0]))
+        position, expected = np.array(self.position[place], INDEX), np.array(bool(stay[0]))
 
         def more(at: Any, *registers: Any) -> Any:
-            on = elementwise.eq(self.guard_of(place, self.slot_values(place, registers), self.env), wanted)
+            on = elementwise.eq(self.guard_of(place, self.slot_values(place, registers), self.env), expected)
             return on if only else elementwise.and_(on, elementwise.eq(at, position))
 
         def step(_: Any, *registers: Any) -> Values:

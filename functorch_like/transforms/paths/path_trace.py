@@ -1,7 +1,7 @@
-"""The trace of one path: it records equations, and computes the values that Python asks for.
+"""The trace of one path: it records equations, and computes the values of guards.
 
-The stretch of equations between two guards is a *segment*. A segment runs when the guard at its end is asked for: small
-ones in NumPy, which is sooner than compiling; others, and those with effects, as compiled programs.
+The stretch of equations between two guards is a *segment*. A segment runs when Python needs the value of the guard at
+its end: small ones in NumPy, which is faster than compiling; others, and those with effects, as compiled programs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def plain(x: Any, element: int = 0) -> Any:
 
 
 class PathTrace(FollowingTrace):
-    """Records equations like its base, and answers what Python asks of a traced value.
+    """Trace that records equations like its base, and gives the values of guards.
 
     Args:
         name: what errors call it.
@@ -100,7 +100,7 @@ class PathTrace(FollowingTrace):
         segment = Jaxpr(taken, todo, list(outs), self.name)
         args = [self.values[v] for v in taken]
         if not self.exact and not acts and _is_small(todo):
-            # Where NumPy rounds another way than XLA does, the path is not the one taken; its program notices.
+            # Where NumPy rounds another way than XLA does, the path is not the one taken; its program detects that.
             with np.errstate(all="ignore"):
                 results = reference(segment, [np.asarray(a) for a in args])
         else:

@@ -99,9 +99,9 @@ class PathProgram:
         device = device_for(leaves)
         kinds = tuple(ArrayImpl if type(a) is ArrayImpl else type(a) for a in leaves)
         key = (device, kinds, any(type(a) is ArrayImpl and a._committed for a in leaves))
-        found = self.programs.get(key)
-        if found is None:
-            found = self.programs[key] = Program(
+        result = self.programs.get(key)
+        if result is None:
+            result = self.programs[key] = Program(
                 self.jaxpr,
                 self.consts,
                 leaves,
@@ -111,7 +111,7 @@ class PathProgram:
                 mode=spec.mode,
                 device=device,
             )
-        return found
+        return result
 
     def decided(self, got: Sequence[int], already: int) -> list[Words]:
         """Return the values of guards that the words of a straight program decide.
@@ -161,7 +161,7 @@ def straight(leaf: Node, tree: Tree) -> PathProgram:
     return made
 
 
-def rolled(leaf: Node, tree: Tree, loop: Loop, kept: dict[bytes, PathProgram]) -> PathProgram | None:
+def rolled(leaf: Node, tree: Tree, loop: Loop, cache: dict[bytes, PathProgram]) -> PathProgram | None:
     """Return the program of a path whose loop is rolled; one for all numbers of steps. None for too many steps.
 
     Args:
@@ -192,14 +192,14 @@ def rolled(leaf: Node, tree: Tree, loop: Loop, kept: dict[bytes, PathProgram]) -
     avals = [_CAP, *(v.aval for v in tree.all_inputs())]
     same = stage(lambda *xs: make(0, *xs), avals, name=tree.name, parent=EVALUATE, chain="")[0]
     key = fingerprint(same, str(leaf.out_tree), loop.first, loop.stay)
-    found = kept.get(key) if key is not None else None
-    if found is None:
-        found = PathProgram(tree, "rolled", make, leaf.out_tree, True, [np.array(loop.reach(), INDEX)])
-        found.loops = True
+    result = cache.get(key) if key is not None else None
+    if result is None:
+        result = PathProgram(tree, "rolled", make, leaf.out_tree, True, [np.array(loop.reach(), INDEX)])
+        result.loops = True
         if key is not None:
-            kept[key] = found
-    found.take(leaf, loop)
-    return found
+            cache[key] = result
+    result.take(leaf, loop)
+    return result
 
 
 def merged(tree: Tree, shared: bool = True) -> PathProgram | None:

@@ -44,7 +44,7 @@ class PythonState(NamedTuple):
 
     Attributes:
         key: equal for equal states.
-        slots: the traced values in it, in an order that is the same for equal states; the value asked for is the last.
+        slots: the traced values in it, in the same order for equal states; the guard's value is the last.
     """
 
     key: Any
@@ -59,8 +59,8 @@ class _Hidden(Exception):
     """Something whose state cannot be known."""
 
 
-def python_state(trace: FollowingTrace, asked: StageTracer) -> PythonState | None:
-    """Return the state of Python, called while a guard of the trace is asked for; None where it cannot be known."""
+def python_state(trace: FollowingTrace, guarded: StageTracer) -> PythonState | None:
+    """Return the state of Python while it converts a value of the trace; None where it cannot be known."""
     frames: list[types.FrameType] = []
     frame: types.FrameType | None = sys._getframe(2)
     while frame is not None and frame is not trace.bottom:
@@ -75,15 +75,15 @@ def python_state(trace: FollowingTrace, asked: StageTracer) -> PythonState | Non
     if not trace.base:
         trace.base = frames
         trace.entered = [entered_once(f.f_code, f.f_lasti) for f in frames]
-    if conversions[:2] != ["boundary", "tracer_bool"]:  # a function of the package asks: its state is hidden
+    if conversions[:2] != ["boundary", "tracer_bool"]:  # a function of the package converts it: its state is hidden
         return None
     try:
-        return _state(trace, frames, asked)
+        return _state(trace, frames, guarded)
     except _Hidden:
         return None
 
 
-def _state(trace: FollowingTrace, frames: list[types.FrameType], asked: StageTracer) -> PythonState:
+def _state(trace: FollowingTrace, frames: list[types.FrameType], guarded: StageTracer) -> PythonState:
     shared = sum(all(a is b for a, b in zip(frames[:k], trace.base, strict=False)) for k in range(1, len(frames) + 1))
     shared = min(shared, len(trace.base))
     if not shared:
@@ -91,12 +91,12 @@ def _state(trace: FollowingTrace, frames: list[types.FrameType], asked: StageTra
     reader = _Reader(trace)
     suspended = [reader.mutable(f) for f in frames[: shared - 1] if source_info.is_users(f.f_code.co_filename)]
     parts = [*suspended, *(reader.frame(f, test=f is frames[-1]) for f in frames[shared - 1 :])]
-    parts.append(reader.key(asked))
+    parts.append(reader.key(guarded))
     return PythonState((shared, *parts, reader.traces, xla.settings(), state.axes), reader.slots)
 
 
 class _Reader:
-    """Makes keys of values. Traced values become slots."""
+    """Maker of keys of values. Traced values become slots."""
 
     def __init__(self, trace: FollowingTrace) -> None:
         self.trace = trace
@@ -194,7 +194,7 @@ class _Reader:
 
 
 class _Same:
-    """Compares by identity."""
+    """An object that is compared by identity."""
 
     __slots__ = ("x",)
 

@@ -129,7 +129,7 @@ def warn_of_length(leaf: Node, tree: Tree) -> None:
 
 
 def breaks(trees: Iterable[Tree]) -> list[tuple[str, str, int, int]]:
-    """Return for each line with guards the conversion, the number of values seen, and of paths that pass it."""
+    """Return for each line with guards the conversion, and the numbers of its values and of paths through it."""
     found: dict[tuple[str, str], tuple[set[Words], int]] = {}
     for tree in trees:
         for leaf in tree.leaves:

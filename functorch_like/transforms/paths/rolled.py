@@ -2,8 +2,8 @@
 
 This serves loops with counters of Python, whose states differ in each step. Three or more stretches at one line are
 rolled where they have the same equations: operands come from the same place of the step before, and numbers written
-into them are equal or progress evenly. That the next step goes on like that is a conjecture. So a number of steps not
-seen before is verified by a trace, which needs no compiling; unverified results are dropped.
+into them are equal or progress evenly. That the next step goes on like that is a conjecture. So a new
+number of steps is verified by a trace, which needs no compiling; unverified results are dropped.
 """
 
 from __future__ import annotations
@@ -132,10 +132,10 @@ class Loop(NamedTuple):
         old = sorted(self.before)
         zero = lambda p: structural.full(outputs[p].aval.shape, 0, outputs[p].aval.dtype)
         first = [strong(read(self.start[p], env)) if p in self.start else zero(p) for p in now]
-        wanted = np.array(bool(self.stay[0]))
+        expected = np.array(bool(self.stay[0]))
 
         def more(k: Any, flag: Any, *_: Any) -> Any:
-            return elementwise.and_(elementwise.eq(flag, wanted), elementwise.lt(k, most))
+            return elementwise.and_(elementwise.eq(flag, expected), elementwise.lt(k, most))
 
         def step(k: Any, _: Any, *values: Any) -> list[Any]:
             carried, local = (
@@ -195,7 +195,7 @@ class _Different(Exception):
 
 
 class _Finder:
-    """Compares the stretches between guards `first` and `last` of a path."""
+    """Comparison of the stretches between guards `first` and `last` of a path."""
 
     def __init__(self, path: list[Node], words: list[Words], first: int, last: int) -> None:
         self.path, self.words, self.first, self.last = path, words, first, last
@@ -290,7 +290,7 @@ class _Finder:
 
     def counted(self, moving: list[Progression]) -> dict[Literal, tuple[Progression, int]]:
         """Return numbers used later that a progression passes at the last step, or at the one after."""
-        found: dict[Literal, tuple[Progression, int]] = {}
+        result: dict[Literal, tuple[Progression, int]] = {}
         for a in self.tail():
             if type(a) is not Literal or a.value.shape or a.value.dtype.kind not in "if":
                 continue
@@ -300,9 +300,9 @@ class _Finder:
                     (k for k in (-1, 0) if p.start.dtype == a.value.dtype and p.at(self.steps + k) == a.value), None
                 )
                 if offset is not None:
-                    found[a] = p, offset
+                    result[a] = p, offset
                     break
-        return found
+        return result
 
 
 def _progression(values: list[Any]) -> Progression:

@@ -30,8 +30,8 @@ class Segment:
         self.taken = [
             a for a in dict.fromkeys(a for e in node.equations for a in e.inputs) if type(a) is Var and a not in made
         ]
-        wanted = [node.guard.var, *node.guard.alive] if node.guard is not None else node.outputs or []
-        self.outputs = [v for v in dict.fromkeys(a for a in wanted if type(a) is Var) if v in made]
+        needed = [node.guard.var, *node.guard.alive] if node.guard is not None else node.outputs or []
+        self.outputs = [v for v in dict.fromkeys(a for a in needed if type(a) is Var) if v in made]
         self.jaxpr = Jaxpr(self.taken, node.equations, list(self.outputs), name)
 
     def run(self, env: Env) -> None:
@@ -55,8 +55,8 @@ def walk(paths: Paths, found: Branches, leaves: Sequence[Any]) -> Any:
         segment.run(env)
         if node.guard is None:
             return _results(node, [read(a, env) for a in node.outputs or ()])
-        asked = env[node.guard.var]  # an argument may be on the host
-        words = words_of(xla.to_numpy(asked) if type(asked) is ArrayImpl else asked)
+        guarded = env[node.guard.var]  # an argument may be on the host
+        words = words_of(xla.to_numpy(guarded) if type(guarded) is ArrayImpl else guarded)
         if words not in node.children:
             return _continue(paths, found, leaves, node, words, env)
         node.latest = node = node.children[words]

@@ -82,15 +82,15 @@ def _refuse_losses(found: Branches, leaf: Node, call: FlatCall) -> None:
     active = [_is_differentiated(x) for x in (*found.tree.consts, *call.leaves)]
     if not any(active):
         return
-    asked = [n.guard for n in leaf.path() if n.guard is not None and loses_derivative(n.guard.what, n.guard.var.aval)]
-    if not asked:
+    guards = [n.guard for n in leaf.path() if n.guard is not None and loses_derivative(n.guard.what, n.guard.var.aval)]
+    if not guards:
         return
     version, jaxpr = leaf.memo.get("asked", (0, None))
     if version != found.tree.version:  # with other paths come other constants
         equations = [e for n in leaf.path() for e in n.equations]
-        jaxpr = Jaxpr(found.tree.all_inputs(), equations, [g.var for g in asked], found.tree.name)
+        jaxpr = Jaxpr(found.tree.all_inputs(), equations, [g.var for g in guards], found.tree.name)
         leaf.memo["asked"] = found.tree.version, jaxpr
-    for guard, has in zip(asked, jvp_jaxpr(jaxpr, active)[2], strict=True):
+    for guard, has in zip(guards, jvp_jaxpr(jaxpr, active)[2], strict=True):
         if has:
             raise lost(guard.var.aval, guard.what, state.trace, guard.line)
 

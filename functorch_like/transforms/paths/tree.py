@@ -21,7 +21,7 @@ _PLAIN = (int, float, complex, str, bytes, np.generic, np.dtype, type(None))
 
 
 class Node:
-    """A stretch of a path: equations, and then a guard with a child for each value seen, or results.
+    """A stretch of a path: equations, then results, or a guard with a child for each of its values so far.
 
     Attributes:
         parent, words: where it hangs, and for which value of the parent's guard.
@@ -133,7 +133,7 @@ class Tree:
 
 
 class _Insertion:
-    """Walks along a traced path and the tree, and renames the path's variables to the tree's."""
+    """Insertion of a traced path, which renames the path's variables to the tree's."""
 
     def __init__(self, tree: Tree, trace: FollowingTrace, jaxpr: Jaxpr) -> None:
         self.tree, self.trace, self.jaxpr = tree, trace, jaxpr

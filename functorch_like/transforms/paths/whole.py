@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def whole(paths: Paths, found: Branches | None, call: FlatCall, key: Any) -> PathProgram | None:
-    """Return the program of all paths of a function, taken or not; None where it asks for no values.
+    """Return the program of all paths of a function, taken or not; None for a function without guards.
 
     Args:
         paths: of the function.

@@ -73,11 +73,11 @@ def jet(
     order = len(curves[0]) if curves else 0
     result = FlatFunction(lambda args: fun(*args), in_tree, False)
     outs, terms = expand(result.flat, leaves, curves, order, "jet")
-    said = [
+    scaled = [
         [tangent_of(o, _scaled(t, k, math.factorial) if factorial_scaled else t) for k, t in enumerate(ts, 1)]
         for o, ts in zip(outs, terms, strict=True)
     ]
-    return result.out_tree.unflatten(outs), result.out_tree.unflatten(said)
+    return result.out_tree.unflatten(outs), result.out_tree.unflatten(scaled)
 
 
 def _given(primals: Any, series: Any, factorial_scaled: bool) -> tuple[list[Any], Any, list[list[Any]]]:
@@ -118,7 +118,7 @@ class Jet(TangentTracer):
 
 
 class JetTrace(Trace):
-    """Applies a primitive to power series of one order."""
+    """Trace that applies a primitive to power series of one order."""
 
     __slots__ = ("order",)
 
@@ -151,7 +151,7 @@ class JetTrace(Trace):
         return wrapped if prim.multiple_results else wrapped[0]
 
     def wrap(self, primal: Any, terms: Sequence[Any]) -> Any:
-        """A tracer, or the value itself where all terms are zero."""
+        """A tracer; the value alone where all terms are zero."""
         return primal if all(t is None for t in terms) else Jet(self, primal, terms)
 
 
@@ -197,7 +197,7 @@ def _through(
 
 
 def lifted(prim: Primitive, series: Sequence[Sequence[PyTree]], params: dict[str, Any], order: int) -> Through:
-    """By the `jvp` rule, one order lower: z'(t) = jvp at x(t) along x'(t)."""
+    """Coefficients by the `jvp` rule, one order lower: z'(t) = jvp at x(t) along x'(t)."""
 
     def both(*flat: Any) -> list[Any]:
         n = len(series)
@@ -236,7 +236,7 @@ def _tangent_aval(terms: Sequence[Any]) -> ShapedArray:
 def _call(
     primals: Sequence[PyTree], terms: Sequence[Sequence[Any] | None], order: int, *, jaxpr: Jaxpr, spec: Any
 ) -> Any:
-    """A jitted function stays one: the program of its coefficients is made once and kept on its jaxpr."""
+    """Rule of calls: the program of a jitted function's coefficients is made once and kept on its jaxpr."""
     some = tuple(tuple(t is not None for t in (ts or [None] * order)) for ts in terms)
 
     def make() -> Derived:
@@ -254,7 +254,7 @@ def _call(
         return Derived(*derive(jaxpr, "jet", f"jet of order {order}", fun, avals), has)
 
     made: Derived = jaxpr.memo(("jet", order, some), make)
-    given = [t for ts in terms for t in ts or () if t is not None]
-    outs = apply(made.jaxpr, made.consts, [*primals, *given], spec)
-    rest = iter(outs[len(made.told) :])
-    return outs[: len(made.told)], [[next(rest) if h else None for h in row] for row in made.told]
+    flat_terms = [t for ts in terms for t in ts or () if t is not None]
+    outs = apply(made.jaxpr, made.consts, [*primals, *flat_terms], spec)
+    rest = iter(outs[len(made.out_info) :])
+    return outs[: len(made.out_info)], [[next(rest) if h else None for h in row] for row in made.out_info]

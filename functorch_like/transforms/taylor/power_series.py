@@ -164,7 +164,7 @@ def _sqrt(x: Series) -> list[Series]:
 
 
 def _integer_pow(x: Series, *, y: int) -> list[Series]:
-    """By squaring: exact where x is zero, too."""
+    """Power by squaring: exact where x is zero, too."""
     one = [full_like(x[0], 1), *[None] * (len(x) - 1)]
     result, factor, left = one, list(x), abs(y)
     while left:
@@ -177,7 +177,7 @@ def _integer_pow(x: Series, *, y: int) -> list[Series]:
 
 
 def _pow(x: Series, y: Series) -> list[Series] | None:
-    """For a constant exponent by its derivatives, which vanish from some order on where it is a whole number."""
+    """Power with a constant exponent by its derivatives, which vanish from some order on for whole numbers."""
     if dtypes.is_complex(aval_of(x[0]).dtype) or not dtypes.is_inexact(aval_of(y[0]).dtype):
         return None
     if not fixed(y):

@@ -1,7 +1,7 @@
 """Rules of primitives for coefficients of power series: the table of `jet`.
 
-A rule takes the series of all operands (see `power_series.py`), and the primitive's parameters, and gives the series
-of each result, or None where it does not apply: then, as for primitives without a rule, `jet` goes by the `jvp` rule.
+A rule takes the series of all operands (see `power_series.py`) and the primitive's parameters. It gives the series of
+each result, or None where it does not apply: then, as for primitives without a rule, `jet` uses the `jvp` rule.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def rule(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Se
 
 # ---------------------------------------------------------------------------------------------------- linear primitives
 def _linear(prim: Primitive, operands: Operands, params: dict[str, Any], only: int | None = None) -> list[Series]:
-    """Each coefficient goes where the value goes."""
+    """Rule of linear primitives: they apply to each coefficient."""
     order = len(operands[0]) - 1
     moves = [dtypes.is_inexact(aval_of(x[0]).dtype) and (only is None or k == only) for k, x in enumerate(operands)]
     lists = (lambda out: list(out)) if prim.multiple_results else lambda out: [out]
@@ -47,11 +47,11 @@ def _linear(prim: Primitive, operands: Operands, params: dict[str, Any], only: i
         if all(x[k] is None for x in operands):
             columns.append([None] * len(columns[0]))
             continue
-        given = [
+        flat = [
             x[0] if not m else zeros(aval_of(x[0]).strong()) if x[k] is None else x[k]
             for x, m in zip(operands, moves, strict=True)
         ]
-        columns.append(lists(prim(*given, **params)))
+        columns.append(lists(prim(*flat, **params)))
     return [
         list(z) if dtypes.is_inexact(aval_of(z[0]).dtype) else [z[0], *[None] * order]
         for z in zip(*columns, strict=True)
@@ -95,7 +95,7 @@ def _constant(prim: Primitive) -> Rule:
 
 
 def _larger(primitive: Any, first: Any, second: Any) -> Rule:
-    """Of two numbers one; where they tie, their mean."""
+    """Rule of maxima and minima: one of two numbers; where they tie, their mean."""
 
     def chosen(x: Series, y: Series) -> list[Series]:
         left, right = first(x[0], y[0]), second(x[0], y[0])

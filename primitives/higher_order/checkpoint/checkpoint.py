@@ -53,7 +53,7 @@ def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool, agai
 
 
 def _behind_a_branch(e: xla.Emitter, operands: Sequence[Any], body: Callable[..., list[Any]]) -> list[Any]:
-    """The body in a branch that is always taken, though XLA cannot know it.
+    """The body in a branch that is always taken, which XLA cannot prove.
 
     XLA:CPU drops barriers before it decides what runs when, and then runs early whatever it can. A branch runs when
     all operands are there. It is taken if no square of an integer, modulo 4, is 2.
@@ -70,15 +70,15 @@ def _behind_a_branch(e: xla.Emitter, operands: Sequence[Any], body: Callable[...
         inner.ins, inner.outs = ins, outs
         return body(inner, *operands)
 
-    found = e.op("stablehlo.case", [taken], outs, regions=[([], instead), ([], then)])
-    return [found] if len(outs) == 1 else list(found)
+    results = e.op("stablehlo.case", [taken], outs, regions=[([], instead), ([], then)])
+    return [results] if len(outs) == 1 else list(results)
 
 
 def _always(e: xla.Emitter, operands: Sequence[Any], avals: Sequence[ShapedArray]) -> Any:
     """One, as an i32[] that depends on an operand; None where there is none to depend on."""
-    # The first: values kept come before cotangents, which XLA may know (of a sum they are ones).
-    found = ((x, aval) for x, aval in zip(operands, avals, strict=True) if aval.size and aval.dtype.kind == "f")
-    x, aval = next(found, (None, None))
+    # The first: values kept come before cotangents, which may be constants (of a sum they are ones).
+    floats = ((x, aval) for x, aval in zip(operands, avals, strict=True) if aval.size and aval.dtype.kind == "f")
+    x, aval = next(floats, (None, None))
     if aval is None:
         return None
     ones = (1,) * aval.ndim
@@ -129,30 +129,30 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- split
 def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Run the known half now, keeping what the policy says; record equations that compute the rest again."""
+    """Run the known half now, keeping what the policy selects; record equations that compute the rest again."""
     jaxpr, policy = params["jaxpr"], params["policy"]
     unknown = tuple(tape.var(a) is not None for a in args)
     plans: dict[Any, Plan] = jaxpr.memo("plans", dict)
     compiled = tape.parent is not core.EVALUATE  # an eager program has its results in the device's memory
-    found = plans.get((unknown, policy, compiled))
-    if found is None:
+    parts = plans.get((unknown, policy, compiled))
+    if parts is None:
         while len(plans) >= _MOST_PLANS:  # a policy may be a function made anew for each call
             plans.pop(next(iter(plans)), None)
-        found = plans[unknown, policy, compiled] = _plan(jaxpr, unknown, policy, compiled)
-    known = [*found.consts, *(a for a, u in zip(args, unknown, strict=True) if not u)]
+        parts = plans[unknown, policy, compiled] = _plan(jaxpr, unknown, policy, compiled)
+    known = [*parts.consts, *(a for a, u in zip(args, unknown, strict=True) if not u)]
     state.trace = tape.parent
     try:
-        outs = checkpoint(*known, **{**params, "jaxpr": found.known})
+        outs = checkpoint(*known, **{**params, "jaxpr": parts.known})
     finally:
         state.trace = tape
     tangents = [a for a, u in zip(args, unknown, strict=True) if u]
-    for segment in found.segments:
+    for segment in parts.segments:
         residuals = [known[k] if kind == "in" else outs[k] for kind, k in segment.known]
         again = {**params, "jaxpr": segment.jaxpr, "again": params["again"] or segment.again}
         tangents += tape.record(checkpoint, [*residuals, *(tangents[k] for k in segment.takes)], again)
-    pushed = iter(tangents[k] for k in found.outputs)
+    pushed = iter(tangents[k] for k in parts.outputs)
     primals = iter(outs)
-    return [next(pushed) if u else next(primals) for u in found.unknown_out]
+    return [next(pushed) if u else next(primals) for u in parts.unknown_out]
 
 
 def _plan(jaxpr: Jaxpr, unknown: Sequence[bool], policy: Policy | None, compiled: bool) -> Plan:

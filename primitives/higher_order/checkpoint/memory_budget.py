@@ -1,10 +1,10 @@
 """A policy of checkpoints that fits a budget of memory: what to keep is a cheapest cut of the graph of both halves.
 
 Where the budget allows it, nothing expensive is computed again: of the values between those that must be kept and what
-the linear half reads, the fewest bytes are kept, and the rest is recomputed by cheap elementwise operations. (The
-min-cut partitioner of PyTorch's AOTAutograd; He and Yu, "Transcending runtime-memory tradeoffs in checkpointing by
-being fusion aware", 2023.) Below that, the front of the program is computed again in segments, of which cheapest cuts
-are kept (Chen et al., "Training deep nets with sublinear memory cost", 2016).
+the linear half reads, the fewest bytes are kept. Cheap elementwise operations compute the rest again. (The min-cut
+partitioner of PyTorch's AOTAutograd; He and Yu, "Transcending runtime-memory tradeoffs in checkpointing by being
+fusion aware", 2023.) Below that, the front of the program is computed again in segments. Of these, cheapest cuts are
+kept (Chen et al., "Training deep nets with sublinear memory cost", 2016).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Within:
     bytes: int
 
     def __call__(self, prim: object, *avals: object, **params: object) -> bool:
-        """Asked for single equations it would keep none."""
+        """Called for single equations it would keep none."""
         return False
 
     def choose(self, graph: Graph) -> list[tuple[int, set[Var]]]:
@@ -105,7 +105,7 @@ class _Choice:
         ]
         return [*low, len(self.equations)]
 
-    def _cut(self, wanted: Iterable[Var], end: int) -> set[Var]:
+    def _cut(self, values: Iterable[Var], end: int) -> set[Var]:
         """The cheapest set to keep, so that variables can be computed again with nothing costly from before `end`."""
         net = Network()
         source, sink = net.node(), net.node()
@@ -120,7 +120,7 @@ class _Choice:
             return nodes[v]
 
         inside = lambda v: v in self.made_by and self.made_by[v] < end
-        for v in wanted:
+        for v in values:
             if inside(v):
                 net.edge(ends(v)[1], sink, INFINITE)
         while pending:
@@ -160,11 +160,11 @@ class _Choice:
 
         smallest: tuple[int, int, int] | None = None
         for front in range(units + 1):
-            found = min((peak(front, group), front, group) for group in range(1, max(front, 1) + 1))
-            if smallest is None or found < smallest:
-                smallest = found
-            if found[0] <= most:
-                smallest = found
+            candidate = min((peak(front, group), front, group) for group in range(1, max(front, 1) + 1))
+            if smallest is None or candidate < smallest:
+                smallest = candidate
+            if candidate[0] <= most:
+                smallest = candidate
                 break
         assert smallest is not None
         return self._segments(*smallest[1:], across)

@@ -21,7 +21,7 @@ from functorch_like.primitives.higher_order.partial_eval import PartialEval, pla
 
 
 def inlined(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
-    """A jaxpr with the bodies of its calls in place, so that a policy sees their equations; and its consts."""
+    """A jaxpr with the bodies of its calls in place, so that a policy decides on their equations; and its consts."""
 
     def make() -> tuple[Jaxpr, list[Any]]:
         if not any(e.prim is call for e in jaxpr.equations):
@@ -67,28 +67,26 @@ class Graph:
         of: dict[Any, Any] = dict(zip(parts.linear.inputs, atoms, strict=False))
         self.tangents = parts.linear.inputs[n:]
         read = lambda a: of.get(a, a) if type(a) is Var else a
-        self.linear = [
-            Equation(e.prim, [read(a) for a in e.inputs], e.params, e.outputs, e.source) for e in parts.linear.equations
-        ]
+        self.linear = [e.of([read(a) for a in e.inputs]) for e in parts.linear.equations]
         self.outputs = [read(a) for a in parts.linear.outputs]
         self.made_by = {v: k for k, e in enumerate(self.known.equations) for v in e.outputs}
         self._inputs = set(self.known.inputs)
 
     @property
     def results(self) -> list[Any]:
-        """The known results of the whole; the residuals after them are not wanted by anybody else."""
+        """The known results of the whole; the residuals after them have no other use."""
         return self.known.outputs[: self.halves.unknown_out.count(False)]
 
     def residuals(self, equations: Iterable[Equation]) -> list[Var]:
         """Variables of the known half that linear equations read, each once."""
-        mine = lambda a: type(a) is Var and (a in self.made_by or a in self._inputs)
-        return list(dict.fromkeys(a for e in equations for a in e.inputs if mine(a)))
+        is_known = lambda a: type(a) is Var and (a in self.made_by or a in self._inputs)
+        return list(dict.fromkeys(a for e in equations for a in e.inputs if is_known(a)))
 
-    def needed(self, wanted: Iterable[Var], kept: set[Var]) -> tuple[list[Equation], list[Var]]:
+    def needed(self, values: Iterable[Var], kept: set[Var]) -> tuple[list[Equation], list[Var]]:
         """The equations that compute variables again, in order, and what they read: inputs, and what is kept."""
         again: set[int] = set()
         read: dict[Var, None] = {}
-        pending = list(wanted)
+        pending = list(values)
         while pending:
             v = pending.pop()
             at = self.made_by.get(v)
@@ -100,7 +98,7 @@ class Graph:
         return [self.known.equations[k] for k in sorted(again)], list(read)
 
     def apart(self, kept: set[Var]) -> list[tuple[int, set[Var]]]:
-        """Cuts wherever nothing that is computed again is wanted on both sides, so that no more is alive than must be.
+        """Cut wherever nothing that is computed again is used on both sides, so that no more is alive than must be.
 
         Args:
             kept: variables that are not computed again.
@@ -116,11 +114,11 @@ class Graph:
         for k, e in enumerate(self.linear):
             for v in self.residuals([e]):
                 used(v, k, k)
-        starts = [0] * (len(self.linear) + 1)  # how many of those computed again are first, and last, wanted where
+        starts = [0] * (len(self.linear) + 1)  # how many of those computed again are first, and last, used where
         stops = [0] * (len(self.linear) + 1)
         for e in reversed(again):
-            wanted = [v for v in e.outputs if v in first]
-            start, stop = min(first[v] for v in wanted), max(last[v] for v in wanted)
+            outputs = [v for v in e.outputs if v in first]
+            start, stop = min(first[v] for v in outputs), max(last[v] for v in outputs)
             starts[start] += 1
             stops[stop] += 1
             for a in e.inputs:

@@ -1,8 +1,8 @@
 """The `cond` primitive: one of several jaxprs, chosen by an index when the program runs.
 
-All branches take the same operands and give results of the same avals, and so do the jaxprs derived from them: a
-tangent that is zero in one branch and not in another is materialised there, and the residuals of the branches share
-slots, which the branch that runs fills and pads with zeros.
+All branches take the same operands and give results of the same avals, and so do the jaxprs derived from them. A
+tangent that is zero in one branch and not in another is materialised there. The residuals of the branches share
+slots; the branch that runs fills them and pads with zeros.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches)
     some = tuple(t is not None for t in tangents[1:])
 
     def make() -> tuple[list[Any], Branches, list[bool]]:
-        parts, has = agreeing(branches, lambda b, wanted: jvp_jaxpr(b, some, wanted))
+        parts, has = agreeing(branches, lambda b, instantiate: jvp_jaxpr(b, some, instantiate))
         return *united(parts), has
 
     consts, derived, has = together(branches, ("jvp", some), make)
@@ -124,7 +124,7 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, branches: Branches) -
     some = tuple(c is not None for c in cts)
 
     def make() -> tuple[list[Any], Branches, list[bool]]:
-        parts, has = agreeing(branches, lambda b, wanted: transposed(b, linear, some, wanted))
+        parts, has = agreeing(branches, lambda b, instantiate: transposed(b, linear, some, instantiate))
         return *united(parts), has
 
     consts, derived, has = together(branches, ("transpose", linear, some), make)
@@ -161,11 +161,11 @@ def _batch(
         return _by_each(axis, args, dims, branches)
 
     def make() -> tuple[list[Any], Branches, list[int | None]]:
-        told = zip(*(batch_jaxpr(b, axis, dims[1:]).told for b in branches), strict=True)
+        out_dims = zip(*(batch_jaxpr(b, axis, dims[1:]).out_info for b in branches), strict=True)
         # Where branches disagree about the axis, it comes first.
-        wanted = [(ANYWHERE if r[0] is None else r[0]) if len(set(r)) == 1 else 0 for r in told]
-        parts = [batch_jaxpr(b, axis, dims[1:], wanted) for b in branches]
-        return *united(parts), parts[0].told
+        positions = [(ANYWHERE if r[0] is None else r[0]) if len(set(r)) == 1 else 0 for r in out_dims]
+        parts = [batch_jaxpr(b, axis, dims[1:], positions) for b in branches]
+        return *united(parts), parts[0].out_info
 
     consts, derived, where = together(branches, ("vmap", axis, tuple(dims), state.axes), make)
     index, *operands = args
@@ -181,14 +181,14 @@ def _by_each(
         avals = [INDEX, *branches[0].in_avals]
         return sequential_vmap(axis, args, dims, apply, avals, lambda key, make: together(branches, key, make))
     (index, *operands), (_, *at) = args, dims
-    found: list[list[Any]] = []
+    results: list[list[Any]] = []
     for k, b in enumerate(branches):
         taken = elementwise.eq(index, structural.full_like(index, k))
         shielded = [x if d is None else _shield(taken, x, d) for x, d in zip(operands, at, strict=True)]
         derived, consts, _ = batch_jaxpr(b, axis, at, [0] * len(b.outputs))
-        found.append(evaluate(derived, [*consts, *shielded]))
+        results.append(evaluate(derived, [*consts, *shielded]))
     over = lambda x: structural.broadcast_in_dim(index, shape=aval_of(x).shape, broadcast_dimensions=(0,))
-    outs = [r[0] if len(r) == 1 else _choose(over(r[0]), r) for r in zip(*found, strict=True)]
+    outs = [r[0] if len(r) == 1 else _choose(over(r[0]), r) for r in zip(*results, strict=True)]
     return outs, [0] * len(outs)
 
 

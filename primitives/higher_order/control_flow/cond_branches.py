@@ -69,11 +69,11 @@ def agreeing(
 
     Args:
         branches: what to derive from.
-        derive: `(branch, wanted) -> Derived`, telling which results are there; those `wanted` always are.
+        derive: `(branch, instantiate) -> Derived`, with the results that are there; those of `instantiate` always are.
     """
     parts = [derive(b, ()) for b in branches]
-    has = [any(column) for column in zip(*(p.told for p in parts), strict=True)]
-    return [p if p.told == has else derive(b, has) for b, p in zip(branches, parts, strict=True)], has
+    has = [any(column) for column in zip(*(p.out_info for p in parts), strict=True)]
+    return [p if p.out_info == has else derive(b, has) for b, p in zip(branches, parts, strict=True)], has
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +101,7 @@ def branch_halves(branches: Branches, unknown: Sequence[bool]) -> BranchHalves:
     sources: list[list[tuple[str, int]]] = []  # of each branch's residuals, in terms of the united operands and results
     private: list[dict[int, int]] = []  # of each branch: the slot, and which result of its known half fills it
     for branch, p in zip(wide, parts, strict=True):
-        given = [k for k, u in enumerate(p.unknown_out) if not u]
+        known_out = [k for k, u in enumerate(p.unknown_out) if not u]
         at: dict[Any, int] = {v: k for k, v in enumerate(branch.inputs)}
         seen: dict[ShapedArray, int] = {}
         fills: dict[int, int] = {}
@@ -110,8 +110,8 @@ def branch_halves(branches: Branches, unknown: Sequence[bool]) -> BranchHalves:
         for kind, k in p.residuals:
             if kind == "in":
                 where.append(("in", at[p.known.inputs[k]]))
-            elif k < len(given) and given[k] in results:
-                where.append(("out", results.index(given[k])))
+            elif k < len(known_out) and known_out[k] in results:
+                where.append(("out", results.index(known_out[k])))
             else:
                 if k not in slot_of:
                     aval = p.known.out_avals[k].strong()
@@ -125,9 +125,10 @@ def branch_halves(branches: Branches, unknown: Sequence[bool]) -> BranchHalves:
     slot_avals = [aval for aval, _ in slots]
     known = [_known(b, p, results, slot_avals, fills) for b, p, fills in zip(wide, parts, private, strict=True)]
     avals = [(wide[0].in_avals if kind == "in" else known[0].out_avals)[k].strong() for kind, k in residuals]
-    wanted = [a.strong() if u else None for a, u in zip(branches[0].out_avals, unknown_out, strict=True)]
+    out_avals = [a.strong() if u else None for a, u in zip(branches[0].out_avals, unknown_out, strict=True)]
     linear = [
-        _linear(p, [residuals.index(s) for s in where], avals, wanted) for p, where in zip(parts, sources, strict=True)
+        _linear(p, [residuals.index(s) for s in where], avals, out_avals)
+        for p, where in zip(parts, sources, strict=True)
     ]
     return BranchHalves(tuple(known), consts, tuple(linear), residuals, unknown_out)
 
@@ -136,25 +137,27 @@ def _known(
     branch: Jaxpr, p: PartialEval, results: Sequence[int], slots: Sequence[ShapedArray], fills: dict[int, int]
 ) -> Jaxpr:
     """The known half of a branch: results that are known in all branches, then the slots."""
-    given = [k for k, u in enumerate(p.unknown_out) if not u]
+    known_out = [k for k, u in enumerate(p.unknown_out) if not u]
 
     def fun(*xs: Any) -> list[Any]:
         outs = evaluate(branch, xs)
         padded = [outs[fills[k]] if k in fills else zeros(aval) for k, aval in enumerate(slots)]
-        return [*(outs[given.index(k)] for k in results), *padded]
+        return [*(outs[known_out.index(k)] for k in results), *padded]
 
     return _again(branch, fun, branch.in_avals)
 
 
 def _linear(
-    p: PartialEval, reads: Sequence[int], residuals: Sequence[ShapedArray], wanted: Sequence[ShapedArray | None]
+    p: PartialEval, reads: Sequence[int], residuals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray | None]
 ) -> Jaxpr:
     """The linear half of a branch: of the residuals of all branches it reads those at `reads`."""
 
     def fun(*xs: Any) -> list[Any]:
         own = iter(evaluate(p.linear, [*(xs[k] for k in reads), *xs[len(residuals) :]]))
-        found = [next(own) if u else None for u in p.unknown_out]
-        return [zeros(aval) if f is None else f for f, aval in zip(found, wanted, strict=True) if aval is not None]
+        cotangents = [next(own) if u else None for u in p.unknown_out]
+        return [
+            zeros(aval) if f is None else f for f, aval in zip(cotangents, out_avals, strict=True) if aval is not None
+        ]
 
     return _again(p.linear, fun, [*residuals, *p.linear.in_avals[len(reads) :]])
 

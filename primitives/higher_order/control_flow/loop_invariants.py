@@ -9,21 +9,21 @@ from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var, effects
 
 def invariants(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Var]:
     """The variables that have the same value in all steps."""
-    found = set(consts)
+    results = set(consts)
     for e in jaxpr.equations:
-        if not effects(e) and all(type(a) is Literal or a in found for a in e.inputs):
-            found.update(e.outputs)
-    return found
+        if not effects(e) and all(type(a) is Literal or a in results for a in e.inputs):
+            results.update(e.outputs)
+    return results
 
 
-def hoist(jaxpr: Jaxpr, num_consts: int, wanted: Sequence[Atom]) -> tuple[Jaxpr, Jaxpr]:
+def hoist(jaxpr: Jaxpr, num_consts: int, atoms: Sequence[Atom]) -> tuple[Jaxpr, Jaxpr]:
     """Take out of a body what some of its invariants need.
 
     Returns:
-        A jaxpr of the consts that gives the wanted values, and after them what the rest of the body reads of it; and
+        A jaxpr of the consts that gives the `atoms`, and after them what the rest of the body reads of it; and
         the rest, for which the latter are its first inputs.
     """
-    needed = {a for a in wanted if type(a) is Var}
+    needed = {a for a in atoms if type(a) is Var}
     before: list[Equation] = []
     rest: list[Equation] = []
     for e in reversed(jaxpr.equations):
@@ -39,7 +39,7 @@ def hoist(jaxpr: Jaxpr, num_consts: int, wanted: Sequence[Atom]) -> tuple[Jaxpr,
     first = Jaxpr(
         jaxpr.inputs[:num_consts],
         before,
-        [*wanted, *read],
+        [*atoms, *read],
         f"{jaxpr.name}_before",
         f"shared by all steps of {jaxpr.name}",
     )
@@ -58,14 +58,14 @@ def reached(jaxpr: Jaxpr, first: int, carries: int, some: Sequence[bool]) -> lis
 
     def make() -> list[bool]:
         own = jaxpr.inputs[first : first + carries]
-        found = {v for v, s in zip(jaxpr.inputs, some, strict=True) if s}
+        dependent = {v for v, s in zip(jaxpr.inputs, some, strict=True) if s}
         before = -1
-        while len(found) != before:
-            before = len(found)
+        while len(dependent) != before:
+            before = len(dependent)
             for e in jaxpr.equations:
-                found.update(_dependent(e, found))
-            found.update(v for v, o in zip(own, jaxpr.outputs, strict=False) if type(o) is Var and o in found)
-        return [v in found for v in own]
+                dependent.update(_dependent(e, dependent))
+            dependent.update(v for v, o in zip(own, jaxpr.outputs, strict=False) if type(o) is Var and o in dependent)
+        return [v in dependent for v in own]
 
     return jaxpr.memo(("reached", first, carries, tuple(some)), make)
 

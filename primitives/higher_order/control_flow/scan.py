@@ -38,9 +38,9 @@ def _shape(
     *avals: ShapedArray, jaxpr: Jaxpr, num_consts: int, num_carry: int, length: int, reverse: bool, unroll: int
 ) -> tuple[ShapedArray, ...]:
     taken = groups(jaxpr.in_avals, num_consts, num_carry)
-    wanted = [*taken.consts, *taken.carries, *(_stacked(a, length) for a in taken.slices)]
-    if [a.strong() for a in avals] != [a.strong() for a in wanted]:
-        raise ShapeError(f"the body of scan wants {wanted}, got {list(avals)}", fix="pass what it was traced with")
+    expected = [*taken.consts, *taken.carries, *(_stacked(a, length) for a in taken.slices)]
+    if [a.strong() for a in avals] != [a.strong() for a in expected]:
+        raise ShapeError(f"the body of scan wants {expected}, got {list(avals)}", fix="pass what it was traced with")
     outs = jaxpr.out_avals
     ends = [c.update(weak_type=c.weak_type and o.weak_type) for c, o in zip(taken.carries, outs, strict=False)]
     return (*ends, *(_stacked(a, length) for a in outs[num_carry:]))
@@ -130,9 +130,9 @@ def _batch(
     carries = list(at.carries)
     free = [ANYWHERE] * (len(jaxpr.outputs) - num_carry)
     while True:
-        wanted = [*(ANYWHERE if d is None else d for d in carries), *free]
-        body, more, told = batch_jaxpr(jaxpr, axis, [*at.consts, *carries, *sliced], wanted)
-        grown = [t if d is None else d for d, t in zip(carries, told, strict=False)]
+        positions = [*(ANYWHERE if d is None else d for d in carries), *free]
+        body, more, out_dims = batch_jaxpr(jaxpr, axis, [*at.consts, *carries, *sliced], positions)
+        grown = [t if d is None else d for d, t in zip(carries, out_dims, strict=False)]
         if grown == carries:
             break
         carries = grown
@@ -141,7 +141,7 @@ def _batch(
     ]
     num_consts += len(more)
     outs = scan(*more, *consts, *placed, *xs, jaxpr=body, num_consts=num_consts, num_carry=num_carry, **loop)
-    return outs, [*carries, *(None if d is None else d + 1 for d in told[num_carry:])]
+    return outs, [*carries, *(None if d is None else d + 1 for d in out_dims[num_carry:])]
 
 
 # ------------------------------------------------------------------------------------------------------- derivatives
@@ -150,7 +150,7 @@ def _jvp(
 ) -> tuple[list[Any], list[Any]]:
     some = [t is not None for t in tangents]
     form = forms.tangent_form(jaxpr, num_consts, num_carry, some)
-    carries, stacks = form.told
+    carries, stacks = form.out_info
     p, t = groups(primals, num_consts, num_carry), groups(tangents, num_consts, num_carry)
     present = lambda values: [v for v in values if v is not None]
     starts = [
@@ -204,9 +204,9 @@ def _split(tape: reverse_mode.TapeTrace, args: Sequence[Any], params: dict[str, 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], **params: Any) -> list[Any]:
     linear = [type(a) is UndefinedPrimal for a in args]
     if not params["length"]:  # whatever the body is, the carries are handed on
-        given = groups(linear, params["num_consts"], params["num_carry"])
-        back = [c if lin else None for c, lin in zip(cts, given.carries, strict=False)]
-        return [*(None for _ in given.consts), *back, *(None for _ in given.slices)]
+        flags = groups(linear, params["num_consts"], params["num_carry"])
+        back = [c if lin else None for c, lin in zip(cts, flags.carries, strict=False)]
+        return [*(None for _ in flags.consts), *back, *(None for _ in flags.slices)]
     if all(reached(params["jaxpr"], params["num_consts"], params["num_carry"], linear)):
         return _pull(cts, args, **params)
     # The rest of the carries must be known for each step: the loop runs forwards once more, and keeps them.

@@ -54,7 +54,7 @@ def products(jaxpr: Jaxpr, atom: Atom, same: Collection[Var]) -> list[Product] |
         same: variables that do not differ between steps.
     """
     made = {v: e for e in jaxpr.equations for v in e.outputs}
-    found: list[Product] = []
+    terms: list[Product] = []
     pending: list[tuple[Any, tuple[Equation, ...]]] = [(atom, ())]
     while pending:
         value, then = pending.pop()
@@ -66,13 +66,13 @@ def products(jaxpr: Jaxpr, atom: Atom, same: Collection[Var]) -> list[Product] |
         elif e.prim in _AFTERWARDS:
             pending.append((e.inputs[0], (e, *then)))
         elif e.prim is dot_general and not any(type(a) is not Var or a in same for a in e.inputs):
-            found.append(Product(e.inputs[0], e.inputs[1], e.params, then))
+            terms.append(Product(e.inputs[0], e.inputs[1], e.params, then))
         else:
             return None
-    return found
+    return terms
 
 
-#: Where one step sums so many products already, its own matrix product is as fast as a large one.
+#: Number of products summed in one step from which on its own matrix product is as fast as a large one.
 _ENOUGH = 32
 
 

@@ -17,17 +17,17 @@ from functorch_like.primitives.higher_order.partial_eval import partial_eval_jax
 
 
 class Form(NamedTuple):
-    """A body: its jaxpr, the values of its first consts, how many consts and carries it has, what is told of it."""
+    """A body: its jaxpr, the values of its first consts, its numbers of consts and carries, facts of its results."""
 
     jaxpr: Jaxpr
     consts: list[Any]
     num_consts: int
     num_carry: int
-    told: Any
+    out_info: Any
 
     @property
     def params(self) -> dict[str, Any]:
-        """The parameters of a scan with this body that say so."""
+        """The parameters of a scan that describe this body."""
         return {"jaxpr": self.jaxpr, "num_consts": self.num_consts, "num_carry": self.num_carry}
 
 
@@ -45,7 +45,7 @@ def drop(values: Sequence[Any], some: Sequence[bool]) -> list[Any]:
 def tangent_form(jaxpr: Jaxpr, num_consts: int, num_carry: int, some: Sequence[bool]) -> Form:
     """The body on primals and tangents; within each group of operands and results, primals come first.
 
-    It tells which carries have tangents, and which stacked results.
+    `out_info` marks which carries have tangents, and which stacked results.
     """
 
     def make() -> Form:

@@ -54,7 +54,7 @@ class Steps:
         return state
 
     def _loop(self, e: xla.Emitter, end: int, unroll: int, consts: Any, state: Any, xs: Any) -> list[Any]:
-        # XLA recognises the counter, and then knows how often the loop runs.
+        # XLA recognises the counter, and from it the number of iterations.
         scalar = self.index
         constant = lambda inner, n: inner.constant(np.array(n, scalar.dtype))
         n, m = len(consts), len(consts) + len(xs)
@@ -104,8 +104,8 @@ class Steps:
     def _read(self, e: xla.Emitter, at: Any, x: Any, aval: ShapedArray) -> Any:
         one = aval.update(shape=(1, *aval.shape[1:]))
         attrs = {"slice_sizes": e.i64s(one.shape)}
-        found = e.op("stablehlo.dynamic_slice", [x, *self._starts(e, at, aval, self.index)], [one], attrs)
-        return e.op("stablehlo.reshape", [found], [_row(aval)])
+        sliced = e.op("stablehlo.dynamic_slice", [x, *self._starts(e, at, aval, self.index)], [one], attrs)
+        return e.op("stablehlo.reshape", [sliced], [_row(aval)])
 
     def _write(self, e: xla.Emitter, at: Any, buffer: Any, y: Any, aval: ShapedArray) -> Any:
         one = e.op("stablehlo.reshape", [y], [aval.update(shape=(1, *aval.shape[1:]))])

@@ -69,8 +69,8 @@ def _transposed_form(
     c, _, x = groups(linear, num_consts, num_carry)
     carries, ys = list(some[:num_carry]), list(some[num_carry:])
     while True:
-        wanted = [*[False] * num_consts, *carries, *[False] * len(x)]
-        body, consts, has = transposed(jaxpr, linear, [*carries, *ys], wanted)
+        instantiate = [*[False] * num_consts, *carries, *[False] * len(x)]
+        body, consts, has = transposed(jaxpr, linear, [*carries, *ys], instantiate)
         grown = has[num_consts : num_consts + num_carry]
         if grown == carries:
             break
@@ -80,15 +80,15 @@ def _transposed_form(
     ct_carries, _, ct_ys = groups(body.inputs[n + known :], sum(carries), 0)
     outs = groups(body.outputs, sum(has[:num_consts]), sum(carries))
     same = invariants(body, [*body.inputs[:n], *known_consts])
-    given = [*ct_ys, *known_slices]
+    values = [*ct_ys, *known_slices]
     stacked: list[Any] = list(outs.slices)
     sums: list[Any] = []
     for weight in outs.consts:
         terms = products(body, weight, same)
-        if terms is None or not worthwhile(terms, {*given, *stacked}, weight):
+        if terms is None or not worthwhile(terms, {*values, *stacked}, weight):
             sums.append(None)
         else:
-            sums.append([(t, _place(t.left, given, stacked), _place(t.right, given, stacked)) for t in terms])
+            sums.append([(t, _place(t.left, values, stacked), _place(t.right, values, stacked)) for t in terms])
     weights = [w for w, s in zip(outs.consts, sums, strict=True) if s is None]
     before = [Var(widened(w.aval.strong())) for w in weights]
     after = [Var(v.aval) for v in before]
@@ -120,10 +120,10 @@ def _adding(total: Var, term: Any, out: Var) -> list[Equation]:
     return [converted, Equation(add, [total, wide], {}, [out], None)]
 
 
-def _place(v: Var, given: list[Any], stacked: list[Any]) -> tuple[bool, int]:
+def _place(v: Var, values: list[Any], stacked: list[Any]) -> tuple[bool, int]:
     """Position of a value stacked after the loop: among the slices it takes (True), or those it gives."""
-    if v in given:
-        return True, given.index(v)
+    if v in values:
+        return True, values.index(v)
     if v not in stacked:
         stacked.append(v)
     return False, stacked.index(v)

@@ -13,7 +13,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.control_flow.scan import scan
 
-#: What the steps of such a scan are called, so that messages can speak of elements.
+#: Name of the steps of such a scan, so that messages name elements.
 NAME = "in_turn"
 
 
@@ -40,8 +40,8 @@ def sequential_vmap(
     def make() -> Jaxpr:
         order = [k for k, m in enumerate(mapped) if not m] + [k for k, m in enumerate(mapped) if m]
 
-        def step(*given: Any) -> list[Any]:
-            values = dict(zip(order, given, strict=True))
+        def step(*operands: Any) -> list[Any]:
+            values = dict(zip(order, operands, strict=True))
             return apply(*(values[k] for k in range(len(avals))))
 
         return stage(step, [avals[k] for k in order], name=NAME, parent=core.EVALUATE, chain="")[0]

@@ -58,8 +58,8 @@ def _shape(
 
 
 def _ref(*values: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int) -> tuple[Any, ...]:
-    asked, consts, carries = _parts(values, cond_nconsts, body_nconsts)
-    while reference(cond_jaxpr, [*asked, *carries])[0]:
+    cond_consts, consts, carries = _parts(values, cond_nconsts, body_nconsts)
+    while reference(cond_jaxpr, [*cond_consts, *carries])[0]:
         carries = reference(body_jaxpr, [*consts, *carries])
     return tuple(map(np.asarray, carries))
 
@@ -102,20 +102,20 @@ def _jvp(
     cond_nconsts: int,
     body_nconsts: int,
 ) -> tuple[list[Any], list[Any]]:
-    asked, consts, starts = _parts(primals, cond_nconsts, body_nconsts)
+    cond_consts, consts, starts = _parts(primals, cond_nconsts, body_nconsts)
     _, d_consts, d_starts = _parts(tangents, cond_nconsts, body_nconsts)
     c, some = [t is not None for t in d_consts], [t is not None for t in d_starts]
     cond, body, more, carries = tangent_form(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, c, some)
-    given = [d for d in d_consts if d is not None]
+    moving_consts = [d for d in d_consts if d is not None]
     moving = [
         structural.zeros(aval_of(x).strong()) if d is None else d
         for x, d, h in zip(starts, d_starts, carries, strict=True)
         if h
     ]
     outs = while_(
-        *asked, *more, *consts, *given, *starts, *moving,
+        *cond_consts, *more, *consts, *moving_consts, *starts, *moving,
         cond_jaxpr=cond, body_jaxpr=body, cond_nconsts=cond_nconsts,
-        body_nconsts=len(more) + body_nconsts + len(given),
+        body_nconsts=len(more) + body_nconsts + len(moving_consts),
     )  # fmt: skip
     rest = iter(outs[len(starts) :])
     return outs[: len(starts)], [next(rest) if h else None for h in carries]
@@ -150,18 +150,18 @@ def _batch(
     cond_nconsts: int,
     body_nconsts: int,
 ) -> tuple[list[Any], list[int | None]]:
-    asked, consts, starts = _parts(args, cond_nconsts, body_nconsts)
-    at_asked, at_consts, at_starts = _parts(dims, cond_nconsts, body_nconsts)
+    cond_consts, consts, starts = _parts(args, cond_nconsts, body_nconsts)
+    at_cond_consts, at_consts, at_starts = _parts(dims, cond_nconsts, body_nconsts)
     carries: list[int | None] = list(at_starts)
     while True:
-        wanted = [ANYWHERE if d is None else d for d in carries]
-        body, more, told = batch_jaxpr(body_jaxpr, axis, [*at_consts, *carries], wanted)
-        grown = [t if d is None else d for d, t in zip(carries, told, strict=True)]
+        positions = [ANYWHERE if d is None else d for d in carries]
+        body, more, out_dims = batch_jaxpr(body_jaxpr, axis, [*at_consts, *carries], positions)
+        grown = [t if d is None else d for d, t in zip(carries, out_dims, strict=True)]
         if grown == carries:
             break
         carries = grown
-    cond = batch_jaxpr(cond_jaxpr, axis, [*at_asked, *carries])
-    each = cond.told[0] is not None
+    cond = batch_jaxpr(cond_jaxpr, axis, [*at_cond_consts, *carries])
+    each = cond.out_info[0] is not None
     if each:
         carries = [0 if d is None else d for d in carries]
     moved = [
@@ -169,7 +169,7 @@ def _batch(
     ]
     if not each:
         outs = while_(
-            *cond.consts, *asked, *more, *consts, *moved, cond_jaxpr=cond.jaxpr, body_jaxpr=body,
+            *cond.consts, *cond_consts, *more, *consts, *moved, cond_jaxpr=cond.jaxpr, body_jaxpr=body,
             cond_nconsts=len(cond.consts) + cond_nconsts, body_nconsts=len(more) + body_nconsts,
         )  # fmt: skip
         return outs, carries
@@ -179,11 +179,11 @@ def _batch(
         avals = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
         kept = lambda key, make: body_jaxpr.memo((*key, cond_jaxpr, cond_nconsts), make)
         return sequential_vmap(axis, args, dims, apply, avals, kept)
-    first = batch_jaxpr(cond_jaxpr, axis, [*at_asked, *carries], [0])
+    first = batch_jaxpr(cond_jaxpr, axis, [*at_cond_consts, *carries], [0])
     steps = batch_jaxpr(body_jaxpr, axis, [*at_consts, *carries], [d or 0 for d in carries])
     goes_on, made = stopping_form(axis, first, steps, carries)
-    consts = [*first.consts, *asked, *steps.consts, *consts]
-    going = evaluate(first.jaxpr, [*first.consts, *asked, *moved])
+    consts = [*first.consts, *cond_consts, *steps.consts, *consts]
+    going = evaluate(first.jaxpr, [*first.consts, *cond_consts, *moved])
     outs = while_(
         *consts, *going, *moved, cond_jaxpr=goes_on, body_jaxpr=made, cond_nconsts=0, body_nconsts=len(consts)
     )  # fmt: skip
@@ -195,8 +195,10 @@ def _samples() -> list[SampleInput]:
     f64, i32 = (lambda *shape, dtype=dtype: ShapedArray(shape, dtype) for dtype in ("float64", "int32"))
     make = lambda fun, *avals: stage(fun, avals, name="f", parent=core.EVALUATE)[0]
 
-    def one(cond: Jaxpr, body: Jaxpr, asked: int, consts: int, *operands: Any, smooth: bool = True) -> SampleInput:
-        params = {"cond_jaxpr": cond, "body_jaxpr": body, "cond_nconsts": asked, "body_nconsts": consts}
+    def one(
+        cond: Jaxpr, body: Jaxpr, cond_consts: int, consts: int, *operands: Any, smooth: bool = True
+    ) -> SampleInput:
+        params = {"cond_jaxpr": cond, "body_jaxpr": body, "cond_nconsts": cond_consts, "body_nconsts": consts}
         return SampleInput(operands, params, smooth=smooth)
 
     less: Callable[..., Any] = lambda end, i, *_: [elementwise.lt(i, end)]

@@ -20,12 +20,12 @@ Dims = Sequence[int | None]
 
 
 class WhileForm(NamedTuple):
-    """A condition and a body, the values of the first consts of the body, and what is told of its carries."""
+    """A condition and a body, the values of the first consts of the body, and a fact of each carry."""
 
     cond: Jaxpr
     body: Jaxpr
     consts: list[Any]
-    told: Any
+    out_info: Any
 
 
 def live_form(
@@ -34,9 +34,9 @@ def live_form(
     """The loop with the carries that are used or that those depend on: operands kept, those carries, parameters."""
 
     def make() -> tuple[list[bool], list[bool], dict[str, Any]]:
-        asks = passes.dead_code(cond)
-        asked = groups(passes.used_inputs(asks), cond_nconsts, len(used))
-        carries = [u or a for u, a in zip(used, asked.carries, strict=True)]
+        condition = passes.dead_code(cond)
+        read_by_cond = groups(passes.used_inputs(condition), cond_nconsts, len(used))
+        carries = [u or a for u, a in zip(used, read_by_cond.carries, strict=True)]
         while True:
             outputs = [a for a, c in zip(body.outputs, carries, strict=True) if c]
             steps = passes.dead_code(Jaxpr(body.inputs, body.equations, outputs, body.name, body.origin))
@@ -47,12 +47,12 @@ def live_form(
             carries = grown
         at = lambda flags, first: [first + k for k, f in enumerate(flags) if f]
         params = {
-            "cond_jaxpr": rearranged(asks, [*at(asked.consts, 0), *at(carries, cond_nconsts)]),
+            "cond_jaxpr": rearranged(condition, [*at(read_by_cond.consts, 0), *at(carries, cond_nconsts)]),
             "body_jaxpr": rearranged(steps, [*at(read.consts, 0), *at(carries, body_nconsts)]),
-            "cond_nconsts": sum(asked.consts),
+            "cond_nconsts": sum(read_by_cond.consts),
             "body_nconsts": sum(read.consts),
         }
-        return [*asked.consts, *read.consts, *carries], carries, params
+        return [*read_by_cond.consts, *read.consts, *carries], carries, params
 
     return body.memo(("while live", cond, cond_nconsts, body_nconsts, used), make)
 
@@ -60,7 +60,7 @@ def live_form(
 def tangent_form(
     cond: Jaxpr, body: Jaxpr, cond_nconsts: int, body_nconsts: int, consts: Sequence[bool], some: Sequence[bool]
 ) -> WhileForm:
-    """The loop on primals and tangents, which come after the primals of their group; told is which carries have one.
+    """The loop on primals and tangents, which follow the primals of their group; `out_info` marks the carries with one.
 
     Args:
         cond: the condition, which has no tangent.
@@ -83,8 +83,8 @@ def tangent_form(
         t_consts, t_carries, _ = groups(inputs.slices, sum(consts), sum(carries))
         order = [*range(n), *inputs.consts, *t_consts, *inputs.carries, *t_carries]
         unread = [Var(v.aval.strong()) for v, h in zip(cond.inputs[cond_nconsts:], carries, strict=True) if h]
-        asks = Jaxpr([*cond.inputs, *unread], cond.equations, cond.outputs, cond.name, cond.origin)
-        return WhileForm(asks, rearranged(steps, order), more, carries)
+        condition = Jaxpr([*cond.inputs, *unread], cond.equations, cond.outputs, cond.name, cond.origin)
+        return WhileForm(condition, rearranged(steps, order), more, carries)
 
     key = ("while jvp", cond, cond_nconsts, body_nconsts, tuple(consts), tuple(some))
     return body.memo(key, make)

@@ -1,7 +1,7 @@
 """Shared parts of primitives with custom rules: a function, and Python functions that transform it.
 
 Outside of staging the function is a Python function too, and runs as such: an `if` on a value works. Where it enters
-a jaxpr it is staged, and what it closes over becomes its first operands, of which the rules know nothing. The rules
+a jaxpr it is staged, and what it closes over becomes its first operands, which the rules do not receive. The rules
 stay Python functions, and are called when the jaxpr is transformed.
 """
 
@@ -52,7 +52,7 @@ def explicit(
     """Arguments and their tangents, without the operands that the function closes over.
 
     Raises:
-        DifferentiationError: where one of these has a tangent: a rule says nothing of it.
+        DifferentiationError: where one of these has a tangent: a rule does not cover it.
     """
     for p, t in zip(primals[:consts], tangents[:consts], strict=True):
         if t is not None:
@@ -64,7 +64,7 @@ def explicit(
                 operation=name_of(fun),
             )
     args = primals[consts:]
-    if isinstance(fun, Jaxpr):  # the rule sees weak types where the function did; a program that runs again loses them
+    if isinstance(fun, Jaxpr):  # the rule gets weak types where the function did; a program that runs again loses them
         args = [_weak(x) if aval.weak_type else x for x, aval in zip(args, fun.in_avals[consts:], strict=True)]
     return args, tangents[consts:]
 
@@ -190,10 +190,10 @@ class Mapped:
         with new_trace(trace), named_axis(self.axis.name, self.axis.size):
             outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
         outs = [trace.own(o) for o in outs]
-        mine = [type(o) is BatchTracer and o._trace is trace for o in outs]
+        batched = [type(o) is BatchTracer and o._trace is trace for o in outs]
         return (
-            [o.value if m else o for o, m in zip(outs, mine, strict=True)],
-            [o.dim if m else None for o, m in zip(outs, mine, strict=True)],
+            [o.value if m else o for o, m in zip(outs, batched, strict=True)],
+            [o.dim if m else None for o, m in zip(outs, batched, strict=True)],
         )
 
     def function(self, fun: Fun, dims: Sequence[int | None]) -> Callable[..., list[Any]]:
@@ -206,21 +206,21 @@ class Mapped:
         return mapped
 
     def results(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        """Results of the function, where they are wanted."""
+        """Results of the function, where they are needed."""
         if self.where is None:
             self.where = [d if self.free else d or 0 for d in dims]
         return [self.place(o, d, w) for o, d, w in zip(outs, dims, self.where, strict=True)]
 
-    def place(self, x: Any, dim: int | None, wanted: int | None) -> Any:
-        """A value with the axis where it is wanted, repeated along it if it has none."""
-        if dim == wanted:
+    def place(self, x: Any, dim: int | None, to: int | None) -> Any:
+        """A value with the axis at the position required, repeated along it if it has none."""
+        if dim == to:
             return x
-        if wanted is None:
+        if to is None:
             raise DifferentiationError(
                 "a rule closes over a value that vmap maps over, and the function does not",
                 fix="pass the value as an argument",
             )
-        return structural.widen(x, self.axis.size, wanted) if dim is None else structural.move(x, dim, wanted)
+        return structural.widen(x, self.axis.size, to) if dim is None else structural.move(x, dim, to)
 
     def element(self, avals: Sequence[ShapedArray] | None) -> list[ShapedArray] | None:
         """Return one element's results, where all results together are known."""

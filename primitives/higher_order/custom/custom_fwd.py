@@ -1,8 +1,8 @@
-"""custom_fwd: the forward rule of a custom_vjp function, which becomes the function where nobody wants its residuals.
+"""custom_fwd: the forward rule of a custom_vjp function, which becomes the function where its residuals are unused.
 
-A rule may compute its result in another way than the function, with the residuals as a by-product. Where a program
-turns out not to need them, as the first pass of a checkpointed function does, the function is the better choice, and
-dead code elimination makes it.
+A rule may compute its result in another way than the function, with the residuals as a by-product. Some programs do
+not need them, such as the first pass of a checkpointed function. There the function is the better choice, and dead
+code elimination makes it.
 """
 
 from __future__ import annotations

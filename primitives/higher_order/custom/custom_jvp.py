@@ -46,17 +46,17 @@ def _mapped_rule(mapped: Mapped, rule: Rule, dims: Sequence[int | None]) -> Rule
 
         def flat(*xs: Any) -> list[Any]:
             rest = iter(xs[len(dims) :])
-            given = [next(rest) if s else None for s in some]
-            outs, ts = rule(xs[: len(dims)], given, mapped.element(expected))
+            directions = [next(rest) if s else None for s in some]
+            outs, ts = rule(xs[: len(dims)], directions, mapped.element(expected))
             has[:] = [t is not None for t in ts]
             return [*outs, *(t for t in ts if t is not None)]
 
         args = [*primals, *(t for t in tangents if t is not None)]
-        found, where = mapped.run(flat, args, [*dims, *(d for d, s in zip(dims, some, strict=True) if s)])
+        results, where = mapped.run(flat, args, [*dims, *(d for d, s in zip(dims, some, strict=True) if s)])
         n = len(has)
-        outs = mapped.results(found[:n], where[:n])
+        outs = mapped.results(results[:n], where[:n])
         assert mapped.where is not None
-        rest = iter(zip(found[n:], where[n:], strict=True))
+        rest = iter(zip(results[n:], where[n:], strict=True))
         return outs, [mapped.place(*next(rest), w) if h else None for h, w in zip(has, mapped.where, strict=True)]
 
     mapped_rule.__name__ = name_of(rule)

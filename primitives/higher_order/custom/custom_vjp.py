@@ -22,7 +22,7 @@ from functorch_like.source_info import name_of
 
 #: `(residuals, cotangents of results) -> cotangents of arguments`; those that are zero are None.
 Bwd = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
-#: `(primals, perturbed, expected) -> (results, residuals, bwd)`: `perturbed` tells by which arguments a derivative is
+#: `(primals, perturbed, expected) -> (results, residuals, bwd)`: `perturbed` marks by which arguments a derivative is
 #: taken, and `expected` are the avals of the results, where they are known.
 Fwd = Callable[[Sequence[Any], Sequence[bool], Any], tuple[Sequence[Any], Sequence[Any], Bwd]]
 
@@ -33,7 +33,7 @@ def _jvp(
 ) -> tuple[Sequence[Any], Sequence[Any]]:
     args, directions = explicit(primals, tangents, consts, fun)
     if isinstance(state.trace, reverse.TapeTrace):
-        tape = state.trace  # what it knows of a tangent is zero, written out
+        tape = state.trace  # a tangent that it does not hold is a zero, written out
         directions = [t if tape.var(t) is not None else None for t in directions]
     live = tuple(t is not None for t in directions)
     if not any(live):
@@ -69,11 +69,11 @@ def _mapped_fwd(mapped: Mapped, fwd: Fwd, dims: Sequence[int | None]) -> Fwd:
             bwds[:], counts[:] = [bwd], [len(outs)]
             return [*outs, *residuals]
 
-        found, where = mapped.run(flat, primals, dims)
+        results, where = mapped.run(flat, primals, dims)
         n = counts[0]
-        outs = mapped.results(found[:n], where[:n])
+        outs = mapped.results(results[:n], where[:n])
         assert mapped.where is not None
-        return outs, found[n:], _mapped_bwd(mapped, bwds[0], where[n:], dims, mapped.where)
+        return outs, results[n:], _mapped_bwd(mapped, bwds[0], where[n:], dims, mapped.where)
 
     mapped_fwd.__name__ = name_of(fwd)
     return mapped_fwd
@@ -97,14 +97,14 @@ def _mapped_bwd(
             return [b for b in back if b is not None]
 
         args = [*residuals, *(c for c in cts if c is not None)]
-        given = [*residual_dims, *(d for d, s in zip(out_dims, some, strict=True) if s)]
-        rest = iter(zip(*mapped.run(flat, args, given), strict=True))
+        positions = [*residual_dims, *(d for d, s in zip(out_dims, some, strict=True) if s)]
+        rest = iter(zip(*mapped.run(flat, args, positions), strict=True))
         return [landed(*next(rest), wanted) if h else None for h, wanted in zip(has, in_dims, strict=True)]
 
-    def landed(ct: Any, dim: int | None, wanted: int | None) -> Any:
+    def landed(ct: Any, dim: int | None, to: int | None) -> Any:
         """The cotangent of an argument: summed over the elements where all of them share it."""
-        if wanted is not None:
-            return mapped.place(ct, dim, wanted)
+        if to is not None:
+            return mapped.place(ct, dim, to)
         if dim is not None:
             return reduce_sum(ct, axes=(dim,))
         alike = any(d is not None for d in out_dims)  # the same for every element, rather than of all together
@@ -178,8 +178,8 @@ def _lin_transpose(
     residuals: int,
     out_avals: tuple[ShapedArray, ...],
 ) -> list[Any]:
-    given = iter(cts)
-    whole = bwd(args[:residuals], [next(given) if dtypes.is_inexact(a.dtype) else None for a in out_avals])
+    cotangents = iter(cts)
+    whole = bwd(args[:residuals], [next(cotangents) if dtypes.is_inexact(a.dtype) else None for a in out_avals])
     back = [b for b, alive in zip(whole, live, strict=True) if alive]
     unknown = [type(a) is UndefinedPrimal for a in args[residuals:]]
     return [*[None] * residuals, *(b if u else None for b, u in zip(back, unknown, strict=True))]
@@ -196,16 +196,16 @@ def _lin_batch(
     residuals: int,
     out_avals: tuple[ShapedArray, ...],
 ) -> tuple[Any, list[int | None]]:
-    wanted: int | None = None if all(d is None for d in dims) else 0
-    wide = out_avals if wanted is None else tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals)
+    position: int | None = None if all(d is None for d in dims) else 0
+    wide = out_avals if position is None else tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals)
     rest = iter(dims[residuals:])
     in_dims = [next(rest) if alive else None for alive in live]
-    mapped_bwd = _mapped_bwd(Mapped(axis, dims), bwd, dims[:residuals], in_dims, [wanted] * len(out_avals))
+    mapped_bwd = _mapped_bwd(Mapped(axis, dims), bwd, dims[:residuals], in_dims, [position] * len(out_avals))
     outs = custom_lin(*args, name=name, bwd=mapped_bwd, live=live, residuals=residuals, out_avals=wide)
-    return outs, [wanted] * len(outs)
+    return outs, [position] * len(outs)
 
 
-#: Operands are residuals, then those tangents that are not zero, as `live` tells of each argument. It is linear in the
+#: Operands are residuals, then those tangents that are not zero, as `live` marks for each argument. It is linear in the
 #: tangents, and known by its transpose alone.
 custom_lin = Primitive(
     "custom_lin",

@@ -73,9 +73,9 @@ def _jvp(
     some = tuple(t is not None for t in tangents)
     inexact: list[bool] = []
 
-    def pushed(of: Callable[..., Sequence[Any]], xs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    def pushed(of: Callable[..., Sequence[Any]], xs: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
         """Results, and the tangents of those that have any, zeros written out."""
-        outs, ts = forward.jvp(of, xs, given)
+        outs, ts = forward.jvp(of, xs, directions)
         avals = [aval_of(o) for o in outs]
         inexact[:] = [dtypes.is_inexact(a.dtype) for a in avals]
         whole = [structural.zeros(a.strong()) if t is None else t for a, t in zip(avals, ts, strict=True)]
@@ -90,21 +90,21 @@ def _jvp(
         given_some = some[consts:]
         own, of_tangents = _dealt(batched, given_some)
         both = [b or bool(t) for b, t in zip(own, of_tangents, strict=True)]
-        xs, given = (
+        xs, directions = (
             [
                 structural.widen(x, size) if x is not None and w and not b else x
                 for x, b, w in zip(part, has, both, strict=True)
             ]
             for part, has in zip(_dealt(args, given_some), (own, of_tangents), strict=True)
         )
-        told: list[bool] = []
+        out_batched: list[bool] = []
 
         def of(*ys: Any) -> Sequence[Any]:
-            outs, told[:] = rule(size, both, ys, None)
+            outs, out_batched[:] = rule(size, both, ys, None)
             return outs
 
-        outs = pushed(of, xs, given)
-        return outs, [*told, *(b for b, i in zip(told, inexact, strict=True) if i)]
+        outs = pushed(of, xs, directions)
+        return outs, [*out_batched, *(b for b, i in zip(out_batched, inexact, strict=True) if i)]
 
     with_tangents.__name__, rule_with_tangents.__name__ = name_of(fun), name_of(rule)
     closed = [t for t in tangents[:consts] if t is not None]
@@ -115,7 +115,7 @@ def _jvp(
 
 
 def _dealt(flat: Sequence[Any], some: Sequence[bool], consts: int = 0) -> tuple[list[Any], list[Any]]:
-    """Primals, and their tangents or None, of operands in the order: consts, their tangents, arguments, theirs."""
+    """Primals, and tangents or None, of operands in the order: consts, tangents of consts, args, tangents of args."""
     closed = consts + sum(some[:consts])
     first, last = iter(flat[consts:closed]), iter(flat[closed + len(some) - consts :])
     primals = [*flat[:consts], *flat[closed : closed + len(some) - consts]]

@@ -38,20 +38,20 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, fun: Jaxpr, count: 
     """Linear in the last operands; by the residuals, the derivative of the function itself."""
     params = {"fun": fun, "count": count, **rest}
     outs = linear_call(*primals, **params)
-    found: list[Any] = [None] * len(outs)
+    d_outs: list[Any] = [None] * len(outs)
     if any(t is not None for t in tangents[count:]):
         moving = [
             zeros(aval_of(p).strong()) if t is None else t
             for p, t in zip(primals[count:], tangents[count:], strict=True)
         ]
-        found = list(linear_call(*primals[:count], *moving, **params))
+        d_outs = list(linear_call(*primals[:count], *moving, **params))
     if any(t is not None for t in tangents[:count]):
         still = [*tangents[:count], *[None] * (len(primals) - count)]
         _, others = forward.jvp(lambda *xs: evaluate(fun, xs), primals, still)
-        found = [
-            b if a is None else a if b is None else elementwise.add(a, b) for a, b in zip(found, others, strict=True)
+        d_outs = [
+            b if a is None else a if b is None else elementwise.add(a, b) for a, b in zip(d_outs, others, strict=True)
         ]
-    return outs, found
+    return outs, d_outs
 
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, transpose: Jaxpr, count: int) -> list[Any]:
@@ -60,8 +60,8 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, transpose
             "a linear_call is linear in its linear arguments alone, and is transposed by a residual",
             fix="transpose by the linear arguments",
         )
-    given = [zeros(a.strong()) if ct is None else ct for ct, a in zip(cts, fun.out_avals, strict=True)]
-    back = linear_call(*args[:count], *given, fun=transpose, transpose=fun, count=count)
+    cotangents = [zeros(a.strong()) if ct is None else ct for ct, a in zip(cts, fun.out_avals, strict=True)]
+    back = linear_call(*args[:count], *cotangents, fun=transpose, transpose=fun, count=count)
     return [None] * count + [b if type(a) is UndefinedPrimal else None for a, b in zip(args[count:], back, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """The `linear_solve` primitive: the solution of `matvec(x) = b`, by whatever means, differentiated as what it means.
 
 Its derivative is another solution for the same map, and its transpose one for the transposed map (Giles, "An extended
-collection of matrix derivative results", 2008), so that nothing is differentiated of how the solution is found.
+collection of matrix derivative results", 2008). So the solver's own steps are never differentiated.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ class _Operands:
 
 # ------------------------------------------------------------------------------------------------------------- rules
 def _shape(*avals: ShapedArray, functions: Functions, counts: tuple[int, ...]) -> tuple[ShapedArray, ...]:
-    given = _Operands(avals, counts)
+    groups = _Operands(avals, counts)
     solve = functions[2]
-    if [a.strong() for a in solve.in_avals] != [a.strong() for a in (*given.solve, *given.b)]:
+    if [a.strong() for a in solve.in_avals] != [a.strong() for a in (*groups.solve, *groups.b)]:
         raise ShapeError(
-            f"the solver takes {solve.in_avals}, got {[*given.solve, *given.b]}",
+            f"the solver takes {solve.in_avals}, got {[*groups.solve, *groups.b]}",
             fix="pass operands with the avals it was traced with",
         )
     return tuple(a.strong() for a in solve.out_avals)
 
 
 def _operands_of_solve(values: Sequence[Any], counts: tuple[int, ...]) -> list[Any]:
-    given = _Operands(values, counts)
-    return [*given.solve, *given.b]
+    groups = _Operands(values, counts)
+    return [*groups.solve, *groups.b]
 
 
 def _lower(e: xla.Emitter, *values: Any, functions: Functions, counts: tuple[int, ...]) -> list[Any]:
@@ -78,7 +78,7 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 def _alone(jaxpr: Jaxpr | None, count: int) -> Jaxpr | None:
-    """A solver without what it tells besides the solution."""
+    """A solver without its results besides the solution."""
     if jaxpr is None or len(jaxpr.outputs) == count:
         return jaxpr
     make = lambda: passes.dead_code(rearranged(jaxpr, range(len(jaxpr.inputs)), range(count)))
@@ -89,22 +89,22 @@ def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, functions: Functions, counts: tuple[int, ...]
 ) -> tuple[list[Any], list[Any]]:
     matvec, vecmat, solve, transpose_solve = functions
-    given, moved = _Operands(primals, counts), _Operands(tangents, counts)
+    groups, moved = _Operands(primals, counts), _Operands(tangents, counts)
     outs = linear_solve(*primals, functions=functions, counts=counts)
-    n = len(given.b)
+    n = len(groups.b)
     right: list[Any] = moved.b
     if any(t is not None for t in moved.matvec):
         some = [t is not None for t in moved.matvec] + [False] * n
         derived, consts, has = jvp_jaxpr(matvec, some)
-        found = evaluate(derived, [*consts, *given.matvec, *outs[:n], *(t for t in moved.matvec if t is not None)])
-        rest = iter(found[len(has) :])
+        products = evaluate(derived, [*consts, *groups.matvec, *outs[:n], *(t for t in moved.matvec if t is not None)])
+        rest = iter(products[len(has) :])
         pushed = [next(rest) if h else None for h in has]
         right = [_minus(t, p) for t, p in zip(right, pushed, strict=True)]
     if all(t is None for t in right):
         return outs, [None] * len(outs)
-    given.b = [structural.zeros(aval_of(x).strong()) if t is None else t for t, x in zip(right, given.b, strict=True)]
+    groups.b = [structural.zeros(aval_of(x).strong()) if t is None else t for t, x in zip(right, groups.b, strict=True)]
     alone = (matvec, vecmat, _alone(solve, n), _alone(transpose_solve, n))
-    solution = linear_solve(*given.flat(), functions=alone, counts=counts)
+    solution = linear_solve(*groups.flat(), functions=alone, counts=counts)
     return outs, [*solution, *[None] * (len(outs) - n)]
 
 
@@ -116,30 +116,30 @@ def _minus(a: Any, b: Any) -> Any:
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], *, functions: Functions, counts: tuple[int, ...]) -> list[Any]:
     matvec, vecmat, solve, transpose_solve = functions
-    given = _Operands(args, counts)
+    groups = _Operands(args, counts)
     if vecmat is None or transpose_solve is None:
         raise DifferentiationError(
             "the solution of a linear system has a reverse-mode derivative only if the transposed system can be solved",
             fix="give custom_linear_solve a transpose_solve, or say symmetric=True where the map is its own transpose",
         )
-    n = len(given.b)
-    given.b = [structural.zeros(a.aval.strong()) if c is None else c for c, a in zip(cts[:n], given.b, strict=True)]
-    given.groups = [given.vecmat, given.matvec, given.transpose_solve, given.solve]
+    n = len(groups.b)
+    groups.b = [structural.zeros(a.aval.strong()) if c is None else c for c, a in zip(cts[:n], groups.b, strict=True)]
+    groups.groups = [groups.vecmat, groups.matvec, groups.transpose_solve, groups.solve]
     swapped = (vecmat, matvec, _alone(transpose_solve, n), _alone(solve, n))
     order = (counts[1], counts[0], counts[3], counts[2])
-    back = linear_solve(*given.flat(), functions=swapped, counts=order)
+    back = linear_solve(*groups.flat(), functions=swapped, counts=order)
     return [*[None] * sum(counts), *back]
 
 
 def _batch(
     axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, functions: Functions, counts: tuple[int, ...]
 ) -> tuple[list[Any], list[Any]]:
-    given, at = _Operands(args, counts), _Operands(dims, counts)
-    n = len(given.b)
+    groups, at = _Operands(args, counts), _Operands(dims, counts)
+    n = len(groups.b)
     # One map or one right-hand side for each element: either way there is one solution for each.
-    given.b = [
+    groups.b = [
         structural.widen(x, axis.size) if d is None else structural.move(x, d, 0)
-        for x, d in zip(given.b, at.b, strict=True)
+        for x, d in zip(groups.b, at.b, strict=True)
     ]
     mapped: list[Any] = []
     where: list[Any] = []
@@ -148,13 +148,13 @@ def _batch(
             mapped.append(None)
             continue
         rest = [ANYWHERE] * (len(jaxpr.outputs) - n)
-        derived, consts, told = batch_jaxpr(jaxpr, axis, [*at.groups[k], *[0] * n], [*[0] * n, *rest])
+        derived, consts, out_dims = batch_jaxpr(jaxpr, axis, [*at.groups[k], *[0] * n], [*[0] * n, *rest])
         mapped.append(derived)
-        given.groups[k] = [*consts, *given.groups[k]]
+        groups.groups[k] = [*consts, *groups.groups[k]]
         if k == 2:
-            where = told
-    wider = tuple(len(group) for group in given.groups)
-    return linear_solve(*given.flat(), functions=tuple(mapped), counts=wider), where
+            where = out_dims
+    wider = tuple(len(group) for group in groups.groups)
+    return linear_solve(*groups.flat(), functions=tuple(mapped), counts=wider), where
 
 
 # ------------------------------------------------------------------------------------------------------------ samples

@@ -1,7 +1,7 @@
 """Along which mesh axes the values of a function on parts may differ.
 
 The analysis goes forward through a jaxpr and is conservative: what it calls the same is the same on all devices along
-an axis, and what it says may differ may still be the same.
+an axis, and what it marks as different may still be the same.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def varying(jaxpr: Jaxpr, ins: Sequence[Axes], around: Axes = NONE) -> list[Axes
 
 
 def _propagate(jaxpr: Jaxpr, ins: Sequence[Axes], around: Axes, see: Callable[[Equation, list[Axes]], None]) -> Any:
-    found: dict[Any, Axes] = dict(zip(jaxpr.inputs, ins, strict=True))
-    of = lambda atom: found[atom] if type(atom) is Var else NONE
+    axes_of: dict[Any, Axes] = dict(zip(jaxpr.inputs, ins, strict=True))
+    of = lambda atom: axes_of[atom] if type(atom) is Var else NONE
     for e in jaxpr.equations:
         given = [of(a) for a in e.inputs]
         see(e, given)
         for v, axes in zip(e.outputs, _of_results(e, given, around), strict=True):
-            found[v] = axes | around
+            axes_of[v] = axes | around
     return [of(a) | around for a in jaxpr.outputs]
 
 
@@ -139,9 +139,9 @@ def without_needless(jaxpr: Jaxpr, ins: Sequence[Axes], sizes: Mapping[str, int]
     """
     needless: dict[int, Any] = {}
 
-    def see(e: Equation, given: list[Axes]) -> None:
+    def see(e: Equation, axes: list[Axes]) -> None:
         name = e.params.get("axis_name")
-        if name in sizes and name not in NONE.union(*given) and e.prim in (*_EXTREMES, psum):
+        if name in sizes and name not in NONE.union(*axes) and e.prim in (*_EXTREMES, psum):
             needless[id(e)] = name
 
     _propagate(jaxpr, ins, NONE, see)

@@ -71,10 +71,10 @@ def unmentioned(spec: Any, axes: Sequence[str]) -> list[str]:
 def _shape(
     *avals: ShapedArray, jaxpr: Jaxpr, mesh: Any, axes: tuple[str, ...], in_specs: Specs, out_specs: Specs
 ) -> tuple[ShapedArray, ...]:
-    given = [local(a, s, mesh).strong() for a, s in zip(avals, in_specs, strict=True)]
-    if given != [a.strong() for a in jaxpr.in_avals]:
+    parts = [local(a, s, mesh).strong() for a, s in zip(avals, in_specs, strict=True)]
+    if parts != [a.strong() for a in jaxpr.in_avals]:
         raise ShapeError(
-            f"{jaxpr.name} takes parts {jaxpr.in_avals}, got {given}", fix="pass operands it was traced with"
+            f"{jaxpr.name} takes parts {jaxpr.in_avals}, got {parts}", fix="pass operands it was traced with"
         )
     return tuple(whole(a, s, mesh) for a, s in zip(jaxpr.out_avals, out_specs, strict=True))
 
@@ -239,17 +239,19 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
     stacked = spec(tuple(axes))
     known_specs = (spec(),) * len(consts) + _picked(in_specs, flags)
     results = _picked(out_specs, [not u for u in found.unknown_out])
-    given = [*consts, *_picked(args, flags)]
+    operands = [*consts, *_picked(args, flags)]
     extra = len(known.outputs) - first
     plain = {"mesh": mesh, "axes": axes}
     state.trace = tape.parent
     try:
-        outs = shard_map(*given, jaxpr=known, in_specs=known_specs, out_specs=(*results, *(stacked,) * extra), **plain)
+        outs = shard_map(
+            *operands, jaxpr=known, in_specs=known_specs, out_specs=(*results, *(stacked,) * extra), **plain
+        )
     finally:
         state.trace = tape
     values, specs = [], []
     for kind, k in residuals:
-        values.append(given[k] if kind == "in" else outs[k])
+        values.append(operands[k] if kind == "in" else outs[k])
         specs.append(known_specs[k] if kind == "in" else (*results, *(stacked,) * extra)[k])
     tangents = iter(
         tape.record(
@@ -267,17 +269,17 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
     return [next(tangents) if u else next(primals) for u in found.unknown_out]
 
 
-def _stacked(found: Any, first: int, count: int) -> tuple[Jaxpr, Jaxpr, list[Any], list[tuple[str, int]]]:
+def _stacked(halves: Any, first: int, count: int) -> tuple[Jaxpr, Jaxpr, list[Any], list[tuple[str, int]]]:
     """The halves with one more dimension, of size 1, on the residuals that go from one to the other."""
-    consts = list(found.consts)
+    consts = list(halves.consts)
 
     def known(*xs: Any) -> list[Any]:
-        outs = evaluate(found.known, xs)
+        outs = evaluate(halves.known, xs)
         return [*outs[:first], *(reshape(o, shape=(1, *aval_of(o).shape)) for o in outs[first:])]
 
-    wide, more = derive(found.known, "stacked", "known half", known, found.known.in_avals)
+    wide, more = derive(halves.known, "stacked", "known half", known, halves.known.in_avals)
     shift = len(more)
-    where = [(kind, k + shift if kind == "in" else k) for kind, k in found.residuals]
+    where = [(kind, k + shift if kind == "in" else k) for kind, k in halves.residuals]
     n = len(where)
 
     def linear(*xs: Any) -> list[Any]:
@@ -285,13 +287,13 @@ def _stacked(found: Any, first: int, count: int) -> tuple[Jaxpr, Jaxpr, list[Any
             reshape(x, shape=aval_of(x).shape[1:]) if kind == "out" and k >= first else x
             for x, (kind, k) in zip(xs, where, strict=False)
         ]
-        return evaluate(found.linear, [*values, *xs[n:]])
+        return evaluate(halves.linear, [*values, *xs[n:]])
 
     avals = [
         a.update(shape=(1, *a.shape)) if i < n and where[i][0] == "out" and where[i][1] >= first else a
-        for i, a in enumerate(found.linear.in_avals)
+        for i, a in enumerate(halves.linear.in_avals)
     ]
-    narrow, _ = derive(found.linear, "stacked", "linear half", linear, avals)  # it closes over nothing
+    narrow, _ = derive(halves.linear, "stacked", "linear half", linear, avals)  # it closes over nothing
     return wide, narrow, [*more, *consts], where
 
 
@@ -335,7 +337,7 @@ def _transpose(
 def _backward(jaxpr: Jaxpr, linear: Any, some: Any, mesh: Any, axes: Any, in_specs: Specs, out_specs: Specs) -> Derived:
     inner, consts, has = transposed(jaxpr, linear, some)
     known = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
-    given = [a.strong() for a, s in zip(jaxpr.out_avals, some, strict=True) if s]
+    avals = [a.strong() for a, s in zip(jaxpr.out_avals, some, strict=True) if s]
     given_specs, found_specs = _picked(out_specs, some), _picked(in_specs, has)
 
     def fun(*xs: Any) -> list[Any]:
@@ -344,7 +346,7 @@ def _backward(jaxpr: Jaxpr, linear: Any, some: Any, mesh: Any, axes: Any, in_spe
         outs = evaluate(inner, [*consts, *xs[:n], *cts])
         return [_total(o, unmentioned(s, axes)) for o, s in zip(outs, found_specs, strict=True)]
 
-    made, more = derive(jaxpr, "transpose", "transpose", fun, [*known, *given])
+    made, more = derive(jaxpr, "transpose", "transpose", fun, [*known, *avals])
     return Derived(made, more, has)
 
 

@@ -79,7 +79,7 @@ def _batch(
 
 
 def _in_halves(operands: Sequence[Any], starts: Sequence[Any], jaxpr: Jaxpr, axes: tuple[int, ...]) -> list[Any]:
-    """The same by elementwise primitives, which have derivatives; initial values may differ along dimension 0."""
+    """Fold by elementwise primitives, which have derivatives; initial values may differ along dimension 0."""
     whole = aval_of(operands[0]).shape
     kept = [d for d in range(len(whole)) if d not in axes]
     n, shape = math.prod(whole[d] for d in axes), tuple(whole[d] for d in kept)
@@ -90,7 +90,7 @@ def _in_halves(operands: Sequence[Any], starts: Sequence[Any], jaxpr: Jaxpr, axe
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, dimensions: tuple[int, ...]
 ) -> tuple[Any, Any]:
-    """Of the fold in halves; the computation is associative, so it is the same."""
+    """Differentiate the fold in halves; the computation is associative, so it is the same."""
     fold = lambda *values: _in_halves(*halves(values), jaxpr, dimensions)
     return forward.jvp(fold, primals, tangents)
 

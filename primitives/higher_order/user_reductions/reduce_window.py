@@ -81,7 +81,7 @@ def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: 
 
 
 def _by_taps(operands: Sequence[Any], starts: Sequence[Any], jaxpr: Jaxpr, params: dict[str, Any]) -> list[Any]:
-    """The same by elementwise primitives, which have derivatives: a slice of the operand for each window element."""
+    """Fold by elementwise primitives, which have derivatives: a slice of the operand for each window element."""
     counts = windowed_shape(aval_of(operands[0]), params)
     lines = [_filled(x, s, params) for x, s in zip(operands, starts, strict=True)]
     if not math.prod(counts):
@@ -111,7 +111,7 @@ def _filled(x: Any, start: Any, params: dict[str, Any]) -> Any:
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> tuple[Any, Any]:
-    """Of the fold by slices; the computation is associative, so it is the same."""
+    """Differentiate the fold by slices; the computation is associative, so it is the same."""
     return forward.jvp(lambda *values: _by_taps(*halves(values), jaxpr, params), primals, tangents)
 
 

@@ -24,7 +24,7 @@ def body(fun: Callable[..., list[Any]], *avals: ShapedArray) -> Jaxpr:
 
 
 def greatest_and_where() -> Jaxpr:
-    """Of a number and its position: the greater number, and its position."""
+    """Pick the greater of two numbers, each with its position."""
 
     def first(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
         wins = elementwise.gt(y, x)

@@ -48,7 +48,7 @@ def _lower(e: Any, operand: Any, indices: Any, updates: Any, *, jaxpr: Jaxpr, **
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> tuple[Any, Any]:
-    """With different indices each element is read, changed and written back once."""
+    """Read, change and write back each element once: indices differ."""
     if not params.get("unique_indices", False):
         raise UnsupportedError(
             "where an index may occur twice the function is applied twice, and its derivative is not known",
