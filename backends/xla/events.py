@@ -29,6 +29,7 @@ class Event(NamedTuple):
 
 class _Listeners(threading.local):
     all: tuple[Callable[[Event], Any], ...] = ()
+    in_background = False
 
 
 _listeners = _Listeners()
@@ -57,7 +58,8 @@ def line(event: Event) -> str:
 def tell(kind: str, name: str, seconds: float = 0.0, **about: Any) -> None:
     """Pass an event to all listeners of this thread."""
     if LOGGED.value and kind in VERBS:
-        logging.getLogger("functorch_like").warning("%s", line(Event(kind, name, seconds, about)))
+        where = ", in the background" if _listeners.in_background else ""
+        logging.getLogger("functorch_like").warning("%s%s", line(Event(kind, name, seconds, about)), where)
     for listener in _listeners.all:
         listener(Event(kind, name, seconds, about))
 
@@ -71,3 +73,13 @@ def listening(listener: Callable[[Event], Any]) -> Generator[None]:
         yield
     finally:
         _listeners.all = before
+
+
+@contextmanager
+def in_background() -> Generator[None]:
+    """Within the block, mark what is logged as work of a background thread, which this thread is."""
+    _listeners.in_background = True
+    try:
+        yield
+    finally:
+        _listeners.in_background = False

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from functorch_like.backends import compilation, determinism, settings, xla
-from functorch_like.backends.xla import client, configuration, option_sets
+from functorch_like.backends.xla import client, configuration, events, option_sets
 from functorch_like.backends.xla.jaxlib_api import VERSION
 from functorch_like.compiler import tier_costs
 from functorch_like.compiler.lower import Lowered
@@ -78,7 +78,7 @@ class QuickTier:
         """Compile the optimised form in this thread."""
         assert self.compiled is not None
         try:
-            with configuration.adopted(self._settings):
+            with configuration.adopted(self._settings), events.in_background():
                 made = self._compile()
         except BaseException as error:
             self.compiled.set_exception(error)

@@ -37,6 +37,8 @@ def print_environment_info(return_string: bool = False) -> str | None:
 def log_compiles(enable: bool = True) -> Generator[None]:
     """Within the block, in this thread, log each program that is traced, lowered, compiled or loaded, and why.
 
+    A program that starts in the quick tier here may be optimised in the background later; its line says so.
+
     Lines go to the logger "functorch_like" of Python's `logging`, as warnings, which it shows by default. For the whole
     process there is the environment variable FT_LOG_COMPILES=1. `explain` gives the same as
     an object, `backends.xla.verbose` adds the time that operations take.
