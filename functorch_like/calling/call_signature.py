@@ -117,8 +117,10 @@ def _shown_path(path: str) -> str:
 
 
 def kinds_of(value: Any) -> Any:
-    """The types of a static value and of what it holds: of tuples, frozensets and dataclasses."""
+    """Return what tells equal static values apart: types, and signs of zeros, in tuples, frozensets and dataclasses."""
     kind = type(value)
+    if isinstance(value, _SIGNED):
+        return (kind, "-0") if _is_negative_zero(value) else kind
     if issubclass(kind, tuple):
         return kind, *map(kinds_of, value)
     if kind is frozenset:
@@ -128,8 +130,16 @@ def kinds_of(value: Any) -> Any:
     return kind
 
 
+_SIGNED = (float, complex, np.inexact)
+
+
+def _is_negative_zero(value: Any) -> bool:
+    """Return True for -0.0, and for a complex zero with a part that is."""
+    return value == 0 and "-" in repr(value)
+
+
 class StaticValue:
-    """A static value for C++, which would take values for the same that are equal, though they hold other types."""
+    """A static value for C++, which would take values for the same that are equal, though `kinds_of` differs."""
 
     __slots__ = ("_hash", "kinds", "value")
 
@@ -157,6 +167,8 @@ def wrap_static(value: Any) -> Any:
     if kind is tuple:
         return value if _SIMPLE.issuperset(map(type, value)) else StaticValue(value)
     if issubclass(kind, (tuple, frozenset)) or hasattr(kind, "__dataclass_fields__"):
+        return StaticValue(value)
+    if isinstance(value, _SIGNED) and _is_negative_zero(value):
         return StaticValue(value)
     return value
 
@@ -250,7 +262,8 @@ class FlatCall:
     def key(self) -> tuple[Any, ...]:
         """Key of a trace: all that it depends on besides the function.
 
-        Static values count by type too: 1, 1.0 and True are three, and so are (1,), (1.0,) and (True,).
+        Static values count by type too: 1, 1.0 and True are three, and so are (1,), (1.0,) and (True,). Zeros count by
+        their signs.
         """
         kinds = tuple(kinds_of(v) for part in self.statics for _, v in part)
         return (self.tree, self.statics, kinds, tuple(self.avals), xla.settings(), state.axes)

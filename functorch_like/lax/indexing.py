@@ -114,7 +114,8 @@ def gather(
     """
     return gather_and_scatter_add.gather(
         value(operand), value(start_indices), dimension_numbers=numbers_of(dimension_numbers),
-        slice_sizes=ints(slice_sizes, "slice_sizes"), mode=mode_of(mode), fill_value=fill_value,
+        slice_sizes=ints(slice_sizes, "slice_sizes"), mode=mode_of(mode),
+        fill_value=gather_and_scatter_add.fill_parameter(fill_value),
         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
     )  # fmt: skip
 

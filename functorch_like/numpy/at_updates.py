@@ -275,7 +275,7 @@ class IndexRef:
         except Nothing:
             return getitem(x, False)
         if fill_value is not None:
-            fill_value = np.asarray(fill_value).item()
+            fill_value = gather_and_scatter_add.fill_parameter(np.asarray(fill_value).item())
         if type(x) is ArrayImpl and all(map(is_plain, plan.values)):
             return _get_kernel(x, plan.values, plan.items, how, fill_value, indices_are_sorted, unique_indices)
         return get(x, plan, how, fill_value, indices_are_sorted, unique_indices)

@@ -323,7 +323,8 @@ def take(
             if isinstance(where, np.ndarray)
             else elementwise.max(where, structural.full_like(where, 0))
         )
-    return _get_kernel(a, (where,), items, how, fill_value, indices_are_sorted, unique_indices)
+    fill = gather_and_scatter_add.fill_parameter(fill_value)
+    return _get_kernel(a, (where,), items, how, fill, indices_are_sorted, unique_indices)
 
 
 def take_along_axis(
@@ -366,7 +367,8 @@ def take_along_axis(
         )
     d = axis_of(axis, n, "fnp.take_along_axis")
     how = mode_of(mode, "fill", "fnp.take_along_axis")
-    return _along(arr, indices, d, how, fill_value, bool(wrap_negative_indices))
+    fill = gather_and_scatter_add.fill_parameter(fill_value)
+    return _along(arr, indices, d, how, fill, bool(wrap_negative_indices))
 
 
 @eager_jit(static=("d", "mode", "fill_value", "wrap"))

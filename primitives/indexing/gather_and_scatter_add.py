@@ -54,8 +54,17 @@ def _shape(
     return operand.update(shape=tuple(next(inner) if d in n.offset_dims else next(rest) for d in range(ndim)))
 
 
+def fill_parameter(fill_value: Any) -> Any:
+    """Return a user's fill value as the primitive takes it: -0.0 as text, because as a number it equals 0.0."""
+    if isinstance(fill_value, (float, complex, np.inexact)) and fill_value == 0 and "-" in repr(fill_value):
+        return repr(fill_value.item() if isinstance(fill_value, np.generic) else fill_value)
+    return fill_value
+
+
 def fill_of(dtype: Any, fill_value: Any) -> Any:
     """Return the fill value for elements out of bounds: NaN, the smallest signed or greatest unsigned integer, True."""
+    if isinstance(fill_value, str):
+        fill_value = complex(fill_value) if "j" in fill_value else float(fill_value)
     if fill_value is None:
         if dtypes.is_inexact(dtype):
             fill_value = np.nan

@@ -131,12 +131,13 @@ HELD = {
     "nested": (((1, 2), "a"), ((1.0, 2), "a"), ((1, True), "a")),
     "frozensets": (frozenset({1}), frozenset({1.0})),
     "dataclasses": (Options(1), Options(1.0), Options((1,)), Options((1.0,))),
+    "zeros": (0.0, -0.0, 0j, -0j, np.float32(0.0), np.float32(-0.0), (0.0,), (-0.0,), Options(0.0), Options(-0.0)),
 }
 
 
 @pytest.mark.parametrize("name", HELD)
 @pytest.mark.parametrize("how", ["position", "name"])
-def test_static_values_are_told_apart_by_the_types_inside_of_them(name, how):
+def test_static_values_are_told_apart_by_types_and_signs_inside_of_them(name, how):
     seen = []
     f = ft.jit(lambda x, n: seen.append(n) or x, static_argnames="n")
     call = (lambda n: f(X, n)) if how == "position" else (lambda n: f(X, n=n))

@@ -6,6 +6,7 @@ from support.compare import same
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like import lax
 from functorch_like.backends.xla import counters
 
 SHAPES = [(4, 5, 3), (5, 4), (6,), (3, 4, 2, 3)]
@@ -99,6 +100,26 @@ def test_out_of_bounds():
     assert x.at[i].add(1.0, mode="clip").tolist() == [1, 2, 3]
     assert np.isnan(np.asarray(fnp.take(x, i))).tolist() == [False, True, True]
     assert fnp.take(x, i, mode="clip").tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "complex64"])
+def test_zeros_that_fill_keep_their_signs(kind):
+    """0.0 and -0.0 are equal, and not the same program."""
+    x, i = fnp.asarray([1, 2], kind), fnp.asarray([5, 0])
+    numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+    ways = [
+        lambda fill: fnp.take(x, i, fill_value=fill),
+        lambda fill: fnp.take_along_axis(x, i, 0, fill_value=fill),
+        lambda fill: x.at[i].get(mode="fill", fill_value=fill),
+        lambda fill: lax.gather(x, i[:, None], numbers, (1,), mode="fill", fill_value=fill),
+    ]
+    for way in ways:
+        for fill in (0.0, -0.0, np.float32(0.0), np.float32(-0.0), 0.0):
+            for run in (way, lambda fill, way=way: ft.jit(lambda: way(fill))()):
+                out = np.asarray(run(fill))
+                assert np.signbit(out.real.astype("float32")).tolist() == [bool(np.signbit(fill)), False]
+    both = ft.jit(lambda x: (fnp.take(x, i, fill_value=0.0), fnp.take(x, i, fill_value=-0.0)))(x)
+    assert [bool(np.signbit(np.asarray(y).real.astype("float32"))[0]) for y in both] == [False, True]
 
 
 def test_empty_axes():
