@@ -86,18 +86,18 @@ def _products() -> Fp32 | None:
     named = Precision.default_matmul_precision.value
     if named is not None:
         return Fp32(named, named)
-    gpu, cpu = _said(cuda.Matmul.fp32_precision), _said(mkldnn.Matmul.fp32_precision)
+    gpu, cpu = _in_force(cuda.Matmul.fp32_precision), _in_force(mkldnn.Matmul.fp32_precision)
     # No processor has units for TF32, and sums of bfloat16 products would be slower than float32 and less exact.
     return _unless_full(Fp32(FP32[gpu], FP32["bf16"] if cpu == "bf16" and has_bfloat16() else FP32["ieee"]))
 
 
 def _convolutions() -> Fp32 | None:
     named = Precision.default_matmul_precision.value
-    gpu = FP32[_said(cudnn.Conv.fp32_precision)] if named is None else named
+    gpu = FP32[_in_force(cudnn.Conv.fp32_precision)] if named is None else named
     return _unless_full(Fp32(in_convolutions(gpu), "highest" if named is None else in_convolutions(named)))
 
 
-def _said(setting: Setting[str]) -> str:
+def _in_force(setting: Setting[str]) -> str:
     return Precision.fp32_precision.value if setting.value == "none" else setting.value
 
 
@@ -167,7 +167,7 @@ def get_float32_matmul_precision() -> str:
     >>> ft.get_float32_matmul_precision()
     'highest'
     """
-    now = _said(cuda.Matmul.fp32_precision), _said(mkldnn.Matmul.fp32_precision)
+    now = _in_force(cuda.Matmul.fp32_precision), _in_force(mkldnn.Matmul.fp32_precision)
     for name, both in _LEVELS.items():
         if now == both:
             return name

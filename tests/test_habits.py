@@ -48,20 +48,24 @@ def test_docstrings_begin_with_a_noun_phrase_or_an_imperative():
     assert [f"{where}: {text.splitlines()[0]}" for where, text in every if HEADLESS.match(text)] == []
 
 
-#: Names that the code had for the field's terms (docs/glossary.md).
+#: Names that the code had for the field's terms (docs/glossary.md): of classes and functions, wherever they stand.
 OLD_WORDS = {
-    "No": "NotDefined", "Lin": "UndefinedPrimal", "Sample": "SampleInput", "align2": "promote_and_broadcast2",
-    "with_tangents": "jvp_jaxpr", "Told": "StaticValue",
-    "Perturbed": "TangentTracer", "written_out": "instantiate", "close_over": "argnums_partial",
+    "No": "NotDefined", "Lin": "UndefinedPrimal", "Axis": "BatchAxis", "Sample": "SampleInput", "Told": "StaticValue",
+    "Call": "FlatCall", "Body": "TracedFunction", "Perturbed": "TangentTracer", "Linear": "LinearMap",
+    "Way": "Candidate", "Halves": "PartialEval", "align2": "promote_and_broadcast2", "with_tangents": "jvp_jaxpr",
+    "written_out": "instantiate", "close_over": "argnums_partial", "said": "unwrap_static",
+    "for_dispatch": "wrap_static", "infer": "abstract_eval", "shape_rule": "abstract_eval", "prune": "dce",
+    "seal": "wrap_public_functions", "polish": "finalize_error", "trim": "filter_traceback",
+    "resolve": "resolve_argnums", "in_turn": "sequential_vmap",
 }  # fmt: skip
 
 
 def test_old_words_stay_out():
     defined = [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}; say {OLD_WORDS[node.name]}"
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}; say {OLD_WORDS[word]}"
         for path in files()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in OLD_WORDS
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and (word := node.name.lstrip("_")) in OLD_WORDS
     ]
     assert defined == []
 
@@ -111,6 +115,21 @@ def test_persons_are_found_in_names_comments_and_docstrings(tmp_path: Path):
     assert personal(tmp_path / "a.py", tmp_path) == ["a.py:1: whoever", "a.py:4: ours", "a.py:4: told", "a.py:5: told"]
 
 
+#: A comparison of a primitive's name.
+BY_NAME = re.compile(r"prim\.name (==|!=|in|not in) |\.get\((\w+\.)*prim\.name\b")
+BY_NAME_OF = (
+    "functorch_like/ir/passes.py",  # of a primitive of a higher floor
+    "functorch_like/ir/jaxpr_graph.py",  # likewise
+    "functorch_like/jax_alias/",  # names of JAX's primitives
+    "functorch_like/testing/",  # names of mpmath's functions
+)
+
+
+def test_primitives_are_compared_by_themselves():
+    sources = [p for p in files() if BY_NAME.search(p.read_text(encoding="utf-8"))]
+    assert [w for p in sources if not (w := p.relative_to(ROOT).as_posix()).startswith(BY_NAME_OF)] == []
+
+
 ENGINE = ("ir", "interpreters", "compiler", "calling", "transforms", "checkify", "experimental/sparse/sparsify")
 #: Files in which "rev" is a mode.
 OPEN = ("sparse_jacobian.py",)
@@ -118,7 +137,10 @@ OPEN = ("sparse_jacobian.py",)
 
 def test_the_engine_knows_primitives_by_what_they_say_of_themselves():
     """A primitive's `kind`, `linear`, `fusible` and `exact` stand with it, not in tables of names elsewhere."""
-    names = ("sin", "cos", "exp", "tanh", "mul", "sub", "eq", "reshape", "rev", "reduce_sum", "select_n", "concatenate")
+    names = (
+        "sin", "cos", "exp", "tanh", "mul", "sub", "eq", "reshape", "rev", "reduce_sum", "select_n", "concatenate",
+        "dot_general", "conv_general_dilated", "threefry2x32", "ffi_call", "gather",
+    )  # fmt: skip
     quoted = re.compile(rf'["\']({"|".join(names)})["\']')
     engine = [p for p in files() if any(f"functorch_like/{top}" in p.as_posix() for top in ENGINE)]
     assert [

@@ -290,6 +290,7 @@ def compile(
     return Executable(inner, device, in_avals, out_avals, name, host_calls)
 
 
+@interrupts.awaited
 def load(
     make: Callable[[], Any] | None,
     *,
@@ -331,10 +332,11 @@ def loaded(
     digest = sha256(mlir.anonymous_bytecode(module))
     digest.update(repr((sorted((overrides or {}).items()), [d.id for d in device.devices.flat])).encode())
     home = cache.home(cache.key(module, compile_options.options(device, overrides, fitting), device))
-    with processes.in_turn(digest.digest(), name, spanned, home, cache.has(home)):
+    with processes.one_compiles(digest.digest(), name, spanned, home, cache.has(home)):
         return _loaded(lambda: module, device, overrides, fitting, name, None, host_calls)
 
 
+@interrupts.awaited
 def _loaded(
     make: Callable[[], Any],
     device: Any,
@@ -403,8 +405,7 @@ def _from_disk(
     return found, key, note
 
 
-#: The programs made last. TRAP: 0.10 was seen to crash, in a thread of XLA's, when an interrupt had dropped a program
-#: just after it was compiled. So a program outlives its compilation, whatever interrupts and errors do to its caller.
+#: The programs made last: a program outlives its compilation, whatever interrupts and errors do to its caller.
 #: But not one with callbacks: it would keep the user's functions, and what they hold, alive.
 _latest: deque[Any] = deque(maxlen=4)
 memory.on_clear(_latest.clear)
@@ -412,7 +413,7 @@ memory.on_clear(_latest.clear)
 
 def _kept(make: Callable[..., Any], *args: Any, host_calls: list[Any]) -> Any:
     """Return the program that `make(*args, host_calls)` returns, which lives on until others were made; or its None."""
-    with interrupts.held:
+    with interrupts.all_held:
         made = make(*args, host_calls)
         if made is not None and host_kernels.only_kernels(host_calls):
             _latest.append(made)

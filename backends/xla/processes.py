@@ -199,7 +199,7 @@ def compare(what: str, value: str, place: Any, fix: str, *, once: bool = True) -
 
 
 @contextmanager
-def in_turn(digest: bytes, name: str, processes: frozenset[int], home: str, present: bool) -> Generator[None]:
+def one_compiles(digest: bytes, name: str, processes: frozenset[int], home: str, present: bool) -> Generator[None]:
     """Compile a program within the block, as one of several processes.
 
     The processes first compare the program. Of those that keep it in the same place, one compiles it, and the others

@@ -15,6 +15,8 @@ from functorch_like.backends.xla import option_sets as sets
 from functorch_like.backends.xla import processor
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Var, inner_jaxprs
 from functorch_like.primitives.base.shapes import broadcast_in_dim, reshape, transpose
+from functorch_like.primitives.contractions.dot_general import dot_general
+from functorch_like.primitives.contractions.precision import Product
 
 #: What `jit(mode=)` takes.
 MODES = ("default", "fast-compile", "reduce-overhead", "max-autotune")
@@ -33,9 +35,9 @@ class Content:
     narrow: bool = False  # products in bfloat16 or int8
     looped: bool = False  # products inside of a loop
     chained: bool = False  # a product whose left operand is made of another product that nothing else reads
-    spread: bool = False  # a short reduction of something much larger than all arguments
-    rows: bool = False  # a long reduction of something large, as in softmax
-    random: bool = False  # random bits, many
+    short_reduction: bool = False  # a short reduction of something much larger than all arguments
+    long_reduction: bool = False  # a long reduction of something large, as in softmax
+    random_bits: bool = False  # random bits, many
 
 
 def content(jaxpr: Jaxpr) -> Content:
@@ -47,36 +49,32 @@ def content(jaxpr: Jaxpr) -> Content:
     return result
 
 
-def _read(jaxpr: Jaxpr, found: Content, largest: int, looped: bool) -> None:
+def _read(jaxpr: Jaxpr, facts: Content, largest: int, looped: bool) -> None:
     for e in jaxpr.equations:
-        name = e.prim.name
-        if name == "dot_general":
-            _read_product(e, found, looped)
-        elif name == "conv_general_dilated":
-            kernel = e.inputs[1].aval
-            found.products += e.outputs[0].aval.size * kernel.size / max(1, max(kernel.shape))
+        if isinstance(e.prim, Product):
+            work = e.prim.multiplications([a.aval for a in e.inputs], e.outputs[0].aval, e.params)
+            facts.products += work
+            if e.prim is dot_general:
+                _read_dot(e, work, facts, looped)
         elif e.prim.kind == "reduction":
             size, short = e.inputs[0].aval.size, e.inputs[0].aval.size / max(1, e.outputs[0].aval.size)
-            found.spread |= size >= _LARGE and short <= 8 and size > 8 * largest
-            found.rows |= size >= _LARGE and short >= 64
-        elif name == "threefry2x32":
-            found.random |= e.outputs[0].aval.size >= _LARGE // 16
+            facts.short_reduction |= size >= _LARGE and short <= 8 and size > 8 * largest
+            facts.long_reduction |= size >= _LARGE and short >= 64
+        elif e.prim.kind == "bits":
+            facts.random_bits |= e.outputs[0].aval.size >= _LARGE // 16
         elif e.prim.partial_eval is not None:
             for inner in inner_jaxprs(e.params):
-                _read(inner, found, largest, looped or e.prim.kind == "loop")
+                _read(inner, facts, largest, looped or e.prim.kind == "loop")
 
 
-def _read_product(e: Equation, found: Content, looped: bool) -> None:
-    (contracted, _), (batch, _) = e.params["dimension_numbers"]
-    left, out = e.inputs[0].aval, e.outputs[0].aval
-    depth = math.prod(left.shape[i] for i in contracted)
+def _read_dot(e: Equation, work: float, facts: Content, looped: bool) -> None:
+    _, (batch, _) = e.params["dimension_numbers"]
+    left = e.inputs[0].aval
     many = math.prod(left.shape[i] for i in batch)
-    work = out.size * depth
-    found.products += work
-    found.looped |= looped
-    found.narrow |= left.dtype.name in _NARROW
+    facts.looped |= looped
+    facts.narrow |= left.dtype.name in _NARROW
     if many > 1 and work / many >= 64 * 64 * 32:
-        found.batched += work
+        facts.batched += work
 
 
 def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
@@ -93,13 +91,13 @@ def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
     made = {v for v, m in zip(jaxpr.inputs, of_product, strict=True) if m}
     for e in jaxpr.equations:
         marks = [type(a) is Var and a in made and reads[a] == 1 for a in e.inputs]
-        if e.prim.name == "dot_general":
+        if e.prim is dot_general:
             if marks[0]:
                 return True, []
             made.add(e.outputs[0])
-        elif e.prim.name == "call":
-            found, outs = _chain(e.params["jaxpr"], marks)
-            if found:
+        elif e.prim.kind == "call":
+            chained, outs = _chain(e.params["jaxpr"], marks)
+            if chained:
                 return True, []
             made.update(v for v, m in zip(e.outputs, outs, strict=True) if m)
         elif e.prim.partial_eval is not None:
@@ -122,15 +120,15 @@ def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
         return sets.UNOPTIMIZED
     if platform != "cpu":
         return sets.GRAPHS if mode == "reduce-overhead" else {}
-    found = content(jaxpr)
-    if found.narrow or found.chained:
+    facts = content(jaxpr)
+    if facts.narrow or facts.chained:
         return sets.ALL_DOTS
-    if found.looped:
+    if facts.looped:
         return sets.PLAIN
-    if found.batched > found.products / 2:
+    if facts.batched > facts.products / 2:
         return sets.BATCHED_DOTS
-    if found.spread and not found.rows:
+    if facts.short_reduction and not facts.long_reduction:
         return sets.NONE
-    if found.random and not found.products and "avx512f" in processor.features():
+    if facts.random_bits and not facts.products and "avx512f" in processor.features():
         return sets.WIDE
     return {}

@@ -24,6 +24,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import NonFiniteError
 from functorch_like.interpreters.evaluate import INSPECTED, Program
 from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
+from functorch_like.primitives.effects.callbacks import io_callback
 
 if TYPE_CHECKING:
     from functorch_like.typing import Block
@@ -93,7 +94,7 @@ def _error_of(program: Program, args: Sequence[Any], position: int, kind: str) -
 
 def _calls_out(jaxpr: Jaxpr) -> bool:
     """Return True if running it again has effects outside."""
-    return any(e.prim.name == "io_callback" or any(map(_calls_out, inner_jaxprs(e.params))) for e in jaxpr.equations)
+    return any(e.prim is io_callback or any(map(_calls_out, inner_jaxprs(e.params))) for e in jaxpr.equations)
 
 
 # -------------------------------------------------------------------------------------------------------------- setting

@@ -12,6 +12,8 @@ from functorch_like.calling.call_signature import FlatCall, Static, argument_pat
 from functorch_like.ir.jaxpr import Jaxpr, Literal
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.effects.checkpoint_name import name as named
+from functorch_like.primitives.higher_order.call import call
+from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import jvp_jaxpr
 from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
 
@@ -72,7 +74,7 @@ def _origin(jaxpr: Jaxpr, position: int) -> str:
         if atom not in e.outputs:
             continue
         inner = e.params.get("jaxpr")
-        if e.prim.name in ("call", "checkpoint") and isinstance(inner, Jaxpr):
+        if (e.prim is call or e.prim is checkpoint) and isinstance(inner, Jaxpr):
             return _origin(inner, list(e.outputs).index(atom))
         line = source_info.user_line(e.source) if e.source is not None else None
         at = f" at {line}" if line else ""

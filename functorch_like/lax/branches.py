@@ -20,7 +20,7 @@ from functorch_like.ir.trace_to_jaxpr import CapturedRefs, stage
 from functorch_like.lax.operands import error
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow import cond as cond_primitives
-from functorch_like.primitives.higher_order.control_flow.cond_branches import kept, united
+from functorch_like.primitives.higher_order.control_flow.cond_branches import branches_memo, united
 from functorch_like.source_info import name_of
 from functorch_like.transforms.disable_jit import jit_is_disabled
 
@@ -200,7 +200,7 @@ def _with_refs(failed: FtError, which: Any, functions: Any, operands: Any, what:
 
 def _united(found: Sequence[TracedFunction], promoted: Sequence[Jaxpr]) -> Any:
     parts = [(jaxpr, body.consts) for jaxpr, body in zip(promoted, found, strict=True)]
-    return kept(promoted, "united", lambda: united(parts))
+    return branches_memo(promoted, "united", lambda: united(parts))
 
 
 def _promoted(bodies: Sequence[TracedFunction], names: Sequence[tuple[int, str]], what: str) -> list[Jaxpr]:

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import ArrayImpl, NotDefined, aval_of
+from functorch_like.core import ArrayImpl, NotDefined, Primitive, aval_of
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
-
-#: Primitives that call other code: it may be linear, though nothing can transpose it.
-OPAQUE = frozenset(("pure_callback", "io_callback", "debug_callback", "ffi_call"))
+from functorch_like.primitives.effects import callbacks, ffi_call
 
 
 def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any, Any]) -> tuple[str, Equation] | None:
@@ -33,15 +31,15 @@ def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any,
         if not any(moving):
             continue
         unknown.update(e.outputs)
-        name, linear = e.prim.name, e.prim.linear
+        linear = e.prim.linear
         inner = e.params.get("jaxpr")
-        if name == "call" and isinstance(inner, Jaxpr):
+        if e.prim.kind == "call" and isinstance(inner, Jaxpr):
             given = list(zip(inner.inputs, e.inputs, moving, strict=True))
             inside = {v: value(a) for v, a, m in given if not m}
             result = nonlinear(inner.equations, {v for v, _, m in given if m}, inside)
             if result is not None:
                 return result
-        elif isinstance(e.prim.transpose, NotDefined) and e.prim.partial_eval is None and name not in OPAQUE:
+        elif isinstance(e.prim.transpose, NotDefined) and e.prim.partial_eval is None and not _is_opaque(e.prim):
             return f"{_shown(e)} is not linear", e
         elif linear == "separately" and moving[0] and moving[1]:
             return f"both operands of {_shown(e)} depend on the arguments", e
@@ -52,6 +50,11 @@ def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any,
                 if not m and surely_not_zero(value(a)):
                     return f"an operand of {_shown(e)} is a constant that is not zero", e
     return None
+
+
+def _is_opaque(prim: Primitive) -> bool:
+    """Return True for a primitive that calls other code: it may be linear, though nothing can transpose it."""
+    return prim in (callbacks.pure_callback, callbacks.io_callback, callbacks.debug_callback, ffi_call.ffi_call)
 
 
 def surely_not_zero(x: Any) -> bool:

@@ -39,7 +39,7 @@ def _exchange(
         transpose: `(ct, **params) -> ct`.
     """
 
-    def shape_rule(x: ShapedArray, *, axis_name: Any, **params: Any) -> ShapedArray:
+    def result_aval(x: ShapedArray, *, axis_name: Any, **params: Any) -> ShapedArray:
         return x.update(shape=shape(x.shape, axis_size(axis_name), **params))
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
@@ -55,7 +55,7 @@ def _exchange(
 
     primitive = Primitive(
         name,
-        shape=shape_rule,
+        shape=result_aval,
         ref=NO_REF,
         lower=getattr(lowering, name),
         jvp=jvp,

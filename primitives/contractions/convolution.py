@@ -291,6 +291,11 @@ def _samples() -> list[SampleInput]:
     ]
 
 
+def _multiplications(operands: Sequence[ShapedArray], result: ShapedArray, params: dict[str, Any]) -> float:
+    kernel = operands[1]
+    return result.size * kernel.size / max(1, max(kernel.shape))
+
+
 def _lower(e: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
     return (plain if e.platform == "cpu" else convolution_gpu.lower)(e, lhs, rhs, **params)
 
@@ -305,4 +310,5 @@ conv_general_dilated = Product(
     batch=_batch,
     samples=_samples,
     settings=of_convolutions,
+    multiplications=_multiplications,
 )

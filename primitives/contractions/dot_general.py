@@ -166,6 +166,11 @@ def _batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params:
     return dot_general(lhs, rhs, dimension_numbers=numbers, **params), out
 
 
+def _multiplications(operands: Sequence[ShapedArray], result: ShapedArray, params: dict[str, Any]) -> float:
+    (contracted, _), _ = params["dimension_numbers"]
+    return result.size * math.prod(operands[0].shape[i] for i in contracted)
+
+
 def _samples() -> list[SampleInput]:
     one = dot_sample
     return [
@@ -197,4 +202,5 @@ dot_general = Product(
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
+    multiplications=_multiplications,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like import dtypes
@@ -17,6 +17,7 @@ from functorch_like.primitives.contractions.dot_dimensions import free_dims
 _DTYPES = {"f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32, "f64": dtypes.float64}
 _Dims = tuple[int, ...]
 _BITS = {"f16": (5, 10), "bf16": (8, 7)}  # of exponent and mantissa
+Work = Callable[[Sequence[ShapedArray], ShapedArray, dict[str, Any]], float]
 
 
 class Product(Primitive):
@@ -24,13 +25,24 @@ class Product(Primitive):
 
     They are read when the primitive is applied, not when it is lowered: a `with` block in a traced function holds for
     the operations in it. The parameter stays None where nothing is set, which is full float32.
+
+    Args:
+        name: as of any primitive.
+        settings: reads the precision in force.
+        multiplications: `(avals of the operands, aval of the result, params)`: the work by which compile options are
+            chosen. By default none is counted.
+        facts: the rules, and what else a primitive takes.
     """
 
     settings: Callable[[], precision_names.Fp32 | None]
+    multiplications: Work
 
-    def __init__(self, *columns: Any, settings: Any = precision.of_products, **named: Any) -> None:
-        super().__init__(*columns, kind="product", linear="separately", **named)
+    def __init__(
+        self, name: str, *, settings: Any = precision.of_products, multiplications: Work = lambda *_: 0, **facts: Any
+    ) -> None:
+        super().__init__(name, kind="product", linear="separately", **facts)
         object.__setattr__(self, "settings", settings)  # primitives are frozen
+        object.__setattr__(self, "multiplications", multiplications)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         if params.get("precision") is None:

@@ -77,8 +77,8 @@ def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, spec: CallSpec) -> list
     return outs
 
 
-def _prune(used: tuple[bool, ...], *, jaxpr: Jaxpr, spec: CallSpec) -> tuple[list[bool], Any, dict[str, Any]]:
-    live, kept = jaxpr.memo(("prune", used), lambda: passes.without_unused(jaxpr, used))
+def _dce(used: tuple[bool, ...], *, jaxpr: Jaxpr, spec: CallSpec) -> tuple[list[bool], Any, dict[str, Any]]:
+    live, kept = jaxpr.memo(("dce", used), lambda: passes.without_unused(jaxpr, used))
     return kept, used, {"jaxpr": live, "spec": _plain(spec)}
 
 
@@ -104,7 +104,7 @@ def _plain(spec: CallSpec) -> CallSpec:
 
 
 # ------------------------------------------------------------------------------------------------------------ split
-def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Compute the known half now, record the linear half on the tape."""
     jaxpr, spec = params["jaxpr"], params["spec"]
     unknown = tuple(tape.var(a) is not None for a in args)
@@ -199,9 +199,10 @@ call = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
-    partial_eval=_split,
+    partial_eval=_partial_eval,
     evaluate=_evaluate,
-    dce=_prune,
+    dce=_dce,
     effects=lambda *, jaxpr, spec: jaxpr.effects,
     multiple_results=True,
+    kind="call",
 )

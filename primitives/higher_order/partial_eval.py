@@ -52,7 +52,7 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], instantiate: Seque
         instantiate: results that are to be unknown even where they depend on nothing unknown, and so are zero.
     """
     return jaxpr.memo(
-        ("halves", tuple(unknown), tuple(instantiate)), lambda: _partial_eval_jaxpr(jaxpr, unknown, instantiate)
+        ("partial_eval", tuple(unknown), tuple(instantiate)), lambda: _partial_eval_jaxpr(jaxpr, unknown, instantiate)
     )
 
 

@@ -97,6 +97,7 @@ threefry2x32 = Primitive(
         for shape in ((), (5,), (2, 3, 4), (0, 2))
     ],
     multiple_results=True,
+    kind="bits",
 )
 
 

@@ -173,13 +173,13 @@ FAULTS: dict[str, Fault] = {
         ("vmap_of_jit_is_stack", "jit_is_identity"),
     ),
     "the halves of a call mix up residuals": Fault(
-        CALL + "_split",
+        CALL + "_partial_eval",
         "for kind, k in parts.residuals]",
         "for kind, k in parts.residuals][::-1]",
         ("grad_of_jit_is_grad", "vjp_is_adjoint"),
     ),
     "the halves of a call mix up their results": Fault(
-        CALL + "_split",
+        CALL + "_partial_eval",
         "[next(tangents) if u else next(primals) for u in parts.unknown_out]",
         "[next(tangents) if u else next(primals) for u in parts.unknown_out[::-1]][::-1]",
         ("grad_of_jit_is_grad", "vjp_is_adjoint"),
@@ -256,7 +256,7 @@ FAULTS: dict[str, Fault] = {
         (LOOPS,),
     ),
     "invariants are stacked": Fault(
-        "primitives.higher_order.control_flow.scan_jvp_and_partial_eval:_split_form",
+        "primitives.higher_order.control_flow.scan_jvp_and_partial_eval:_partial_eval_body",
         "same = invariants(known, inputs.consts)",
         "same = set(inputs.consts)",
         (SIZES,),
@@ -268,7 +268,7 @@ FAULTS: dict[str, Fault] = {
         ("vjp_is_adjoint", LOOPS),
     ),
     "a dead carry takes those it depends on along": Fault(
-        "primitives.higher_order.control_flow.scan:_prune", "grown = [c or r for", "grown = [c for", (SIZES,)
+        "primitives.higher_order.control_flow.scan:_dce", "grown = [c or r for", "grown = [c for", (SIZES,)
     ),
     "elements of a while loop that have stopped go on": Fault(
         "primitives.higher_order.control_flow.while_loop:_batch", "if not each:", "if True:", (WHILES,)

@@ -8,19 +8,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import abstract_eval
+from functorch_like.core import Primitive, abstract_eval
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var, inner_jaxprs
 from functorch_like.ir.passes import dead_code
 from functorch_like.ir.reference import by_ref, reference
+from functorch_like.primitives.higher_order.call import call
+from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint
+from functorch_like.primitives.higher_order.control_flow.cond import cond
+from functorch_like.primitives.higher_order.control_flow.scan import scan
+from functorch_like.primitives.higher_order.control_flow.while_loop import while_
+from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
+from functorch_like.primitives.higher_order.custom.custom_vjp import custom_vjp_call
+from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vmap_call
 
 #: Parameters under which primitives that only call a jaxpr hold it. Rules for derivatives are no longer needed.
-_CALLS = {
-    "call": "jaxpr",
-    "checkpoint": "jaxpr",
-    "custom_jvp_call": "fun",
-    "custom_vjp_call": "fun",
-    "custom_vmap_call": "fun",
+_CALLS: dict[Primitive, str] = {
+    call: "jaxpr",
+    checkpoint: "jaxpr",
+    custom_jvp_call: "fun",
+    custom_vjp_call: "fun",
+    custom_vmap_call: "fun",
 }
 #: Steps of a loop whose values are tried.
 _MOST_STEPS = 16
@@ -64,9 +72,9 @@ def inlined(jaxpr: Jaxpr) -> Jaxpr:
         read: Callable[[Atom], Atom] = lambda a: names[a] if type(a) is Var else a
         for e in inner.equations:
             operands = [read(a) for a in e.inputs]
-            held = e.params.get(_CALLS.get(e.prim.name, ""))
-            if isinstance(held, Jaxpr):
-                names.update(zip(e.outputs, put(held, operands), strict=True))
+            called = e.params.get(_CALLS.get(e.prim, ""))
+            if isinstance(called, Jaxpr):
+                names.update(zip(e.outputs, put(called, operands), strict=True))
             else:
                 new = [Var(v.aval) for v in e.outputs]
                 equations.append(Equation(e.prim, operands, e.params, new, e.source))
@@ -81,17 +89,17 @@ def inlined(jaxpr: Jaxpr) -> Jaxpr:
 def bodies(equation: Equation, values: dict[Var, Any]) -> Iterator[Program]:
     """Yield the jaxprs that an equation holds as programs, on operands that they have in the run."""
     operands = [a.value if type(a) is Literal else values[a] for a in equation.inputs]
-    params, name = equation.params, equation.prim.name
+    params, prim = equation.params, equation.prim
     with np.errstate(all="ignore"):
-        if name == "cond":
+        if prim is cond:
             index = min(max(int(operands[0]), 0), len(params["branches"]) - 1)
             yield _program(params["branches"][index], operands[1:])
-        elif name == "scan":
+        elif prim is scan:
             yield from _steps_of_scan(operands, params)
-        elif name == "while":
+        elif prim is while_:
             yield from _steps_of_while(operands, params)
-        elif name in _CALLS and isinstance(params.get(_CALLS[name]), Jaxpr):
-            yield _program(params[_CALLS[name]], operands)
+        elif isinstance(called := params.get(_CALLS.get(prim, "")), Jaxpr):
+            yield _program(called, operands)
 
 
 def _program(jaxpr: Jaxpr, operands: Sequence[Any]) -> Program:

@@ -72,12 +72,12 @@ def shaped_abstractify(x: Any) -> Any:
 def flatten_axes(name: str, treedef: Any, axis_tree: Any, **options: Any) -> list[Any]:
     """Return the axis of each leaf of a structure, from a tree of axes that may be a prefix of it."""
     blank = tree.unflatten(treedef, [object()] * treedef.num_leaves)
-    each = lambda axis, subtree: tree.map(lambda _: _Axis(axis), subtree)
+    each = lambda axis, subtree: tree.map(lambda _: _AxisLeaf(axis), subtree)
     marked = tree.map(each, axis_tree, blank, is_leaf=lambda x: x is None)
     return [leaf.axis for leaf in tree.leaves(marked)]
 
 
-class _Axis:
+class _AxisLeaf:
     def __init__(self, axis: Any) -> None:
         self.axis = axis
 

@@ -20,6 +20,12 @@ from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.nn.quantization.integers import products_fit, rounded, scale_of, volume
 from functorch_like.nn.quantization.quantized import OPERATORS, Quantized
+from functorch_like.primitives import structural
+from functorch_like.primitives.contractions import dot_general as contraction
+from functorch_like.primitives.higher_order.call import call
+from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint
+from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
+from functorch_like.primitives.higher_order.custom.custom_vjp import custom_vjp_call
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 
 if TYPE_CHECKING:
@@ -27,7 +33,12 @@ if TYPE_CHECKING:
 
 
 #: Parameters under which primitives that only call a jaxpr hold it.
-_CALLS = {"call": "jaxpr", "checkpoint": "jaxpr", "custom_jvp_call": "fun", "custom_vjp_call": "fun"}
+_CALLS: dict[Primitive, str] = {
+    call: "jaxpr",
+    checkpoint: "jaxpr",
+    custom_jvp_call: "fun",
+    custom_vjp_call: "fun",
+}
 Numbers = Any
 Pair = tuple[tuple[int, ...], tuple[int, ...]]
 
@@ -153,17 +164,17 @@ class QuantizedTrace(Trace):
                 return self.parent.process(prim, args, params)
             finally:
                 state.trace = self
-        held = params.get(_CALLS.get(prim.name, ""))
-        if isinstance(held, Jaxpr):
-            return evaluate(held, args)
+        called = params.get(_CALLS.get(prim, ""))
+        if isinstance(called, Jaxpr):
+            return evaluate(called, args)
         operands = [a.array if m else a for a, m in zip(args, mine, strict=True)]
         state.trace = self.parent
         try:
-            if prim.name == "transpose":
+            if prim is structural.transpose:
                 return QuantizedTracer(self, operands[0].transpose(params["permutation"]))
-            if prim.name == "reshape" and tuple(params["shape"]) == operands[0].shape:
+            if prim is structural.reshape and tuple(params["shape"]) == operands[0].shape:
                 return QuantizedTracer(self, operands[0])  # matmul reshapes operands whatever their shapes are
-            if prim.name == "dot_general":
+            if prim is contraction.dot_general:
                 lhs, rhs = operands
                 chosen = (params.get(key) for key in ("dimension_numbers", "precision", "preferred_element_type"))
                 return dot_general(lhs, rhs, *chosen)

@@ -24,7 +24,6 @@ from functorch_like.transforms.paths.words import LARGEST_GUARD, Words, words_of
 
 #: Elements of all results of a segment, up to which NumPy computes them.
 _SMALL = 100_000
-_KNOWN_LOOPS = frozenset({"while", "scan"})
 
 
 def plain(x: Any, element: int = 0) -> Any:
@@ -117,4 +116,4 @@ class PathTrace(FollowingTrace):
 def _is_small(equations: Sequence[Equation]) -> bool:
     """Return True where NumPy is quick: few elements, and no loops."""
     elements = sum(v.aval.size for e in equations for v in e.outputs)
-    return elements <= _SMALL and not any(e.prim.name in _KNOWN_LOOPS for e in equations)
+    return elements <= _SMALL and not any(e.prim.kind == "loop" for e in equations)

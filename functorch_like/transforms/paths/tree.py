@@ -13,6 +13,7 @@ from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects, inner_jaxprs
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.higher_order.control_flow.while_loop import while_
 from functorch_like.transforms.paths.following import FollowingTrace, Guard
 from functorch_like.transforms.paths.path_trace import PathTrace
 from functorch_like.transforms.paths.words import Words
@@ -255,6 +256,6 @@ def _same_array(a: Any, b: Any) -> bool:
 
 def endless(equation: Equation) -> bool:
     """Return True where an equation may not terminate, or has effects: it must not run on a guess."""
-    if equation.prim.name == "while" or effects(equation):
+    if equation.prim is while_ or effects(equation):
         return True
     return any(endless(inner) for jaxpr in inner_jaxprs(equation.params) for inner in jaxpr.equations)

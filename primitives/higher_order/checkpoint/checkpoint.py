@@ -94,8 +94,8 @@ def _always(e: xla.Emitter, operands: Sequence[Any], avals: Sequence[ShapedArray
     return e.convert(differs, ShapedArray((), np.int32))
 
 
-def _prune(used: tuple[bool, ...], *, jaxpr: Jaxpr, **params: Any) -> tuple[list[bool], Any, dict[str, Any]]:
-    live, kept = jaxpr.memo(("prune", used), lambda: passes.without_unused(jaxpr, used))
+def _dce(used: tuple[bool, ...], *, jaxpr: Jaxpr, **params: Any) -> tuple[list[bool], Any, dict[str, Any]]:
+    live, kept = jaxpr.memo(("dce", used), lambda: passes.without_unused(jaxpr, used))
     return kept, used, {"jaxpr": live, **params}
 
 
@@ -128,7 +128,7 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- split
-def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Run the known half now, keeping what the policy selects; record equations that compute the rest again."""
     jaxpr, policy = params["jaxpr"], params["policy"]
     unknown = tuple(tape.var(a) is not None for a in args)
@@ -194,9 +194,9 @@ checkpoint = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
-    partial_eval=_split,
+    partial_eval=_partial_eval,
     evaluate=_evaluate,
-    dce=_prune,
+    dce=_dce,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     multiple_results=True,
 )

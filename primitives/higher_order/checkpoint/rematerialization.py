@@ -162,7 +162,7 @@ class Plan:
         consts: the values of its first inputs.
         segments: in order.
         outputs: the numbers of the tangents that result.
-        unknown_out: as of `Halves`.
+        unknown_out: as of `PartialEval`.
     """
 
     known: Jaxpr

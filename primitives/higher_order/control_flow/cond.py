@@ -24,12 +24,12 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import CallSpec, call
 from functorch_like.primitives.higher_order.control_flow.cond_branches import (
-    BranchHalves,
+    BranchesPartialEval,
     agreeing,
-    branch_halves,
+    branches_memo,
+    partial_eval_branches,
     united,
 )
-from functorch_like.primitives.higher_order.control_flow.cond_branches import kept as together
 from functorch_like.primitives.higher_order.control_flow.cond_samples import samples
 from functorch_like.primitives.higher_order.control_flow.sequential_vmap import sequential_vmap
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
@@ -89,19 +89,19 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
         alone = lambda *xs: cond(*xs, branches=branches)
         return stage(alone, avals, name="cond", origin="cond alone", parent=core.EVALUATE, chain="")[0]
 
-    jaxpr = together(branches, ("alone",), make)
+    jaxpr = branches_memo(branches, ("alone",), make)
     assert call.evaluate is not None
     return call.evaluate(args, {"jaxpr": jaxpr, "spec": CallSpec("cond")})
 
 
-def _prune(used: tuple[bool, ...], *, branches: Branches) -> tuple[list[bool], Any, dict[str, Any]]:
+def _dce(used: tuple[bool, ...], *, branches: Branches) -> tuple[list[bool], Any, dict[str, Any]]:
     def make() -> tuple[list[bool], Branches]:
         results = [k for k, u in enumerate(used) if u]
         live = [passes.dead_code(rearranged(b, range(len(b.inputs)), results)) for b in branches]
         kept = [any(column) for column in zip(*map(passes.used_inputs, live), strict=True)]
         return kept, tuple(rearranged(b, [k for k, u in enumerate(kept) if u]) for b in live)
 
-    needed, live = together(branches, ("prune", used), make)
+    needed, live = branches_memo(branches, ("dce", used), make)
     return [True, *needed], used, {"branches": live}
 
 
@@ -112,7 +112,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches)
         parts, has = agreeing(branches, lambda b, instantiate: jvp_jaxpr(b, some, instantiate))
         return *united(parts), has
 
-    consts, derived, has = together(branches, ("jvp", some), make)
+    consts, derived, has = branches_memo(branches, ("jvp", some), make)
     index, *operands = primals
     outs = cond(index, *consts, *operands, *(t for t in tangents if t is not None), branches=derived)
     rest = iter(outs[len(has) :])
@@ -127,18 +127,18 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, branches: Branches) -
         parts, has = agreeing(branches, lambda b, instantiate: transposed(b, linear, some, instantiate))
         return *united(parts), has
 
-    consts, derived, has = together(branches, ("transpose", linear, some), make)
+    consts, derived, has = branches_memo(branches, ("transpose", linear, some), make)
     index, *known = (a for a in args if type(a) is not UndefinedPrimal)
     rest = iter(cond(index, *consts, *known, *(c for c in cts if c is not None), branches=derived))
     return [None, *(next(rest) if h else None for h in has)]
 
 
-def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Run the known half of the branch taken, record the linear halves on the tape."""
     branches = params["branches"]
     unknown = tuple(tape.var(a) is not None for a in args)
-    make = lambda: branch_halves(branches, unknown[1:])
-    parts: BranchHalves = together(branches, ("halves", unknown), make)
+    make = lambda: partial_eval_branches(branches, unknown[1:])
+    parts: BranchesPartialEval = branches_memo(branches, ("partial_eval", unknown), make)
     index, *known = (a for a, u in zip(args, unknown, strict=True) if not u)
     known = [*parts.consts, *known]
     state.trace = tape.parent
@@ -167,7 +167,7 @@ def _batch(
         parts = [batch_jaxpr(b, axis, dims[1:], positions) for b in branches]
         return *united(parts), parts[0].out_info
 
-    consts, derived, where = together(branches, ("vmap", axis, tuple(dims), state.axes), make)
+    consts, derived, where = branches_memo(branches, ("vmap", axis, tuple(dims), state.axes), make)
     index, *operands = args
     return cond(index, *consts, *operands, branches=derived), where
 
@@ -179,7 +179,7 @@ def _by_each(
     if _effects(branches=branches):
         apply = lambda *values: cond(*values, branches=branches)
         avals = [INDEX, *branches[0].in_avals]
-        return sequential_vmap(axis, args, dims, apply, avals, lambda key, make: together(branches, key, make))
+        return sequential_vmap(axis, args, dims, apply, avals, lambda key, make: branches_memo(branches, key, make))
     (index, *operands), (_, *at) = args, dims
     results: list[list[Any]] = []
     for k, b in enumerate(branches):
@@ -216,9 +216,9 @@ cond = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=samples,
-    partial_eval=_split,
+    partial_eval=_partial_eval,
     evaluate=_evaluate,
-    dce=_prune,
+    dce=_dce,
     effects=_effects,
     multiple_results=True,
 )

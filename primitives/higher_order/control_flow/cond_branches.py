@@ -23,7 +23,7 @@ Branches = tuple[Jaxpr, ...]
 _MOST = 32
 
 
-def kept(branches: Sequence[Jaxpr], key: Any, make: Callable[[], Any]) -> Any:
+def branches_memo(branches: Sequence[Jaxpr], key: Any, make: Callable[[], Any]) -> Any:
     """Return the value derived from branches together; make it at the first request.
 
     It is kept on the first branch, which may live for ever while others are made anew for each call: of those only so
@@ -77,8 +77,8 @@ def agreeing(
 
 
 @dataclasses.dataclass(frozen=True)
-class BranchHalves:
-    """The branches of a cond taken apart, as `Halves`; `known` and `linear` have a jaxpr for each branch.
+class BranchesPartialEval:
+    """The branches of a cond taken apart, as `PartialEval`; `known` and `linear` have a jaxpr for each branch.
 
     The residuals that no other branch has share slots by aval: of each aval there are as many as the branch that
     needs most of it has.
@@ -91,7 +91,7 @@ class BranchHalves:
     unknown_out: list[bool]
 
 
-def branch_halves(branches: Branches, unknown: Sequence[bool]) -> BranchHalves:
+def partial_eval_branches(branches: Branches, unknown: Sequence[bool]) -> BranchesPartialEval:
     """Take branches apart; all halves take the same operands and give the same results."""
     parts = [partial_eval_jaxpr(b, unknown) for b in branches]
     unknown_out = [any(column) for column in zip(*(p.unknown_out for p in parts), strict=True)]
@@ -130,7 +130,7 @@ def branch_halves(branches: Branches, unknown: Sequence[bool]) -> BranchHalves:
         _linear(p, [residuals.index(s) for s in where], avals, out_avals)
         for p, where in zip(parts, sources, strict=True)
     ]
-    return BranchHalves(tuple(known), consts, tuple(linear), residuals, unknown_out)
+    return BranchesPartialEval(tuple(known), consts, tuple(linear), residuals, unknown_out)
 
 
 def _known(

@@ -86,7 +86,7 @@ def _lower(
     return outs
 
 
-def _prune(
+def _dce(
     used: tuple[bool, ...], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **loop: Any
 ) -> tuple[list[bool], list[bool], dict[str, Any]]:
     def make() -> tuple[list[bool], list[bool], dict[str, Any]]:
@@ -108,7 +108,7 @@ def _prune(
         params = {"jaxpr": live, "num_consts": sum(read.consts), "num_carry": sum(carries)}
         return kept, [*carries, *stacks], params
 
-    kept, given, params = jaxpr.memo(("prune", num_consts, num_carry, used), make)
+    kept, given, params = jaxpr.memo(("dce", num_consts, num_carry, used), make)
     return kept, given, {**params, **loop}
 
 
@@ -169,9 +169,9 @@ def _jvp(
 
 def _apart(
     args: Sequence[Any], unknown: Sequence[bool], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **loop: Any
-) -> tuple[forms.Split, list[Any], list[Any], dict[str, Any]]:
+) -> tuple[forms.BodyPartialEval, list[Any], list[Any], dict[str, Any]]:
     """Compute the known half; returns its results, and operands and parameters of the linear half."""
-    parts = forms.split_form(jaxpr, num_consts, num_carry, unknown)
+    parts = forms.partial_eval_body(jaxpr, num_consts, num_carry, unknown)
     given, which = groups(args, num_consts, num_carry), groups(unknown, num_consts, num_carry)
     consts = [*parts.known.consts, *forms.drop(given.consts, which.consts)]
     xs = forms.drop(given.slices, which.slices)
@@ -190,7 +190,7 @@ def _apart(
     return parts, outs, operands, {**parts.linear.params, **loop}
 
 
-def _split(tape: reverse_mode.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _partial_eval(tape: reverse_mode.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Run the known half now, record the linear half on the tape."""
     state.trace = tape.parent
     try:
@@ -231,9 +231,9 @@ scan = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=samples,
-    partial_eval=_split,
+    partial_eval=_partial_eval,
     evaluate=lambda args, params: evaluate_alone(scan, "jaxpr", args, params),
-    dce=_prune,
+    dce=_dce,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     multiple_results=True,
     kind="loop",

@@ -70,7 +70,7 @@ def tangent_form(jaxpr: Jaxpr, num_consts: int, num_carry: int, some: Sequence[b
 
 
 # ------------------------------------------------------------------------------------------------------------ halves
-class Split(NamedTuple):
+class BodyPartialEval(NamedTuple):
     """The halves of a body, each a body.
 
     Attributes:
@@ -96,13 +96,13 @@ class Split(NamedTuple):
     unknown_out: list[bool]
 
 
-def split_form(jaxpr: Jaxpr, num_consts: int, num_carry: int, unknown: Sequence[bool]) -> Split:
+def partial_eval_body(jaxpr: Jaxpr, num_consts: int, num_carry: int, unknown: Sequence[bool]) -> BodyPartialEval:
     """Take a body apart into what can be computed now, and what is linear in the unknown operands."""
-    key = ("scan halves", num_consts, num_carry, tuple(unknown))
-    return jaxpr.memo(key, lambda: _split_form(jaxpr, num_consts, num_carry, unknown))
+    key = ("scan partial_eval", num_consts, num_carry, tuple(unknown))
+    return jaxpr.memo(key, lambda: _partial_eval_body(jaxpr, num_consts, num_carry, unknown))
 
 
-def _split_form(jaxpr: Jaxpr, num_consts: int, num_carry: int, unknown: Sequence[bool]) -> Split:
+def _partial_eval_body(jaxpr: Jaxpr, num_consts: int, num_carry: int, unknown: Sequence[bool]) -> BodyPartialEval:
     c, carries, x = groups(unknown, num_consts, num_carry)
     free = [False] * (len(jaxpr.outputs) - num_carry)
     while True:
@@ -135,7 +135,7 @@ def _split_form(jaxpr: Jaxpr, num_consts: int, num_carry: int, unknown: Sequence
     before, body = hoist(whole, num_known, shared)
     mine = groups(range(len(sources), len(parts.linear.inputs)), sum(c), sum(carries))
     linear = [*order[:constant], *mine.consts, *mine.carries, *order[constant:], *mine.slices]
-    return Split(
+    return BodyPartialEval(
         carries,
         before,
         len(shared),

@@ -87,7 +87,7 @@ def _lower(
     return outs[m:]
 
 
-def _prune(
+def _dce(
     used: tuple[bool, ...], *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
 ) -> tuple[list[bool], list[bool], dict[str, Any]]:
     return live_form(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, used)
@@ -121,7 +121,7 @@ def _jvp(
     return outs[: len(starts)], [next(rest) if h else None for h in carries]
 
 
-def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Run the loop for what is known; record all of it, which computes that again beside what is unknown."""
     n, m = params["cond_nconsts"], params["body_nconsts"]
     some = [tape.var(a) is not None for a in args[n:]]
@@ -129,7 +129,7 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
     outs = tape.record(while_, args, params)
     if all(unknown):
         return outs
-    kept, given, known = _prune(tuple(not u for u in unknown), **params)
+    kept, given, known = _dce(tuple(not u for u in unknown), **params)
     assert not any(g and u for g, u in zip(given, unknown, strict=True))
     state.trace = tape.parent
     try:
@@ -238,9 +238,9 @@ while_ = Primitive(
     ),
     batch=_batch,
     samples=_samples,
-    partial_eval=_split,
+    partial_eval=_partial_eval,
     evaluate=lambda args, params: evaluate_alone(while_, "body_jaxpr", args, params),
-    dce=_prune,
+    dce=_dce,
     effects=lambda *, cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects,
     multiple_results=True,
     kind="loop",

@@ -84,7 +84,7 @@ def custom_primitive(
     over; and the rules.
     """
 
-    def staged(args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    def stage_params(args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         fun = params["fun"]
         if isinstance(fun, Jaxpr):
             return args, params
@@ -107,7 +107,7 @@ def custom_primitive(
         # On a tape only tangents are unknown: the function is applied inside of another's rule, and must be linear.
         partial_eval=lambda tape, args, params: run(params["fun"], args),
         evaluate=lambda args, params: run(params["fun"], args),
-        stage_params=staged,
+        stage_params=stage_params,
         effects=lambda **params: params["fun"].effects if isinstance(params["fun"], Jaxpr) else frozenset(),
         multiple_results=True,
     )

@@ -46,7 +46,7 @@ def _batch(
     return outs, [0] * len(outs)
 
 
-def _prune(used: tuple[bool, ...], *, fwd: Jaxpr, fun: Jaxpr) -> tuple[list[bool], Sequence[bool], dict[str, Any]]:
+def _dce(used: tuple[bool, ...], *, fwd: Jaxpr, fun: Jaxpr) -> tuple[list[bool], Sequence[bool], dict[str, Any]]:
     kept = [True] * len(fwd.inputs)
     if fwd is fun or any(used[len(fun.outputs) :]):
         return kept, [True] * len(used), {"fwd": fwd, "fun": fun}
@@ -72,7 +72,7 @@ custom_fwd = Primitive(
     samples=_samples,
     partial_eval=lambda tape, args, params: evaluate(params["fwd"], args),
     evaluate=lambda args, params: evaluate(params["fwd"], args),
-    dce=_prune,
+    dce=_dce,
     effects=lambda *, fwd, fun: fwd.effects,
     multiple_results=True,
 )

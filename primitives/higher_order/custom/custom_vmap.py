@@ -81,10 +81,10 @@ def _jvp(
         whole = [structural.zeros(a.strong()) if t is None else t for a, t in zip(avals, ts, strict=True)]
         return [*outs, *(t for t, i in zip(whole, inexact, strict=True) if i)]
 
-    def with_tangents(*flat: Any) -> list[Any]:
+    def derived(*flat: Any) -> list[Any]:
         return pushed(lambda *ys: run(fun, ys), *_dealt(flat, some, consts))
 
-    def rule_with_tangents(size: int, batched: Sequence[bool], args: Sequence[Any], expected: Any) -> Any:
+    def derived_rule(size: int, batched: Sequence[bool], args: Sequence[Any], expected: Any) -> Any:
         explicit(primals, tangents, consts, fun)
         # An argument and its tangent have the axis both, or neither.
         given_some = some[consts:]
@@ -106,10 +106,10 @@ def _jvp(
         outs = pushed(of, xs, directions)
         return outs, [*out_batched, *(b for b, i in zip(out_batched, inexact, strict=True) if i)]
 
-    with_tangents.__name__, rule_with_tangents.__name__ = name_of(fun), name_of(rule)
+    derived.__name__, derived_rule.__name__ = name_of(fun), name_of(rule)
     closed = [t for t in tangents[:consts] if t is not None]
     operands = [*primals[:consts], *closed, *primals[consts:], *(t for t in tangents[consts:] if t is not None)]
-    outs = custom_vmap_call(*operands, fun=with_tangents, rule=rule_with_tangents, consts=consts + len(closed))
+    outs = custom_vmap_call(*operands, fun=derived, rule=derived_rule, consts=consts + len(closed))
     rest = iter(outs[len(inexact) :])
     return outs[: len(inexact)], [next(rest) if i else None for i in inexact]
 

@@ -132,10 +132,10 @@ def _nowhere(count: int, specs: Specs, others: Specs) -> Specs:
     return (type(like[0])(),) * count if count else ()
 
 
-def _prune(
+def _dce(
     used: tuple[bool, ...], *, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs, **params: Any
 ) -> tuple[list[bool], Any, dict[str, Any]]:
-    live, kept = jaxpr.memo(("prune", used), lambda: passes.without_unused(jaxpr, used))
+    live, kept = jaxpr.memo(("dce", used), lambda: passes.without_unused(jaxpr, used))
     specs = {"in_specs": _picked(in_specs, kept), "out_specs": _picked(out_specs, used)}
     return kept, used, {"jaxpr": live, **specs, **params}
 
@@ -223,7 +223,7 @@ def _split_axis(axis: BatchAxis, mesh: Any) -> BatchAxis:
 
 
 # --------------------------------------------------------------------------------------------------------- linearizing
-def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Compute the known half now, record the linear half on the tape."""
     jaxpr, mesh, axes = params["jaxpr"], params["mesh"], params["axes"]
     in_specs, out_specs = params["in_specs"], params["out_specs"]
@@ -232,7 +232,7 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
         found = partial_eval_jaxpr(jaxpr, unknown)
         first = len(found.unknown_out) - sum(found.unknown_out)
         known, linear, consts, residuals = jaxpr.memo(
-            ("stacked halves", unknown), lambda: _stacked(found, first, len(args) - sum(unknown))
+            ("stacked partial_eval", unknown), lambda: _stacked(found, first, len(args) - sum(unknown))
         )
     flags = [not u for u in unknown]
     spec = type((*in_specs, *out_specs)[0])
@@ -374,9 +374,9 @@ shard_map = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
-    partial_eval=_split,
+    partial_eval=_partial_eval,
     evaluate=_evaluate,
-    dce=_prune,
+    dce=_dce,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     multiple_results=True,
 )
