@@ -1,5 +1,6 @@
 """The repository keeps to its floors, and the checker that says so notices when it does not."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,21 @@ def test_the_table_names_no_folder_twice():
 def test_the_documentation_shows_the_floors():
     page = (ROOT / "docs/architecture.md").read_text()
     assert markdown(ROOT) in page, "run: python tests/support/floors.py"
+
+
+@needs_tree
+def test_files_and_names_of_the_documentation_exist():
+    """`dir/file.py` is a file of the tree or of the package; `name` in brackets after it is defined in that file."""
+    page = (ROOT / "docs/architecture.md").read_text()
+    missing = []
+    for file, brackets in re.findall(r"`([\w/]+\.py)`(?: \(((?:`[\w.]+`(?:, )?)+)\))?", page):
+        path = next((p for top in (ROOT, ROOT / "functorch_like") if (p := top / file).is_file()), None)
+        text = path.read_text() if path else ""
+        names = re.findall(r"`(?:\w+\.)*(\w+)`", brackets)
+        missing += [file] * (path is None) + [
+            f"{file}: {n}" for n in names if not re.search(rf"(def|class) {n}\b", text)
+        ]
+    assert missing == [] and "functorch_like/errors.py" in page
 
 
 CLEAN = {
