@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from functorch_like import interrupts
 from functorch_like.backends.xla import compile_options, cuda, gpu_targets, mlir
 from functorch_like.backends.xla.jaxlib_api import JaxRuntimeError, xc
 from functorch_like.errors import CompileError, DeviceError
@@ -109,11 +110,12 @@ def compile(
         try:
             # Clients of topologies take a module, others bytes, for the reason that `executable` gives.
             loads = client.runtime_type != "compile_only_runtime"
-            compiled = (
-                client.compile_and_load(mlir.bytecode(module), where, made)
-                if loads
-                else client.compile(module, where, made)
-            )
+            with interrupts.all_held, interrupts.awaited:
+                compiled = (
+                    client.compile_and_load(mlir.bytecode(module), where, made)
+                    if loads
+                    else client.compile(module, where, made)
+                )
             break
         except (JaxRuntimeError, ValueError) as error:
             if compile_options.refuse(str(error)):

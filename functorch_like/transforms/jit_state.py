@@ -30,7 +30,7 @@ from functorch_like.calling.traced_function import operands
 from functorch_like.core import ArrayImpl, Tracer, state
 from functorch_like.errors import DtypeError, FtError
 from functorch_like.interpreters.evaluate import Program, device_for
-from functorch_like.interrupts import held
+from functorch_like.interrupts import all_held
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs, RefusingTrace, follower
 from functorch_like.primitives.higher_order.call import CallSpec, apply
@@ -322,7 +322,7 @@ class JitState:
         """Compile and keep the program of a key; `tiered`: in the quick tier, if that is worth it."""
         started = time.perf_counter()
         # Ctrl-C cannot stop XLA. So the program is kept before it arrives, and the next call has it.
-        with nullcontext() if self.spec.mode == "max-autotune" else held:
+        with nullcontext() if self.spec.mode == "max-autotune" else all_held:
             result = traced.programs[key] = Program(
                 traced.jaxpr,
                 traced.consts,

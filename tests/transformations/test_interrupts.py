@@ -17,7 +17,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like.backends import xla
 from functorch_like.backends.xla import executable
-from functorch_like.interrupts import held
+from functorch_like.interrupts import all_held, held
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the points are tried in forked processes")
 
@@ -177,17 +177,78 @@ for k, point in enumerate(points(int(total * 0.95), 40), 2):
 print("all right")
 """
 
+ENDING = """
+import time
+from functorch_like.backends.xla import executable
+from functorch_like.compiler import tiers
+
+def program(x):
+    for _ in range(9):
+        x = fnp.tanh(x * 1.01) + fnp.sin(x @ x)
+    return x
+
+started, built = threading.Event(), executable._built
+
+def announced(*args):
+    started.set()
+    result = built(*args)
+    time.sleep(0.3)  # Python has begun to end, however long that took
+    return result
+
+f = ft.jit(program)
+if sys.argv[1] == "optimised":
+    f(X)
+    executable._built = announced
+    for quick in list(tiers._alive):
+        quick.optimise()
+else:
+    executable._built = announced
+    if sys.argv[1] == "warmup":
+        f.warmup((X,), wait=False)
+    else:
+        threading.Thread(target=f, args=(X,), daemon=sys.argv[1] == "daemon").start()
+assert started.wait(60)
+# Ctrl-C where Python waits for its threads: it no longer waits
+threading._register_atexit(signal.raise_signal, signal.SIGINT)
+"""
+
+WAITING = """
+from functorch_like.interrupts import awaited
+
+def work():
+    with awaited:
+        started.set()
+        threading.Event().wait(60)
+
+started = threading.Event()
+threading.Thread(target=work, daemon=True).start()
+started.wait()
+if sys.argv[1] == "fork":
+    child = os.fork()
+    if child:
+        assert os.waitpid(child, 0)[1] == 0
+        os._exit(0)
+else:
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.daemon = True
+    timer.start()
+"""
+
 
 def run(text):
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", HARNESS + textwrap.dedent(text)],
+    done = started(text)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip(), done.stderr
+
+
+def started(text, *args):
+    return subprocess.run(
+        [sys.executable, "-P", "-c", HARNESS + textwrap.dedent(text), *args],
         capture_output=True,
         text=True,
         env={**os.environ, "FT_CACHE": "0", "FT_PLATFORM": "cpu"},
         timeout=300,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.strip(), done.stderr
 
 
 def test_interrupts_of_the_first_compile_of_a_process():
@@ -200,19 +261,34 @@ def test_interrupts_of_later_compiles():
     assert run(WARM)[0] == "all right"
 
 
-def test_a_program_that_was_compiled_meanwhile_is_kept(monkeypatch):
-    compile = executable._built
+class Stopped(Exception):
+    """Raised by a handler of signals."""
+
+
+def stop(number, frame):
+    raise Stopped(number)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGALRM", "SIGUSR1"])
+def test_a_program_that_was_compiled_meanwhile_is_kept(name, monkeypatch):
+    """XLA 0.10 crashes some time after its caller has left it compiling."""
+    compile, number = executable._built, getattr(signal, name)
 
     def built(*args):
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         return compile(*args)
 
     f = ft.jit(lambda x: fnp.sin(x) * 1.25 - 3)
     x = np.arange(7, dtype=np.float32)
+    previous = signal.signal(number, stop)
     with ft.backends.cache.flags(enabled=False):
         monkeypatch.setattr(executable, "_built", built)
-        with pytest.raises(KeyboardInterrupt):
-            f(x)
+        try:
+            with pytest.raises(Stopped):
+                f(x)
+            assert signal.getsignal(number) is stop
+        finally:
+            signal.signal(number, previous)
         before = xla.counters.compiles
         np.testing.assert_allclose(f(x), np.sin(x.astype(float)) * 1.25 - 3, rtol=1e-5)
         assert xla.counters.compiles == before
@@ -253,6 +329,24 @@ def test_no_program_is_dropped_just_after_it_was_compiled(use, monkeypatch):
     assert made[-1] not in alive()
 
 
+@pytest.mark.parametrize("how", ["optimised", "warmup", "thread", "daemon"])
+def test_a_process_that_ends_waits_for_compiles_in_threads(how):
+    """XLA gave the result to a thread that Python had ended, which aborted the process."""
+    done = started(ENDING, how)
+    assert done.returncode == 0, done.stderr
+    assert "KeyboardInterrupt" in done.stderr and "Fatal" not in done.stderr
+
+
+def test_ctrl_c_ends_that_wait():
+    done = started(WAITING, "wait")
+    assert done.returncode == -signal.SIGINT, done.stderr
+
+
+def test_a_forked_process_waits_for_no_thread_of_its_parent():
+    done = started(WAITING, "fork")
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_interrupt_is_held_until_the_outermost_block_ends():
     done = []
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
@@ -263,6 +357,49 @@ def test_an_interrupt_is_held_until_the_outermost_block_ends():
             done.append("outer")
         done.append("after")
     assert done == ["inner", "outer"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_each_signal_that_was_held_is_delivered():
+    done, numbers = [], (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+
+    def handle(number, frame):
+        done.append(number)
+        raise Stopped(number)
+
+    before = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        with pytest.raises(Stopped), all_held:  # noqa: PT012
+            for number in numbers:
+                signal.raise_signal(number)
+            assert done == []
+        assert done == list(numbers)
+        assert all(signal.getsignal(number) is handle for number in numbers)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_handler_that_raises_while_handlers_are_given_back(monkeypatch):
+    """C++ calls handlers of signals that have arrived whenever a handler is set."""
+    before = signal.signal(signal.SIGTERM, stop)
+    set_handler = signal.signal
+
+    def interrupted(number, handler):
+        if number == signal.SIGTERM and handler is stop:
+            monkeypatch.undo()
+            signal.raise_signal(signal.SIGINT)
+        return set_handler(number, handler)
+
+    try:
+        with pytest.raises(KeyboardInterrupt), all_held:
+            monkeypatch.setattr(signal, "signal", interrupted)
+        with pytest.raises(Stopped):
+            signal.raise_signal(signal.SIGTERM)
+        with all_held:
+            pass
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_what_is_raised_in_a_block_is_not_lost_to_an_interrupt():
