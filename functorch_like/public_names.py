@@ -43,7 +43,12 @@ def _own(module: types.ModuleType, value: Any) -> bool:
 
 
 def missing(module: types.ModuleType, name: str) -> Exception:
-    """Return the error for a name that a public module does not have: an ImportError where one imports it."""
+    """Return the error for a name that a public module does not have: an ImportError where one imports it.
+
+    At each `from package import submodule` the import system looks for an attribute first: no text, it is never shown.
+    """
+    if _is_importing():
+        return AttributeError(name=name)
     remedy = remedy_of(module, name)
     if remedy and _is_import_statement() and f"{module.__name__}.{name}" not in sys.modules:
         # Of an AttributeError Python would not show the text.

@@ -154,6 +154,16 @@ def test_lazy_names_are_not_imported_before_their_use():
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
 
 
+def test_imports_do_not_look_for_near_names():
+    code = (
+        "import sys, functorch_like as ft, functorch_like.numpy as fnp\n"
+        "ft.jit(ft.hessian(lambda x: fnp.sum(fnp.tanh(x[:2] @ x[:2]) ** 2)))(fnp.ones(3))\n"
+        "from functorch_like.numpy import quantiles, sets\n"
+        "assert 'difflib' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
 def test_what_was_traced_stays_when_more_modules_are_imported():
     code = (
         "import importlib, pkgutil, functorch_like as ft\n"
