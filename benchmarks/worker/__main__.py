@@ -51,6 +51,7 @@ def load(side: str) -> tuple[dict, dict]:
 
         return torch_side.CASES if side == "torch" else torch_side.COMPILED_CASES, torch_side.ABOUT
     import calls
+    import lowering
     import meshes
     import scaling
     import sides
@@ -60,7 +61,7 @@ def load(side: str) -> tuple[dict, dict]:
 
     api = sides.load(side)
     cases = {}
-    for module in (startup, tracing, calls, workloads, meshes, scaling):
+    for module in (startup, tracing, lowering, calls, workloads, meshes, scaling):
         for name, case in module.CASES.items():
             cases[name] = lambda case=case: case(api)
     return cases, api.about

@@ -9,9 +9,10 @@ Sampler = Callable[[], float]
 
 
 def block(result: object) -> None:
-    """Wait for an array, or for any leaf of a dictionary of arrays."""
-    leaf = next(iter(result.values())) if isinstance(result, dict) else result
-    leaf.block_until_ready()
+    """Wait for an array, or for any leaf of a dictionary or list of arrays."""
+    while isinstance(result, (dict, list)):
+        result = next(iter(result.values() if isinstance(result, dict) else result))
+    result.block_until_ready()
 
 
 def arrays(api: SimpleNamespace) -> tuple:
@@ -27,12 +28,20 @@ def jit_call(api: SimpleNamespace) -> Sampler:
     return repeated(lambda: f(x, y), block)
 
 
-def jit_call_tree(api: SimpleNamespace) -> Sampler:
-    """A jitted function of one dictionary of forty arrays, returned changed."""
-    tree = {f"layer{i}": api.fnp.arange(8.0) for i in range(40)}
+def jit_call_tree(api: SimpleNamespace, leaves: int = 40) -> Sampler:
+    """A jitted function of one dictionary of arrays, returned changed."""
+    tree = {f"layer{i}": api.fnp.arange(8.0) for i in range(leaves)}
     f = api.ft.jit(lambda tree: {name: leaf + 1 for name, leaf in tree.items()})
     settle(f, tree)
     return repeated(lambda: f(tree), block)
+
+
+def jit_call_list(api: SimpleNamespace, leaves: int) -> Sampler:
+    """The same of a list."""
+    arrays = [api.fnp.arange(8.0) for _ in range(leaves)]
+    f = api.ft.jit(lambda arrays: [leaf + 1 for leaf in arrays])
+    settle(f, arrays)
+    return repeated(lambda: f(arrays), block)
 
 
 def eager_add(api: SimpleNamespace) -> Sampler:
@@ -59,6 +68,45 @@ def eager_reshape(api: SimpleNamespace) -> Sampler:
     return repeated(lambda: v.reshape(2, 4), block)
 
 
+def eager_mean(api: SimpleNamespace) -> Sampler:
+    """The mean of a vector."""
+    v = api.fnp.arange(8.0)
+    return repeated(lambda: api.fnp.mean(v), block)
+
+
+def eager_sum(api: SimpleNamespace) -> Sampler:
+    """The sum of a vector."""
+    v = api.fnp.arange(8.0)
+    return repeated(lambda: api.fnp.sum(v), block)
+
+
+def eager_where(api: SimpleNamespace) -> Sampler:
+    """A choice between two vectors."""
+    x, y = arrays(api)
+    which = x > 3
+    return repeated(lambda: api.fnp.where(which, x, y), block)
+
+
+def eager_compare(api: SimpleNamespace) -> Sampler:
+    """A comparison by its operator."""
+    x, y = arrays(api)
+    return repeated(lambda: x < y, block)
+
+
+def eager_broadcast(api: SimpleNamespace) -> Sampler:
+    """A matrix and a vector."""
+    x, y = api.fnp.ones((4, 8)), api.fnp.arange(8.0)
+    return repeated(lambda: x + y, block)
+
+
 CASES = {
-    case.__name__: case for case in (jit_call, jit_call_tree, eager_add, eager_lax_add, eager_index, eager_reshape)
-}
+    case.__name__: case
+    for case in (
+        jit_call, jit_call_tree, eager_add, eager_lax_add, eager_index, eager_reshape,
+        eager_mean, eager_sum, eager_where, eager_compare, eager_broadcast,
+    )
+} | {
+    "jit_call_tree_90": lambda api: jit_call_tree(api, 90),
+    "jit_call_list_40": lambda api: jit_call_list(api, 40),
+    "jit_call_list_90": lambda api: jit_call_list(api, 90),
+}  # fmt: skip
