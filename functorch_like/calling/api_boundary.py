@@ -28,11 +28,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def public(fun: F) -> F:
-    """Mark a function that users call: errors that leave it name the user's line, without frames of the package."""
+    """Mark a function that users call: errors that leave it name the user's line, without frames of the package.
+
+    Its attribute `kernel`, if it has one, is a kernel and a number of arrays: a call with these alone is its call.
+    """
+    kernel, operands = getattr(fun, "kernel", (fun, -1))
 
     @functools.wraps(fun)
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
+            if len(args) == operands and not kwargs:
+                for x in args:
+                    if type(x) is not core.ArrayImpl:
+                        break
+                else:
+                    return kernel(*args)
             return fun(*args, **kwargs)
         except Exception as e:
             result = second_call(e, fun, args, kwargs)

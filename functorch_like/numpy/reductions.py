@@ -16,7 +16,7 @@ from functorch_like.numpy.axes import axes_of, axis_of, hashable
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import reductions
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -141,6 +141,7 @@ def _dtype(dtype: Any) -> Any:
     return None if dtype is None else dtypes.as_dtype(dtype)
 
 
+@with_kernel(1)
 def sum(
     a: ArrayLike,
     axis: Axis = None,
@@ -178,6 +179,7 @@ def sum(
     return _run(_sum, a, axis, dtype, keepdims, initial, where)
 
 
+@with_kernel(1)
 def prod(
     a: ArrayLike,
     axis: Axis = None,
@@ -211,6 +213,7 @@ def prod(
     return _run(_prod, a, axis, dtype, keepdims, initial, where)
 
 
+@with_kernel(1)
 def max(
     a: ArrayLike,
     axis: Axis = None,
@@ -244,6 +247,7 @@ def max(
     return _run(_max, a, axis, None, keepdims, initial, where)
 
 
+@with_kernel(1)
 def min(
     a: ArrayLike,
     axis: Axis = None,
@@ -291,6 +295,7 @@ def _truth(primitive: Any, neutral: bool, name: str) -> Any:
 _all, _any = _truth(reductions.reduce_and, True, "all"), _truth(reductions.reduce_or, False, "any")
 
 
+@with_kernel(1)
 def all(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
@@ -313,6 +318,7 @@ def all(
     return _all(*promotion.numbers(a), hashable(axis), bool(keepdims), where)
 
 
+@with_kernel(1)
 def any(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
@@ -382,6 +388,7 @@ def _arg(primitive: Any, name: str) -> Any:
 _argmax, _argmin = _arg(reductions.argmax, "argmax"), _arg(reductions.argmin, "argmin")
 
 
+@with_kernel(1)
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the first greatest element; NaN counts as greatest.
 
@@ -404,6 +411,7 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return _argmax(*promotion.numbers(a), axis, bool(keepdims))
 
 
+@with_kernel(1)
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the first least element; arguments as for `argmax`.
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -26,6 +26,7 @@ def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
 def where(
     condition: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> tuple[Array, ...]: ...
+@with_kernel(3)
 def where(
     condition: ArrayLike,
     x: ArrayLike | None = None,
@@ -61,8 +62,6 @@ def where(
         raise promotion.error(ArgumentError, "fnp.where was given just one of x and y", "pass both, or neither")
     if isinstance(condition, Tracer) or isinstance(x, Tracer) or isinstance(y, Tracer):
         return _where(condition, x, y)
-    if type(condition) is ArrayImpl and type(x) is ArrayImpl and type(y) is ArrayImpl:
-        return _where_kernel(condition, x, y)
     return _where_kernel(condition if not isinstance(condition, int) else bool(condition), *promotion.numbers(x, y))
 
 

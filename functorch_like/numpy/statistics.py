@@ -11,7 +11,7 @@ from functorch_like.numpy import promotion, reductions
 from functorch_like.numpy.axes import axes_of, hashable
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _STATIC = ("axis", "dtype", "keepdims")
 
 
+@with_kernel(1)
 def mean(
     a: ArrayLike,
     axis: Axis = None,
@@ -73,6 +74,7 @@ def _counted(x: Any, axis: Any, keepdims: bool, where: Any, like: Any) -> Any:
     return promotion.convert(reductions._sum.inline(mask, axis, None, keepdims), aval_of(like).dtype)
 
 
+@with_kernel(1)
 def var(
     a: ArrayLike,
     axis: Axis = None,
@@ -132,6 +134,7 @@ def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any 
     return promotion.convert(elementwise.div(total, n), dtypes.real_part(result_dtype), aval_of(total).weak_type)
 
 
+@with_kernel(1)
 def std(
     a: ArrayLike,
     axis: Axis = None,

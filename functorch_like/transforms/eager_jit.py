@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from functorch_like.interpreters import eager_tiers
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import stage
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: Programs kept by one function for calls that do not take the C++ path: Python ints, NumPy's kernels, the quick tier.
 _MOST_PROGRAMS = 256
@@ -82,6 +84,19 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         setattr(made, attribute, getattr(plain, attribute))
     made.__wrapped__, made.inline = plain, fun
     return made
+
+
+def with_kernel(operands: int) -> Callable[[F], F]:
+    """Give a public function a kernel of its own for calls with so many arrays and no options.
+
+    The public boundary calls it. C++ compares the static values of a kernel at each call, and here there are none.
+    """
+
+    def mark(fun: F) -> F:
+        fun.kernel = eager_jit(fun, ints=True), operands  # type: ignore[attr-defined]
+        return fun
+
+    return mark
 
 
 def _in_full_width(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from support.compare import agrees
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like.backends.xla import counters
 
 X = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
 FOLDS = ["sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "ptp", "count_nonzero", "median", "nansum"]
@@ -85,6 +86,17 @@ def test_one_kernel_and_no_calls_in_jaxprs():
     text = str(ft.make_jaxpr(lambda x: fnp.std(x, axis=0))(X))
     assert "call" not in text
     assert "reduce_sum" in text
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "all", "any", "argmax", "argmin", "mean", "var", "std"])
+def test_a_call_without_options_has_a_kernel_of_its_own(name):
+    function, x = getattr(fnp, name), fnp.asarray([[3, 1, 2], [0, 5, 4]])
+    plain = function(x)
+    assert plain.aval == function(x, axis=None).aval == ft.jit(function)(x).aval
+    assert plain == function(x, None) == function(a=x) == getattr(x, name)() == ft.jit(function)(x)
+    assert function(fnp.asarray(x, fnp.float32)) == plain
+    before = counters.misses
+    assert function(x) == plain and counters.misses == before
 
 
 def test_nothing_to_reduce():
