@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,6 +81,8 @@ def meaning(
         outs = by_ref(equation, [moved(x) for x in operands])
         if peaks is not None:
             peaks.extend(_peak(x) for x in outs)
+        if move is None:
+            return [np.asarray(x) for x in outs]
         # Sums may be computed one term after the other; then errors grow at least with the root of their number.
         results = max((1, *(v.aval.size for v in equation.outputs)))
         terms = max((a.aval.size for a in equation.inputs), default=1) / results
@@ -91,28 +94,63 @@ def meaning(
 
 
 def _peak(x: Any) -> float:
-    x = np.abs(np.asarray(x))
-    return float(np.max(x, initial=0.0, where=np.isfinite(x))) if x.dtype.kind == "f" else 0.0
+    x = np.asarray(x)
+    if x.dtype.kind not in "fc":
+        return 0.0
+    x = np.abs(x)
+    peak = float(np.max(x, initial=0.0))
+    return peak if math.isfinite(peak) else float(np.max(x, initial=0.0, where=np.isfinite(x)))
 
 
-def with_bars(
-    jaxpr: Jaxpr, args: Sequence[Any], eps: float, peaks: list[float] | None = None
-) -> list[tuple[Array, Array]]:
+class Meaning:
+    """Exact results of a program, with error bars that are evaluated when they are first read.
+
+    Args:
+        jaxpr: the program.
+        args: NumPy arrays.
+        eps: unit of rounding that the bars are for.
+
+    Attributes:
+        exact: the results.
+        peak: the largest finite absolute value that is computed on the way.
+        eps: unit of rounding that the bars are for.
+    """
+
+    def __init__(self, jaxpr: Jaxpr, args: Sequence[Any], eps: float) -> None:
+        peaks: list[float] = []
+        self._jaxpr, self._args = jaxpr, args
+        self.exact = meaning(jaxpr, args, peaks=peaks)
+        self.peak, self.eps = max(peaks, default=0.0), max(eps, _LEAST)
+
+    def rounded_to(self, eps: float) -> Meaning:
+        """Return the same results with bars for another unit of rounding."""
+        other = object.__new__(Meaning)
+        other._jaxpr, other._args, other.exact, other.peak = self._jaxpr, self._args, self.exact, self.peak
+        other.eps = max(eps, _LEAST)
+        return other
+
+    @cached_property
+    def bars(self) -> list[Array]:
+        """Size of the error that rounding to `eps` may cause in each result, per element."""
+        moves = (_jittered(1), _jittered(2), _rounded)
+        others = [meaning(self._jaxpr, self._args, self.eps, move) for move in moves]
+        return [_bar(x, [o[k] for o in others]) for k, x in enumerate(self.exact)]
+
+
+def _bar(x: Array, others: Sequence[Array]) -> Array:
+    if x.dtype.kind not in "fc":
+        return np.asarray(np.any([o != x for o in others], 0), np.float64)
+    with np.errstate(all="ignore"):
+        moves = np.max([np.abs(o - x) for o in others], axis=0)
+    # Neighbours are computed alike: the root mean square over an array is less of an accident than two draws.
+    typical = float(np.sqrt(np.mean(np.square(np.where(np.isfinite(moves), moves, 0.0))))) if moves.size else 0.0
+    return np.maximum(np.where(np.isnan(moves), np.inf, moves), typical)
+
+
+def with_bars(jaxpr: Jaxpr, args: Sequence[Any], eps: float) -> list[tuple[Array, Array]]:
     """Return each result with the size of the error that rounding to `eps` may cause, per element."""
-    exact = meaning(jaxpr, args, peaks=peaks)
-    eps = max(eps, _LEAST)
-    others = [meaning(jaxpr, args, eps, move) for move in (_jittered(1), _jittered(2), _rounded)]
-    results: list[tuple[Array, Array]] = []
-    for k, x in enumerate(exact):
-        if x.dtype.kind not in "fc":
-            results.append((x, np.asarray(np.any([o[k] != x for o in others], 0), np.float64)))
-            continue
-        with np.errstate(all="ignore"):
-            moves = np.max([np.abs(o[k] - x) for o in others], axis=0)
-        # Neighbours are computed alike: the root mean square over an array is less of an accident than two draws.
-        typical = float(np.sqrt(np.mean(np.square(np.where(np.isfinite(moves), moves, 0.0))))) if moves.size else 0.0
-        results.append((x, np.maximum(np.where(np.isnan(moves), np.inf, moves), typical)))
-    return results
+    found = Meaning(jaxpr, args, eps)
+    return list(zip(found.exact, found.bars, strict=True))
 
 
 class Limits(NamedTuple):

@@ -8,12 +8,16 @@ Kinds:
 
 Each result is held against the program's meaning in NumPy in float64. A program that is wrong is made small and printed
 as a script; the exit status is then 1. Programs are identified by seed and number, so a run can be repeated. With
-the same `--record`, one that was interrupted goes on where it stopped.
+the same `--record`, one that was interrupted goes on where it stopped; `--totals` sums up such a file.
+
+A block of programs shares a process. If the process dies, the program it was at is reported, and another process goes
+on with the program after it.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import subprocess
@@ -29,8 +33,8 @@ from functorch_like.testing import differential, long_programs, lowering_program
 from functorch_like.testing.choices import Choices, shrink
 from functorch_like.testing.source_programs import Program
 
-#: Programs that one process computes.
-_BLOCK = 50
+#: Programs that one process computes: starting one costs as much as ten programs.
+_BLOCK = 250
 #: Programs that are tried to make one smaller.
 _ATTEMPTS = 150
 
@@ -157,8 +161,9 @@ def _sort(messages: list[str]) -> str:
 
 def _block(kind: str, seed: int, numbers: range, effort: Effort) -> Iterator[dict[str, Any]]:
     """Check some programs; each gives a line before it is checked, and one more if it is wrong."""
+    gc.freeze()  # what was imported stays
     for number in numbers:
-        yield {"checking": number}
+        yield {"checking": number, "cpu": round(time.process_time(), 3)}
         try:
             finding = examine(kind, seed, number, effort)
         except differential.Refused as error:
@@ -166,35 +171,85 @@ def _block(kind: str, seed: int, numbers: range, effort: Effort) -> Iterator[dic
             continue
         if finding is not None:
             yield finding._asdict()
+    yield {"cpu": round(time.process_time(), 3)}
 
 
-def _run_block(kind: str, seed: int, numbers: range, effort: Effort) -> dict[str, Any]:
+class _Ended(NamedTuple):
+    """Output and end of a process.
+
+    Args:
+        lines: of `_block`.
+        status: exit status.
+        errors: the end of its standard error.
+    """
+
+    lines: list[dict[str, Any]]
+    status: int
+    errors: str
+
+
+def _in_a_process(kind: str, seed: int, numbers: range, effort: Effort) -> _Ended:
     """Check some programs in a process of their own, which may die of them."""
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        __name__ if __name__ != "__main__" else "functorch_like.testing.nightly",
-        kind,
-    ]
+    name = __name__ if __name__ != "__main__" else "functorch_like.testing.nightly"
+    command = [sys.executable, "-P", "-m", name, kind]
     command += ["--seed", str(seed), "--block", str(numbers.start), str(numbers.stop)]
     command += [] if effort.ways is None else ["--ways", str(effort.ways)]
     command += ["--quick"] if effort.quick else []
     # Memory never written shows as such; nothing is kept on disk, because no program comes twice.
     environment = {**os.environ, "MALLOC_PERTURB_": "85", "FT_CACHE": "0"}
-    started = time.monotonic()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    wrong = [line for line in lines if "messages" in line]
-    checked = [line["checking"] for line in lines if "checking" in line]
-    if done.returncode:
-        last = checked[-1] if checked else numbers.start
-        wrong.append({"number": last, "messages": [f"died ({done.returncode}): {done.stderr[-500:]}"], "script": ""})
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{") and line.endswith("}")]
+    return _Ended(lines, done.returncode, done.stderr[-500:])
+
+
+def _run_block(kind: str, seed: int, numbers: range, effort: Effort) -> dict[str, Any]:
+    """Check some programs; where one kills its process, go on after it in another."""
+    started, left = time.monotonic(), numbers
+    lines: list[dict[str, Any]] = []
+    cpu = 0.0
+    while left:
+        ended = _in_a_process(kind, seed, left, effort)
+        checked = [line["checking"] for line in ended.lines if "checking" in line]
+        lines += ended.lines
+        cpu += max((line["cpu"] for line in ended.lines if "cpu" in line), default=0.0)
+        if not ended.status:
+            break
+        if not checked:
+            raise RuntimeError(f"no program was begun ({ended.status}): {ended.errors}")
+        lines.append({
+            "number": checked[-1], "messages": [f"died ({ended.status}): {ended.errors}"],
+            "script": _script(kind, seed, checked[-1]),
+        })  # fmt: skip
+        left = range(checked[-1] + 1, numbers.stop)
     return {
-        "kind": kind, "seed": seed, "start": numbers.start, "stop": numbers.stop, "checked": len(checked),
-        "refused": sum("refused" in line for line in lines), "wrong": wrong,
-        "seconds": round(time.monotonic() - started, 1),
+        "kind": kind, "seed": seed, "ways": effort.ways, "quick": effort.quick,
+        "start": numbers.start, "stop": numbers.stop, "checked": sum("checking" in line for line in lines),
+        "refused": sum("refused" in line for line in lines), "wrong": [line for line in lines if "messages" in line],
+        "seconds": round(time.monotonic() - started, 1), "cpu": round(cpu, 1),
     }  # fmt: skip
+
+
+def _script(kind: str, seed: int, number: int) -> str:
+    """Return a program as it was drawn: one that kills its process is not made smaller."""
+    return KINDS[kind].draw(Choices(f"{kind} {seed} {number}")).script
+
+
+def recorded(record: Path | None, kind: str, seed: int, effort: Effort) -> list[dict[str, Any]]:
+    """Read the blocks of a run from its record."""
+    if record is None or not record.exists():
+        return []
+    run = (kind, seed, effort.ways, effort.quick)
+    blocks = [json.loads(line) for line in record.read_text().splitlines()]
+    return [b for b in blocks if (b["kind"], b["seed"], b["ways"], b["quick"]) == run]
+
+
+def totals(kind: str, blocks: Sequence[dict[str, Any]]) -> str:
+    """Sum up blocks in one line."""
+    programs, refused = sum(b["checked"] for b in blocks), sum(b["refused"] for b in blocks)
+    wrong = sum(len(b["wrong"]) for b in blocks)
+    seconds, cpu = sum(b["seconds"] for b in blocks), sum(b["cpu"] for b in blocks)
+    each = f", {cpu / programs:.3f} s each" if programs else ""
+    return f"{kind}: {programs} programs, {refused} refused, {wrong} wrong, {seconds:.0f} s, {cpu:.0f} s of CPU{each}"
 
 
 def run(
@@ -213,10 +268,9 @@ def run(
     Returns:
         A record for each block.
     """
-    before = [json.loads(line) for line in record.read_text().splitlines()] if record and record.exists() else []
-    before = [b for b in before if (b["kind"], b["seed"]) == (kind, seed) and b["stop"] <= count]
-    known = {b["start"] for b in before}
-    blocks = [range(k, min(count, k + _BLOCK)) for k in range(0, count, _BLOCK) if k not in known]
+    before = [b for b in recorded(record, kind, seed, effort) if b["stop"] <= count]
+    known = {number for b in before for number in range(b["start"], b["stop"])}
+    blocks = list(_runs([number for number in range(count) if number not in known]))
     done = list(before)
     with ThreadPoolExecutor(workers) as pool:
         for result in pool.map(lambda numbers: _run_block(kind, seed, numbers, effort), blocks):
@@ -227,6 +281,15 @@ def run(
             for wrong in result["wrong"]:
                 print(f"{kind} {seed} {wrong['number']}: {'; '.join(wrong['messages'])}\n{wrong['script']}", flush=True)
     return done
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[range]:
+    """Split ascending numbers into blocks without gaps."""
+    start = 0
+    for k in range(1, len(numbers) + 1):
+        if k == len(numbers) or numbers[k] != numbers[k - 1] + 1 or numbers[k] % _BLOCK == 0:
+            yield range(numbers[start], numbers[k - 1] + 1)
+            start = k
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -243,6 +306,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--ways", type=int, help="ways to compile besides the default, in turn; all if left out")
     parser.add_argument("--quick", action="store_true", help="without LLVM's optimisations: four times faster")
     parser.add_argument("--record", type=Path, help="a file of what is done, for a run that goes on")
+    parser.add_argument("--totals", action="store_true", help="sum up the record, and check nothing")
     parser.add_argument("--number", type=int, help="check this program alone")
     parser.add_argument("--block", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
@@ -259,15 +323,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         print("right" if finding is None else f"{'; '.join(finding.messages)}\n{finding.script}")
         return finding is not None
-    done = run(
-        options.kind, options.count, seed=options.seed, workers=options.workers, effort=effort, record=options.record
-    )
-    wrong = sum(len(b["wrong"]) for b in done)
-    seconds = sum(b["seconds"] for b in done)
-    programs, refused = sum(b["checked"] for b in done), sum(b["refused"] for b in done)
-    took = f"{seconds:.0f} s of {options.workers} processes"
-    print(f"{options.kind}: {programs} programs, {refused} refused, {wrong} wrong, {took}")
-    return wrong > 0
+    if options.totals:
+        done = recorded(options.record, options.kind, options.seed, effort)
+    else:
+        how = {"seed": options.seed, "workers": options.workers, "effort": effort, "record": options.record}
+        done = run(options.kind, options.count, **how)
+    print(totals(options.kind, done))
+    return any(b["wrong"] for b in done)
 
 
 if __name__ == "__main__":

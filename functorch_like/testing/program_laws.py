@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from functorch_like import dtypes, tree
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
 from functorch_like.testing import differential
-from functorch_like.testing.error_bars import meaning, with_bars
+from functorch_like.testing.differential import Staged
+from functorch_like.testing.error_bars import Meaning, meaning
 from functorch_like.testing.source_programs import MAIN, NARROW, Program
 
 Array = np.ndarray[Any, Any]
@@ -38,17 +40,14 @@ def check(
         mapped: whether it is compiled under `vmap`, rather than with its gradient.
         options: compile options.
     """
-    args = program.values()
-    if _has_one_way_rule(differential.staged(program.function(wide=True), differential.widened(args)).jaxpr):
+    laws = _Laws(program)
+    if _has_one_way_rule(laws.wide.jaxpr):
         raise differential.Refused(
             "forward mode meets a custom_vjp function, whose derivative is known in reverse only"
         )
-    messages = [f"vmap: {m}" for m in _mapping(program, args)] + [f"grad: {m}" for m in _slopes(program, args)]
-    messages += [f"compiled: {m}" for m in _compiled(program, args, mapped, options)]
-    if eager:
-        exact = differential.meaning_of(program, args)
-        outs = tree.leaves(program.function()(*map(ft.device_put, args)))
-        messages += [f"eager: {m}" for m in _differences(outs, exact)]
+    messages = [f"vmap: {m}" for m in laws.mapping()] + [f"grad: {m}" for m in laws.slopes()]
+    messages += [f"compiled: {m}" for m in laws.compiled(mapped, options)]
+    messages += [f"eager: {m}" for m in laws.eager()] if eager else []
     return messages
 
 
@@ -57,13 +56,6 @@ def _has_one_way_rule(jaxpr: Jaxpr) -> bool:
     return any(
         e.prim.name == "custom_lin" or any(map(_has_one_way_rule, inner_jaxprs(e.params))) for e in jaxpr.equations
     )
-
-
-def _differences(outs: Sequence[Any], exact: Sequence[Any]) -> Iterator[str]:
-    for k, (out, (value, bars)) in enumerate(zip(outs, exact, strict=True)):
-        message = differential.disagreement(out, value, bars)
-        if message:
-            yield f"result {k}: {message}"
 
 
 # ---------------------------------------------------------------------------------------------------------- mapping
@@ -81,18 +73,6 @@ def _many(args: Sequence[Array], axes: Sequence[int | None]) -> list[Array]:
         x if axis is None else np.stack([turned(x, k) for k in range(_MAPPED)], axis)
         for x, axis in zip(args, axes, strict=True)
     ]
-
-
-def _mapping(program: Program, args: Sequence[Array]) -> Iterator[str]:
-    axes, wide = _axes(program), differential.widened(args)
-    one = differential.staged(program.function(wide=True), wide)
-    consts = one.args[: len(one.args) - len(args)]
-    many = _many(wide, axes)
-    both = differential.staged(ft.vmap(program.function(wide=True), in_axes=axes), many)
-    element = lambda k: [x if a is None else np.take(x, k, a) for x, a in zip(many, axes, strict=True)]
-    loop = [meaning(one.jaxpr, [*consts, *element(k)]) for k in range(_MAPPED)]
-    stacked = [np.stack(outs) for outs in zip(*loop, strict=True)]
-    yield from _differences(stacked, with_bars(both.jaxpr, both.args, float(np.finfo(np.float64).eps)))
 
 
 # ------------------------------------------------------------------------------------------------------ derivatives
@@ -116,45 +96,90 @@ def _with_gradient(program: Program) -> Callable[[Callable[..., Any]], Callable[
     return lambda f: lambda *args: (f(*args), ft.grad(_summed(f), argnums=argnums)(*args))
 
 
-def _has_gradient(program: Program, args: Sequence[Array]) -> bool:
-    """Return True if reverse mode takes it: not where a loop runs until a condition fails."""
-    try:
-        differential.staged(_with_gradient(program)(program.function(wide=True)), differential.widened(args))
-    except FtError:
-        return False
-    return bool(_argnums(program))
+# ------------------------------------------------------------------------------------------------------------- laws
+class _Laws:
+    """The laws of one program; each form of it is traced and evaluated once.
 
+    Args:
+        program: that keeps them.
+    """
 
-def _slopes(program: Program, args: Sequence[Array]) -> Iterator[str]:
-    if not _has_gradient(program, args):
-        return
-    wide, argnums = differential.widened(args), _argnums(program)
-    f = program.function(wide=True)
-    slope = differential.staged(ft.grad(_summed(f), argnums=argnums), wide)
-    total = differential.staged(_summed(f), wide)
-    consts = total.args[: len(total.args) - len(args)]
-    rng = np.random.default_rng(1)
-    along = [rng.standard_normal(x.shape) if k in argnums else 0 * x for k, x in enumerate(wide)]
-    moved = lambda h: [x + h * d if k in argnums else x for k, (x, d) in enumerate(zip(wide, along, strict=True))]
-    at = lambda h: float(meaning(total.jaxpr, [*consts, *moved(h)])[0])
-    slopes = meaning(slope.jaxpr, slope.args)
-    got = sum(float(np.sum(s * along[k])) for s, k in zip(slopes, argnums, strict=True))
-    near, far = (at(_STEP) - at(-_STEP)) / (2 * _STEP), (at(2 * _STEP) - at(-2 * _STEP)) / (4 * _STEP)
-    scale = 1.0 + abs(near)
-    if not np.isfinite([near, far]).all() or abs(near - far) > 1e-4 * scale:
-        return  # a kink is near, or a jump
-    if not abs(got - near) <= 1e-3 * scale:
-        yield f"the derivative along a direction is {got}, by differences {near} and {far}"
+    def __init__(self, program: Program) -> None:
+        self.program, self.axes, self.argnums = program, _axes(program), _argnums(program)
+        self.args = program.values()
+        self.wide_args = differential.widened(self.args)
+        self.function, self.wide_function = program.function(), program.function(wide=True)
+        #: The program in float64.
+        self.wide: Staged = differential.staged(self.wide_function, self.wide_args)
 
+    def value(self, args: Sequence[Array]) -> list[Array]:
+        """The exact results at other arguments."""
+        consts = self.wide.args[: len(self.wide.args) - len(self.args)]
+        return meaning(self.wide.jaxpr, [*consts, *args])
 
-def _compiled(program: Program, args: Sequence[Array], mapped: bool, options: Any) -> Iterator[str]:
-    if mapped:
-        axes = _axes(program)
-        args, wrap = _many(args, axes), lambda f: ft.vmap(f, in_axes=axes)
-    elif _has_gradient(program, args):
-        wrap = _with_gradient(program)
-    else:
-        wrap = lambda f: f
-    exact = differential.meaning_of(program, args, wrap)
-    for _, outs in differential.compiled_ways(wrap(program.function()), args, [differential.DEFAULT], options):
-        yield from _differences(outs, exact)
+    @cached_property
+    def once(self) -> Meaning:
+        """The program's exact results."""
+        return Meaning(self.wide.jaxpr, self.wide.args, 0.0)
+
+    @cached_property
+    def both(self) -> Meaning:
+        """The exact results under `vmap`."""
+        mapped = ft.vmap(self.wide_function, in_axes=self.axes)
+        staged = differential.staged(mapped, _many(self.wide_args, self.axes))
+        return Meaning(staged.jaxpr, staged.args, 0.0)
+
+    @cached_property
+    def with_gradient(self) -> Meaning | None:
+        """The exact results with the gradient; None without one, as of loops that run until a condition fails."""
+        if not self.argnums:
+            return None
+        try:
+            staged = differential.staged(_with_gradient(self.program)(self.wide_function), self.wide_args)
+        except FtError:
+            return None
+        return Meaning(staged.jaxpr, staged.args, 0.0)
+
+    def mapping(self) -> Iterator[str]:
+        """Hold the program under `vmap` against a loop."""
+        many = _many(self.wide_args, self.axes)
+        element = lambda k: [x if a is None else np.take(x, k, a) for x, a in zip(many, self.axes, strict=True)]
+        loop = [self.value(element(k)) for k in range(_MAPPED)]
+        yield from differential.differences([np.stack(outs) for outs in zip(*loop, strict=True)], self.both)
+
+    def slopes(self) -> Iterator[str]:
+        """Hold the gradient against differences."""
+        if self.with_gradient is None:
+            return
+        slopes = self.with_gradient.exact[len(self.wide.jaxpr.outputs) :]
+        rng = np.random.default_rng(1)
+        along = [rng.standard_normal(x.shape) if k in self.argnums else 0 * x for k, x in enumerate(self.wide_args)]
+        pairs = list(enumerate(zip(self.wide_args, along, strict=True)))
+        moved = lambda h: [x + h * d if k in self.argnums else x for k, (x, d) in pairs]
+        at = lambda h: sum(float(np.sum(np.sin(x))) for x in self.value(moved(h)) if dtypes.is_inexact(x.dtype))
+        got = sum(float(np.sum(s * along[k])) for s, k in zip(slopes, self.argnums, strict=True))
+        near, far = (at(_STEP) - at(-_STEP)) / (2 * _STEP), (at(2 * _STEP) - at(-2 * _STEP)) / (4 * _STEP)
+        scale = 1.0 + abs(near)
+        if not np.isfinite([near, far]).all() or abs(near - far) > 1e-4 * scale:
+            return  # a kink is near, or a jump
+        if not abs(got - near) <= 1e-3 * scale:
+            yield f"the derivative along a direction is {got}, by differences {near} and {far}"
+
+    def compiled(self, mapped: bool, options: dict[str, Any] | None) -> Iterator[str]:
+        """Compile the program under `vmap`, or with its gradient where it has one."""
+        if mapped:
+            wide, args = self.both, _many(self.args, self.axes)
+            drawn = differential.narrow(ft.vmap(self.function, in_axes=self.axes), args)
+        elif self.with_gradient is not None:
+            wide = self.with_gradient
+            drawn = differential.narrow(_with_gradient(self.program)(self.function), self.args)
+        else:
+            wide, drawn = self.once, differential.narrow(self.function, self.args)
+        exact = differential.meaning_of(wide, drawn)
+        for _, outs in differential.compiled_ways(drawn, [differential.DEFAULT], options):
+            yield from differential.differences(outs, exact)
+
+    def eager(self) -> Iterator[str]:
+        """Run the program primitive by primitive."""
+        exact = differential.meaning_of(self.once, differential.narrow(self.function, self.args))
+        yield from differential.differences(tree.leaves(self.function(*map(ft.device_put, self.args))), exact)

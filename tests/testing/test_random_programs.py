@@ -15,7 +15,7 @@ from functorch_like.compiler.lower import lower
 from functorch_like.primitives.base.lowering import Lowering, alternatives_of
 from functorch_like.testing import differential, long_programs, lowering_programs, nightly, product_programs
 from functorch_like.testing.choices import Choices, shrink
-from functorch_like.testing.error_bars import with_bars
+from functorch_like.testing.error_bars import Meaning, with_bars
 from functorch_like.testing.source_programs import Argument, Program
 
 BLOCK = 10
@@ -218,3 +218,69 @@ def test_an_interrupted_run_goes_on(tmp_path, capsys):
     assert block["checked"] == 2 and not block["wrong"]
     assert nightly.main(command) == 0
     assert len(record.read_text().splitlines()) == 1
+
+
+def test_a_record_holds_what_was_done(tmp_path, capsys):
+    record = tmp_path / "record"
+    block = {"kind": "steps", "seed": 3, "ways": 1, "quick": True, "start": 0, "stop": 250, "checked": 250,
+             "refused": 7, "wrong": [], "seconds": 60.0, "cpu": 25.0}  # fmt: skip
+    other = {**block, "quick": False}
+    wrong = {**block, "start": 250, "stop": 500, "wrong": [{"number": 251, "messages": ["no"], "script": ""}]}
+    record.write_text("".join(f"{json.dumps(b)}\n" for b in (block, other, wrong)))
+    command = ["steps", "--seed", "3", "--ways", "1", "--quick", "--record", str(record), "--totals"]
+    assert nightly.main(command) == 1
+    assert capsys.readouterr().out == "steps: 500 programs, 14 refused, 1 wrong, 120 s, 50 s of CPU, 0.100 s each\n"
+    assert [*nightly._runs([0, 1, 2, 7, 8, 249, 250, 251])] == [
+        range(3), range(7, 9), range(249, 250), range(250, 252)
+    ]  # fmt: skip
+
+
+def test_a_block_goes_on_after_a_program_that_kills_its_process(monkeypatch):
+    begun = []
+
+    def dies_of_some(kind, seed, numbers, effort):
+        lines = []
+        for number in numbers:
+            begun.append(number)
+            lines.append({"checking": number, "cpu": 0.5})
+            if number in (1, 2, 4):
+                return nightly._Ended(lines, -11, "a signal")
+        return nightly._Ended(lines, 0, "")
+
+    monkeypatch.setattr(nightly, "_in_a_process", dies_of_some)
+    block = nightly._run_block("options", 0, range(5), nightly.Effort())
+    assert begun == [0, 1, 2, 3, 4] and block["checked"] == 5
+    assert [w["number"] for w in block["wrong"]] == [1, 2, 4]
+    assert all(w["messages"] == ["died (-11): a signal"] and "ft.jit(f)" in w["script"] for w in block["wrong"])
+
+
+def test_a_process_that_begins_no_program_is_an_error():
+    effort = nightly.Effort(ways=0, quick=True)
+    ended = nightly._in_a_process("no such kind", 0, range(2), effort)
+    assert ended.status and not ended.lines and "no such kind" in ended.errors
+    with pytest.raises(RuntimeError, match="no program was begun"):
+        nightly._run_block("no such kind", 0, range(2), effort)
+
+
+@pytest.mark.parametrize("off", [1e-3, np.nan])
+def test_results_far_from_exact_ones_meet_their_bars(off):
+    def sums(x):
+        return fnp.sum(x * x, axis=0), fnp.max(x)
+
+    x = np.linspace(0.1, 1.0, 12).reshape(4, 3)
+    meaning = Meaning(*_staged(sums, x), eps=1.2e-7)
+    right = [np.float32(v) for v in meaning.exact]
+    assert not [*differential.differences(right, meaning)] and "bars" not in vars(meaning)
+    wrong = [right[0] + np.float32([0, off, 0]), right[1]]
+    assert ["1 of 3" in m for m in differential.differences(wrong, meaning)] == [True]
+
+
+def test_what_needs_no_bars_is_within_them():
+    programs = [product_programs.draw(Choices(f"bars {k}")) for k in range(20)]
+    for program in programs:
+        wide = differential.staged(program.function(wide=True), differential.widened(program.values()))
+        meaning = Meaning(wide.jaxpr, wide.args, 1.2e-7)
+        for exact, bars in zip(meaning.exact, meaning.bars, strict=True):
+            off = exact * (1 + 9 * meaning.eps)
+            assert differential._is_close(off, exact, meaning.eps)
+            assert differential.disagreement(off, exact, bars) is None
