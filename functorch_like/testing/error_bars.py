@@ -73,6 +73,10 @@ def meaning(
         peaks: takes the largest absolute value of each equation's results.
     """
 
+    if move is None and peaks is None:
+        with np.errstate(all="ignore"):
+            return reference(jaxpr, args)
+
     def moved(x: Any, size: float = noise) -> Array:
         x = np.asarray(x)
         return x if move is None or x.dtype.kind not in "fc" else np.asarray(move(x, size), x.dtype)
