@@ -55,10 +55,13 @@ class Effects:
             *outs, self.token = outs
         return outs
 
-    def sorted_rows(self: Any, x: Any, aval: ShapedArray) -> Any:
-        """Integers sorted along the last dimension by NumPy, in the memory of x where nothing else reads it."""
+    def ordered_rows(self: Any, x: Any, aval: ShapedArray, place: Any = None) -> Any:
+        """Integers ordered along the last dimension by NumPy, in the memory of x where nothing else reads it.
+
+        With a place, an int32, only the elements there and behind it need to be where sorting puts them.
+        """
         self.forbid_template()
-        kernel = host_kernels.sort_rows
+        kernel = host_kernels.order_rows
         if kernel not in self.host_calls:
             self.host_calls.append(kernel)
         attrs = {
@@ -71,4 +74,4 @@ class Effects:
                 "operand_tuple_indices = []>]"
             ),
         }
-        return self.op("stablehlo.custom_call", [x], [aval], attrs)
+        return self.op("stablehlo.custom_call", [x] if place is None else [x, place], [aval], attrs)

@@ -1,4 +1,4 @@
-"""NumPy's kernels in compiled programs for CPUs: the sort of rows, for which XLA has no vector code.
+"""NumPy's kernels in compiled programs for CPUs: sort and selection of rows, for which XLA has no vector code.
 
 A kernel is called as a callback is, through a target that jaxlib registers itself: C++ takes the interpreter's lock,
 hands over the memory of operands and results, and turns an exception into an error of the run. NumPy lets go of the
@@ -22,27 +22,52 @@ from functorch_like.backends.xla import callbacks
 TARGET = "xla_buffer_python_cpu_callback"
 
 
-def sort_rows(context: Any, rows: Any, result: Any) -> tuple[()]:
-    """Sort each row, in place: the result has the memory of the operand, which holds what it held before."""
+def order_rows(context: Any, rows: Any, *more: Any) -> tuple[()]:
+    """Sort each row, in place: the result has the memory of the operand, which holds what it held before.
+
+    With a place between operand and result, the elements there and behind it are those of the sorted row, and the
+    others anywhere on their sides.
+    """
     try:
-        found = np.asarray(result)
-        # A stable sort of at most 16 bits is a radix sort; equal integers are the same in any order.
-        found.sort(axis=-1, kind="stable" if found.dtype.itemsize <= 2 else None)
+        *place, result = more
+        ordered = np.asarray(result)
+        if ordered.dtype.itemsize <= 2:  # a stable sort is a radix sort; equal integers are the same in any order
+            ordered.sort(axis=-1, kind="stable")
+        elif not place:
+            ordered.sort(axis=-1)
+        else:
+            _select(ordered, int(np.asarray(place[0])))
     except BaseException as error:
         # Without the frame, whose arrays show memory that is gone after the call.
         raise callbacks.recorded(error.with_traceback(None)) from None
     return ()
 
 
+def _select(rows: np.ndarray[Any, Any], place: int) -> None:
+    """Partition each row at a place, and exchange the element behind it and the least of the rest.
+
+    NumPy has vector code for one place, and takes more time for two than to sort.
+    """
+    last = rows.shape[-1] - 1
+    place = min(max(place, 0), last)
+    rows.partition(place, axis=-1)
+    if place < last:
+        rest = rows[..., place + 1 :]
+        at = rest.argmin(axis=-1, keepdims=True)
+        least = np.take_along_axis(rest, at, -1)
+        np.put_along_axis(rest, at, rest[..., :1], -1)
+        rest[..., :1] = least
+
+
 def is_kernel(call: Any) -> bool:
     """Return True for a kernel, False for a callback of the user."""
-    return call is sort_rows
+    return call is order_rows
 
 
 def bind(body: bytes, host_calls: list[Any]) -> None:
     """Give a program loaded without its module, of these bytes, the functions that it calls."""
     if not host_calls and TARGET.encode() in body:
-        host_calls.append(sort_rows)
+        host_calls.append(order_rows)
 
 
 def only_kernels(host_calls: Collection[Any]) -> bool:

@@ -21,6 +21,7 @@ from functorch_like.primitives.effects.callbacks import debug_callback
 from functorch_like.primitives.effects.check import Message, check
 from functorch_like.primitives.indexing.dimension_numbers import last_starts
 from functorch_like.primitives.indexing.gather_and_scatter_add import gather, scatter_add
+from functorch_like.primitives.ordering.order_statistics import order_statistics
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.primitives.reductions import reductions
 from functorch_like.primitives.structural import tile_split_barrier
@@ -36,7 +37,7 @@ _MOVING = frozenset((
     tile_split_barrier.optimization_barrier, structural.pad, structural.reshape, structural.rev, structural.slice,
     tile_split_barrier.split, structural.stop_gradient, tile_split_barrier.tile, structural.transpose,
     dynamic_slice.dynamic_slice, dynamic_slice.dynamic_update_slice, reductions.argmax, reductions.argmin,
-    reductions.reduce_max, reductions.reduce_min, sort,
+    reductions.reduce_max, reductions.reduce_min, sort, order_statistics,
 ))  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from functorch_like.numpy import promotion, reductions
 from functorch_like.numpy.axes import axes_of, hashable
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering import sort
+from functorch_like.primitives.ordering.order_statistics import order_statistics
 from functorch_like.primitives.reductions import reductions as reduction_primitives
 from functorch_like.primitives.reductions.cumulative import cumsum
 from functorch_like.transforms.eager_jit import eager_jit
@@ -277,8 +278,7 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
     shape, dtype = aval_of(x).shape, aval_of(x).dtype
     axes = axes_of(axis, len(shape), "fnp.quantile")
     x = _behind(x, axes)
-    n, others = aval_of(x).shape[-1], range(aval_of(x).ndim - 1)
-    (x,) = sort.sort(x, dimension=len(others), is_stable=True, num_keys=1)  # NaN sorts last
+    n = aval_of(x).shape[-1]
     kept, lead = aval_of(x).shape[:-1], aval_of(q).shape
     qs, valid = _parts(q, end, dtypes.float64 if dtype == dtypes.float64 or n > EXACT else dtypes.float32)
     if not n:
@@ -296,7 +296,11 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
             (spread(qs, range(len(lead))), spread(numbers, behind)) if skip else (qs, structural.full_like(qs, n))
         )
         low, high, part = _between(places, count, method)
-        ends = [_pick(x, at, len(lead) if skip else None) for at in (low, high)]
+        if not skip and not lead and n < 2**31:
+            ends = _neighbours(x, low)
+        else:
+            (x,) = sort.sort(x, dimension=len(kept), is_stable=True, num_keys=1)  # NaN sorts last
+            ends = [_pick(x, at, len(lead) if skip else None) for at in (low, high)]
         part = part if skip else spread(part, range(len(lead)))
         part = promotion.convert(part, dtype)
         zero = structural.full_like(part, 0)
@@ -423,6 +427,14 @@ def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
         part = elementwise.select_n(elementwise.and_(whole, even), fill(1), fill(0))
     inside = lambda v: elementwise.max(elementwise.min(v, last), fill(0))
     return inside(low), inside(elementwise.add(low, fill(1))), part
+
+
+def _neighbours(x: Any, low: Any) -> list[Any]:
+    """Return the elements along the last axis that sorting puts at a position and behind it."""
+    both = order_statistics(x, promotion.convert(low, dtypes.int32))
+    *kept, _ = aval_of(both).shape
+    one = lambda k: structural.slice(both, start_indices=(*(0 for _ in kept), k), limit_indices=(*kept, k + 1))
+    return [structural.reshape(one(k), shape=tuple(kept)) for k in range(2)]
 
 
 def _pick(x: Any, at: Any, lead: int | None) -> Any:

@@ -26,15 +26,15 @@ def _many(ins: Any, dimension: int) -> bool:
     return ins[0].size >= MANY and ins[0].shape[dimension] > 1
 
 
-def _sort_on_host(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
-    """Integers by NumPy's kernel, which sorts rows."""
+def _sort_on_host(e: Any, x: Any, aval: ShapedArray, dimension: int, place: Any = None) -> Any:
+    """Integers by NumPy's kernel, which orders rows: all of a row, or the elements at a place and behind it."""
     last = aval.ndim - 1
     if dimension == last:
-        return e.sorted_rows(x, aval)
+        return e.ordered_rows(x, aval, place)
     swap = [last if d == dimension else dimension if d == last else d for d in range(aval.ndim)]
     turned = aval.update(shape=tuple(aval.shape[d] for d in swap))
     turn = lambda v, out: e.op("stablehlo.transpose", [v], [out], attrs={"permutation": e.i64s(swap)})
-    return turn(e.sorted_rows(turn(x, turned), turned), aval)
+    return turn(e.ordered_rows(turn(x, turned), turned, place), aval)
 
 
 def sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
@@ -55,12 +55,16 @@ def sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
     return e.op("stablehlo.sort", [x], [aval], attrs=attrs, regions=(region,))
 
 
-def _sort_one_on_host(e: Any, x: Any, *, dimension: int, **_: Any) -> list[Any]:
-    (aval,) = e.ins
+def order_on_host(e: Any, x: Any, aval: ShapedArray, dimension: int, place: Any = None) -> Any:
+    """Numbers by NumPy's kernel, floats as integers of the same order."""
     if not dtypes.is_float(aval.dtype):
-        return [_sort_on_host(e, x, aval, dimension)]
+        return _sort_on_host(e, x, aval, dimension, place)
     key, bits = as_integer(e, one_nan(e, x, aval), aval)
-    return [e.op("stablehlo.bitcast_convert", [flip(e, _sort_on_host(e, key, bits, dimension), bits)], [aval])]
+    return e.op("stablehlo.bitcast_convert", [flip(e, _sort_on_host(e, key, bits, dimension, place), bits)], [aval])
+
+
+def _sort_one_on_host(e: Any, x: Any, *, dimension: int, **_: Any) -> list[Any]:
+    return [order_on_host(e, x, e.ins[0], dimension)]
 
 
 def _sort_floats(e: Any, x: Any, *, dimension: int, **_: Any) -> list[Any]:
@@ -163,7 +167,7 @@ def _packed_edges() -> list[tuple[SampleInput, bool]]:
     ]
 
 
-def _counted(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+def counted(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     """All over the range of a dtype, with equal ones; of floats also zeros of both signs, infinities and NaNs."""
     places = np.arange(math.prod(shape)).reshape(shape) * 7919 % 1009
     if not dtypes.is_float(np.dtype(dtype)):
@@ -176,24 +180,24 @@ def _counted(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     return numbers
 
 
-_ON_HOST = ("bfloat16", "float16", "float32", "float64", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64)))
+ON_HOST = ("bfloat16", "float16", "float32", "float64", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64)))
 
 
 def _host_edges() -> list[tuple[SampleInput, bool]]:
-    taken = [sort_sample(_counted((MANY,), dtypes.as_dtype(d))) for d in _ON_HOST]
-    taken += [sort_sample(_counted((2, MANY // 4, 2), np.float32), dimension=d) for d in range(3)]
-    left = [sort_sample(_counted((MANY - 1,), d)) for d in (np.float32, np.int32)]
-    left += [sort_sample(_counted((MANY, 1), np.int32), dimension=1), sort_sample(np.arange(MANY) % 3 == 1)]
+    taken = [sort_sample(counted((MANY,), dtypes.as_dtype(d))) for d in ON_HOST]
+    taken += [sort_sample(counted((2, MANY // 4, 2), np.float32), dimension=d) for d in range(3)]
+    left = [sort_sample(counted((MANY - 1,), d)) for d in (np.float32, np.int32)]
+    left += [sort_sample(counted((MANY, 1), np.int32), dimension=1), sort_sample(np.arange(MANY) % 3 == 1)]
     return [*((s, True) for s in taken), *((s, False) for s in left)]
 
 
 def _packed_host_edges() -> list[tuple[SampleInput, bool]]:
     places = np.arange(MANY, dtype=np.int32)
     kinds = ("bfloat16", "float16", "float32", "int8", "uint16", "int32", "uint32")
-    taken = [sort_sample(_counted((MANY,), dtypes.as_dtype(d)), places) for d in kinds]
-    rows = _counted((4, MANY // 4), np.int16)
+    taken = [sort_sample(counted((MANY,), dtypes.as_dtype(d)), places) for d in kinds]
+    rows = counted((4, MANY // 4), np.int16)
     taken += [sort_sample(rows, rows.astype(np.float64), rows == 3, dimension=d) for d in (0, 1)]
-    left = [sort_sample(_counted((MANY - 1,), np.int32), places[1:]), sort_sample(_counted((MANY,), np.int64), places)]
+    left = [sort_sample(counted((MANY - 1,), np.int32), places[1:]), sort_sample(counted((MANY,), np.int64), places)]
     return [*((s, True) for s in taken), *((s, False) for s in left)]
 
 
@@ -201,7 +205,7 @@ FORMS = (
     Alternative(
         "NumPy's kernel, floats as integers",
         f"one operand of 8 to 64 bits (floats: 16), no booleans, from {MANY} elements",
-        lambda ins, outs, *, dimension, **_: len(ins) == 1 and ins[0].dtype.name in _ON_HOST and _many(ins, dimension),
+        lambda ins, outs, *, dimension, **_: len(ins) == 1 and ins[0].dtype.name in ON_HOST and _many(ins, dimension),
         _sort_one_on_host,
         _host_edges,
         on_host=True,

@@ -1,4 +1,4 @@
-"""Sorts of many elements on CPUs by NumPy's kernel: values, transformations, threads, processes, interrupts."""
+"""Sorts and selections on CPUs by NumPy's kernel: values, transformations, threads, processes, interrupts."""
 
 import os
 import subprocess
@@ -12,6 +12,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, dtypes
 from functorch_like.backends.xla import callbacks, host_kernels
+from functorch_like.primitives.ordering.order_statistics import order_statistics
 from functorch_like.primitives.ordering.sort_cpu import MANY
 from functorch_like.testing import count_compiles
 
@@ -141,6 +142,48 @@ def test_what_is_made_of_sorts():
     np.testing.assert_allclose(fnp.quantile(y, q, axis=1), np.quantile(y, q, axis=1), rtol=1e-14)
 
 
+# ----------------------------------------------------------------------------------------------------------- selection
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("place", [-(2**31), -1, 0, 1, N // 2, N - 2, N - 1, N, 2**31 - 1])
+def test_selection_gives_what_sorting_puts_there(dtype, place):
+    x, at = drawn(dtype, (3, N)), min(max(place, 0), N - 1)
+    select = ft.jit(order_statistics)
+    assert TARGET in select.lower(x, np.int32(0)).as_text()
+    found = select(x, np.asarray(place, np.int32))
+    same(
+        found, in_order(x)[:, [at, min(at + 1, N - 1)]] if dtype[0] == "f" else np.sort(x)[:, [at, min(at + 1, N - 1)]]
+    )
+
+
+@pytest.mark.parametrize("size", [N, N + 1])
+def test_medians_are_selected(size):
+    x = np.random.default_rng(3).standard_normal((2, size))
+    median = ft.jit(lambda v: fnp.median(v, axis=1))
+    text = median.lower(x).as_text()
+    assert TARGET in text and "stablehlo.sort" not in text
+    for found in (median(x), fnp.median(x, axis=1), ft.vmap(fnp.median)(x), fnp.median(x.T, axis=0)):
+        np.testing.assert_allclose(found, np.median(x, axis=1), rtol=1e-14)
+    for found, q in ((fnp.quantile(x, 0.9, axis=1), 0.9), (fnp.percentile(x, 3.0, axis=1), 0.03)):
+        np.testing.assert_allclose(found, np.quantile(x, q, axis=1), rtol=1e-14)
+    x[1, 17] = np.nan
+    np.testing.assert_array_equal(np.isnan(median(x)), [False, True])
+
+
+def test_gradient_of_a_median_goes_to_the_middle():
+    x = np.random.default_rng(4).permutation(N).astype(np.float64)
+    slope = np.where((x == N // 2) | (x == N // 2 - 1), 0.5, 0.0)
+    same(ft.grad(fnp.median)(x), slope)
+    same(ft.jit(ft.grad(fnp.median))(x), slope)
+
+
+def test_one_quantile_for_each_element_of_a_batch():
+    x, q = np.random.default_rng(5).standard_normal((3, N)), np.array([0.1, 0.5, 0.9])
+    by_both = ft.vmap(fnp.quantile)(x, q)
+    np.testing.assert_allclose(by_both, [np.quantile(*pair) for pair in zip(x, q, strict=True)], rtol=1e-14)
+    by_q = ft.vmap(fnp.quantile, in_axes=(None, 0))(x[0], q)
+    np.testing.assert_allclose(by_q, np.quantile(x[0], q), rtol=1e-14)
+
+
 # --------------------------------------------------------------------------------------------------- where it is called
 def test_programs_that_leave_the_process_do_without():
     x = drawn("float32")
@@ -246,7 +289,7 @@ def test_an_error_of_the_kernel_is_raised(monkeypatch):
         with pytest.raises(MemoryError, match="no memory") as raised:
             f(x)
     frames = [entry.frame.code.raw for entry in raised.traceback]
-    assert host_kernels.sort_rows.__code__ not in frames  # its arrays show memory that is gone
+    assert host_kernels.order_rows.__code__ not in frames  # its arrays show memory that is gone
     same(f(x), in_order(x))
 
 
@@ -256,7 +299,7 @@ def test_an_interrupt_before_the_first_line_of_the_kernel_is_raised():
     f(x)
 
     def trace(frame, event, arg):
-        if frame.f_code is host_kernels.sort_rows.__code__:
+        if frame.f_code is host_kernels.order_rows.__code__:
             raise KeyboardInterrupt
 
     threading.settrace(trace)

@@ -15,6 +15,7 @@ from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.contractions.fft import fft
 from functorch_like.primitives.effects.checkpoint_name import name as checkpoint_name
 from functorch_like.primitives.linalg import cholesky_lu, eigen, qr, solve, svd, triangular_solve
+from functorch_like.primitives.ordering.order_statistics import order_statistics
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.primitives.ordering.top_k import top_k
 from functorch_like.primitives.random.threefry import threefry2x32
@@ -77,6 +78,12 @@ def _sort(step: Step, xs: Sequence[Any]) -> list[Any]:
         return step.apply(xs)
     masked = [step.mask(x, i, [axis], _last(aval_of(x).dtype)) if i < keys else x for i, x in enumerate(xs)]
     return step.apply(masked, is_stable=True)
+
+
+def _order_statistics(step: Step, xs: Sequence[Any]) -> list[Any]:
+    """Rule of order statistics: the padding is behind all elements."""
+    x, place = xs
+    return step.apply([step.mask(x, 0, [len(step.ins[0]) - 1], _last(aval_of(x).dtype)), place])
 
 
 def _last(dtype: Any) -> Any:
@@ -272,6 +279,7 @@ RULES: dict[Primitive, Rule] = {
     elementwise.bitcast_convert_type: _bitcast,
     top_k: _top_k,
     sort: _sort,
+    order_statistics: _order_statistics,
     dot_general: _dot_general,
     conv_general_dilated: _convolution,
     reshape: _reshape,
