@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from functorch_like.distributed.running_clock import RunningClock
 from functorch_like.distributed.wire import Closed, Connection, Message, join_address, pack, split_address
 from functorch_like.errors import DistributedError
 
@@ -53,6 +54,7 @@ class Coordinator:
         heartbeat_timeout: seconds of silence after which a process counts as gone.
         host_process: the number of the process that it runs in; None for a launcher.
         on_silence: called with the number of a process that is silent, and a text about it.
+        on_refusal: called with the reason, where the program cannot begin.
     """
 
     def __init__(
@@ -66,8 +68,9 @@ class Coordinator:
         heartbeat_timeout: float,
         host_process: int | None = 0,
         on_silence: Callable[[int, str], None] | None = None,
+        on_refusal: Callable[[str], None] | None = None,
     ) -> None:
-        self._on_silence = on_silence
+        self._on_silence, self._on_refusal = on_silence, on_refusal
         self._listener, self._address, self._count = listener, address, count
         self._start_service, self._host_process = start_service, host_process
         self._join_timeout, self._heartbeat_timeout = join_timeout, heartbeat_timeout
@@ -77,7 +80,8 @@ class Coordinator:
         self._connections: dict[int, Connection] = {}
         self._failing: set[int] = set()  # those that reported why they end
         self._hellos: dict[int, Message] = {}
-        self._heard: dict[int, float] = {}
+        self._clock = RunningClock(heartbeat_timeout / 4)
+        self._heard: dict[int, float] = {}  # by that clock
         self._left: set[int] = set()
         self._gone: dict[int, str] = {}
         self._disconnected: set[int] = set()
@@ -99,10 +103,10 @@ class Coordinator:
                 break
             try:
                 self._listener.settimeout(min(remaining, 0.2))
-                sock, _ = self._listener.accept()
+                connection = Connection(self._listener.accept()[0])
             except OSError:
                 continue
-            threading.Thread(target=self._serve, args=(Connection(sock),), name="ft-coordinator", daemon=True).start()
+            threading.Thread(target=self._serve, args=(connection,), name="ft-coordinator", daemon=True).start()
         self._listener.close()
         if self._complete:
             self._begin()
@@ -123,6 +127,8 @@ class Coordinator:
             self._refused = True
             for connection in self._connections.values():
                 connection.send({"op": "refused", "reason": reason})
+        if self._on_refusal is not None:
+            self._on_refusal(reason)
 
     def _serve(self, connection: Connection) -> None:
         rank = None
@@ -154,7 +160,6 @@ class Coordinator:
                 self._refuse(reason)
                 return None
             self._connections[rank], self._hellos[rank] = connection, hello
-            self._heard[rank] = time.monotonic()
             if len(self._hellos) == self._count:
                 self._complete = True
                 self._wake_accept()
@@ -183,17 +188,22 @@ class Coordinator:
         """Start jaxlib's service, which takes the port over, and let everybody go."""
         try:
             service = self._start_service(self._address)
-        except DistributedError as error:
-            self._refuse(error.reason)
+        except Exception as error:  # else the processes would wait for an answer until their time is over
+            self._refuse(error.reason if isinstance(error, DistributedError) else f"{type(error).__name__}: {error}")
             return
         with self._lock:
+            if self._ended.is_set():  # closed meanwhile
+                service.shutdown()
+                return
+            # Processes beat from now on: how long they have waited for the others does not count.
+            self._heard = dict.fromkeys(self._hellos, self._clock.read())
             self._service, self._started = service, True
             for connection in self._connections.values():
                 connection.send({"op": "go"})
 
     # ------------------------------------------------------------------------------------------------------- messages
     def _handle(self, rank: int, connection: Connection, header: Message, payload: bytes) -> None:
-        self._heard[rank] = time.monotonic()
+        self._heard[rank] = self._clock.read()
         op = header["op"]
         if op == "beat":
             connection.send({"op": "beat"})
@@ -253,7 +263,7 @@ class Coordinator:
     def _watch(self) -> None:
         """Notice processes whose heartbeats have stopped."""
         while not self._ended.wait(min(1.0, self._heartbeat_timeout / 4)):
-            now = time.monotonic()
+            now = self._clock.read()
             for rank, heard in list(self._heard.items()):
                 if self._started and now - heard > self._heartbeat_timeout and rank != self._host_process:
                     reason = f"it was silent for {self._heartbeat_timeout:g} s: frozen, or its machine is lost"

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.distributed.coordinator import name_ranks
+from functorch_like.distributed.running_clock import RunningClock
 from functorch_like.distributed.wire import Closed, Connection, Message, split_address, unpack
 from functorch_like.errors import DistributedError
 
@@ -60,7 +61,7 @@ class Member:
         self._closed = False  # all processes have left
         self._quit = threading.Event()  # this process leaves
         self._rounds: dict[str, int] = {}
-        self._heard = time.monotonic()
+        self._clock = RunningClock(heartbeat_timeout / 4)
         deadline = time.monotonic() + join_timeout
         self._connection = _reach(address, deadline, join_timeout)
         hello = {"rank": rank, "count": count, "version": version, "host": socket.gethostname(), "pid": os.getpid()}
@@ -70,6 +71,7 @@ class Member:
         except BaseException:
             self._connection.close()
             raise
+        self._heard = self._clock.read()  # how long the others took to come does not count
         # TRAP: while Python ends, no thread can be started any more, so that of `_end_after_a_loss` waits from now on.
         for target in (self._listen, self._beat, self._end_after_a_loss):
             threading.Thread(target=target, name="ft-member", daemon=True).start()
@@ -104,7 +106,7 @@ class Member:
                 self._connection.close()
                 self._lose_coordinator(f"the connection to the coordinator ended: {error}")
                 return
-            self._heard = time.monotonic()
+            self._heard = self._clock.read()
             self._take(header, payload)
 
     def _take(self, header: Message, payload: bytes) -> None:
@@ -152,7 +154,10 @@ class Member:
         interval = min(10.0, self._heartbeat_timeout / 4)
         while not self._quit.wait(interval):
             self._connection.send({"op": "beat"})
-            if time.monotonic() - self._heard > self._heartbeat_timeout + interval and self._host_process != self.rank:
+            if (
+                self._clock.read() - self._heard > self._heartbeat_timeout + interval
+                and self._host_process != self.rank
+            ):
                 self._lose_coordinator(f"the coordinator was silent for {self._heartbeat_timeout:g} s")
                 return
 

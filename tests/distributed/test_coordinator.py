@@ -176,6 +176,26 @@ def test_a_frozen_process_is_noticed():
     assert members[0].loss(wait=30) == "process 1 of 2 is gone: it was silent for 1 s: frozen, or its machine is lost"
 
 
+def test_the_wait_for_the_last_process_is_no_silence():
+    """Those that came first may wait for longer than a process may be silent."""
+    program = Program(2, heartbeat=1.0)
+    first = threading.Thread(target=program.join, args=([0],))
+    first.start()
+    time.sleep(2.5)
+    (second,) = program.join([1])
+    first.join()
+    assert second.loss(wait=2.0) == "" and not program.members[0].has_losses
+
+
+def test_an_error_at_the_beginning_reaches_all(monkeypatch):
+    def fail(self, address):
+        raise ValueError("no service today")
+
+    monkeypatch.setattr(Program, "_service", fail)
+    errors = Program(2).join([0, 1])
+    assert all("ValueError: no service today" in str(error) for error in errors)
+
+
 def test_a_lost_coordinator_is_noticed():
     program = Program(2)
     members = program.join([0, 1])

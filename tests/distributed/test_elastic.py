@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from support.processes import LIMIT, environment
+from support.processes import LIMIT, abort, collect, descendants, environment, launch, wait_until
 
 import functorch_like as ft
 from functorch_like.distributed.coordinator import free_address
@@ -106,18 +106,28 @@ class Job:
         lines = self._log.read_text().splitlines(keepends=True)
         return [Report(*map(int, line.split())) for line in lines if line.endswith("\n")]
 
-    def wait_for(self, condition, seconds=30.0):
-        """Wait until a condition of the reports holds; return the reports."""
-        deadline = time.monotonic() + seconds
-        while not condition(found := self.reports()):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                pytest.fail(f"{found[-3:]}\n" + "".join(self.printed()))
-            time.sleep(0.01)
+    def _progress(self):
+        return [path.stat().st_size for path in (self._log, self._output, self._errors)]
+
+    def fail(self, reason):
+        """Fail with the last reports, the states and stacks of the processes, and all that they have printed."""
+        states = abort(self.process) if self.process.poll() is None else f"exit status {self.process.returncode}"
+        output, errors = self.printed()
+        pytest.fail(f"{reason}; {states}\n{self.reports()[-5:]}\n{output}\n{errors}")
+
+    def wait_for(self, condition):
+        """Wait until a condition of the reports holds, as long as there are new ones; return the reports."""
+        if not wait_until(lambda: self.process.poll() is not None or condition(self.reports()), self._progress):
+            self.fail("there is no progress")
+        found = self.reports()
+        if not condition(found):
+            self.fail("the run has ended")
         return found
 
     def finish(self, workers):
         """Wait for the end, and check the states of the workers; returns what the launcher printed."""
-        self.process.wait(timeout=120)
+        if not wait_until(lambda: self.process.poll() is not None, self._progress):
+            self.fail("the run does not end")
         output, errors = self.printed()
         assert self.process.returncode == 0, output + errors
         states = [line.split(" ", 1)[1].split() for line in output.splitlines() if "state" in line]
@@ -229,6 +239,38 @@ def test_a_frozen_child_and_a_frozen_worker(tmp_path):
     assert errors.count("it was silent for 4 s: frozen") >= 2, errors
 
 
+def test_a_machine_that_stands_still(tmp_path):
+    """Where all processes stop for longer than the limit of silence, none of them counts as frozen."""
+    with job(tmp_path, 60, 2) as training:
+        training.wait_for(lambda found: found and found[-1].step >= 10)
+        pids = [*descendants(training.process.pid), training.process.pid]
+        for number, pause in ((signal.SIGSTOP, 6.0), (signal.SIGCONT, 0.0)):
+            for pid in pids:
+                os.kill(pid, number)
+            time.sleep(pause)
+        errors = training.finish(workers=2)
+    assert " ends: " not in errors and "silent" not in errors, errors
+    assert {report.step for report in training.reports()} == set(range(1, 61))
+
+
+def test_a_last_report_that_takes_long(tmp_path):
+    """The others wait for it, though their time of silence is shorter."""
+    status, output, errors = run_script(
+        tmp_path,
+        """
+        def report(k, loss):
+            if k == 4 and ft.process_index() == 1:
+                time.sleep(5)
+        batches = lambda k, rank, count: np.ones(2 * (2 // count), np.float32)
+        state = ft.distributed.elastic_loop(lambda s, b: (s + b.sum(), 0), 0.0, batches, steps=4, report=report)
+        print("state", state)
+        """,
+        *("--nproc", "2", "--heartbeat-timeout", "4"),
+    )
+    assert status == 0 and output.count("state 16.0") == 2, output + errors
+    assert errors.count(" begins") == 1, errors
+
+
 def test_a_newcomer(tmp_path):
     """The workers leave a generation together, none of them in a collective, and take the newcomer in."""
     address = free_address()
@@ -239,7 +281,7 @@ def test_a_newcomer(tmp_path):
             env=training.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         errors = training.finish(workers=2)
-        output, _ = other.communicate(timeout=60)
+        ((output, _),) = collect([other])
     assert other.returncode == 0 and "state 80" in output
     assert "worker 2 wants to join" in errors and "with 3 workers" in errors and " ends: " not in errors
     steps = [report.step for report in training.reports() if report.rank == 0]
@@ -253,11 +295,9 @@ def test_checkpoints_of_a_split_state(tmp_path):
     with job(tmp_path, 200, 1, **options) as training:
         found = training.wait_for(lambda found: found and found[-1].step >= 17)
         os.killpg(training.process.pid, signal.SIGKILL)
-        training.process.wait(timeout=10)
-        deadline = time.monotonic() + 10
-        while any(map(is_alive, {found[-1].child, found[-1].keeper})):
-            assert time.monotonic() < deadline, "processes outlive their launcher"
-            time.sleep(0.01)
+        training.process.wait(LIMIT)
+        pids = {found[-1].child, found[-1].keeper}
+        assert wait_until(lambda: not any(map(is_alive, pids)), lambda: None), "processes outlive their launcher"
     last = training.reports()[-1].step
     with job(tmp_path, 60, 2, **options) as training:
         errors = training.finish(workers=2)
@@ -275,10 +315,7 @@ def run_script(tmp_path, text, *arguments, **more):
     """Run a script under the launcher; returns its status, output and errors."""
     path = tmp_path / "script.py"
     path.write_text("import functorch_like as ft, numpy as np, os, signal, sys, time\n" + textwrap.dedent(text))
-    done = subprocess.run(
-        [*COMMAND, *arguments, str(path)], capture_output=True, text=True, timeout=LIMIT, env=environment(**more)
-    )
-    return done.returncode, done.stdout, done.stderr
+    return launch(["--elastic", *arguments, str(path)], **more)
 
 
 def test_a_child_that_hangs_in_the_users_code(tmp_path):

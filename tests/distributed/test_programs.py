@@ -1,6 +1,6 @@
 """Programs over the devices of several processes: their values, what they compile, and what ends them."""
 
-from support.processes import quiet, start, start_some
+from support.processes import collect, quiet, start, start_some
 
 MESH = """
     from functorch_like.sharding import NamedSharding, PartitionSpec as P
@@ -105,7 +105,7 @@ FROZEN = (
 def test_a_peer_that_freezes():
     """The other one hangs in a collective, where no exception reaches it: it is ended in bounded time."""
     with start_some(FROZEN, range(2), 2) as (first, second):
-        output, errors = first.communicate(timeout=90)
+        ((output, errors),) = collect([first])
         assert first.returncode == 1 and quiet(output) == ""
         assert "process 1 of 2 is gone: it was silent for 3 s: frozen" in errors
         assert second.poll() is None

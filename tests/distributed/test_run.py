@@ -4,10 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from support.processes import LIMIT, environment, launch
+from support.processes import LIMIT, collect, environment, launch, wait_until
 
 from functorch_like.distributed.child_processes import status_text
 from functorch_like.distributed.coordinator import free_address
@@ -59,7 +58,7 @@ def test_two_machines(script):
         )
         for node in range(2)
     ]  # fmt: skip
-    outputs = [process.communicate(timeout=LIMIT) for process in started]
+    outputs = collect(started)
     assert [process.returncode for process in started] == [0, 0], outputs
     assert [output for output, _ in outputs] == ["[0] 0 2\n", "[1] 1 2\n"]
 
@@ -110,10 +109,7 @@ def running(pid):
 
 
 def all_ended(pids):
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and any(map(running, pids)):
-        time.sleep(0.05)
-    return not any(map(running, pids))
+    return wait_until(lambda: not any(map(running, pids)), lambda: None)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -7,14 +7,19 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from functorch_like.distributed.coordinator import free_address
+from functorch_like.distributed.running_clock import RunningClock
 
-#: Seconds that a program of a test may take on a busy machine.
-LIMIT = 90.0
+#: Seconds that a program of a test may take on a busy machine. Only one that hangs takes so long.
+LIMIT = 240.0
+#: Seconds without any progress after which a program whose progress can be seen counts as hung.
+PATIENCE = 90.0
 
 
 class Ended(NamedTuple):
@@ -33,7 +38,7 @@ def program(body: str) -> str:
         import numpy as np
         import functorch_like as ft, functorch_like.numpy as fnp
         def initialize(**options):
-            limits = dict(initialization_timeout=60, heartbeat_timeout_seconds=60, shutdown_timeout_seconds=10)
+            limits = dict(initialization_timeout=120, heartbeat_timeout_seconds=60, shutdown_timeout_seconds=30)
             ft.distributed.initialize(ADDRESS, COUNT, RANK, **{**limits, **options})
     """
     return textwrap.dedent(head) + textwrap.dedent(body)
@@ -42,7 +47,81 @@ def program(body: str) -> str:
 def environment(**more: str) -> dict[str, str]:
     """The variables of the processes: those of this one without what a launcher has set."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("FT_", "SLURM_", "OMPI_"))}
-    return {**kept, "FT_PLATFORM": "cpu", "FT_CACHE": "0", **more}
+    # The stacks of a process that hangs are printed when it is aborted.
+    return {**kept, "FT_PLATFORM": "cpu", "FT_CACHE": "0", "PYTHONFAULTHANDLER": "1", **more}
+
+
+def wait_until(condition: Callable[[], object], progress: Callable[[], object], longest: float = 900.0) -> bool:
+    """Wait until a condition holds; return False once there is no progress, or the time is over.
+
+    How fast a program runs depends on what else runs on the machine. Time in which this process itself was stopped
+    does not count.
+
+    Args:
+        condition: what to wait for.
+        progress: returns a value that changes as the program gets on.
+        longest: seconds to wait in all.
+    """
+    clock = RunningClock(1.0)
+    last, since, end = progress(), clock.read(), clock.read() + longest
+    while not condition():
+        time.sleep(0.01)
+        now, value = clock.read(), progress()
+        if value != last:
+            last, since = value, now
+        if now - since > PATIENCE or now > end:
+            return bool(condition())
+    return True
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process has started, and theirs; the youngest generation comes last."""
+    parents = {int(path.name): stat[1] for path in Path("/proc").glob("[0-9]*") if (stat := _stat(path.name))}
+    found, newest = list[int](), [pid]
+    while newest:
+        newest = [child for child, parent in parents.items() if parent in newest]
+        found += newest
+    return found
+
+
+def _stat(pid: int | str) -> tuple[str, int] | None:
+    """Return the state of a process and its parent; None if it has ended."""
+    try:
+        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return None
+    return state, int(parent)
+
+
+def abort(process: subprocess.Popen[str]) -> str:
+    """End a process that hangs, and all that it has started; each prints its stacks. Returns their states before."""
+    pids = [*reversed(descendants(process.pid)), process.pid]
+    states = ", ".join(f"{pid}: {stat[0]} (of {stat[1]})" for pid in pids if (stat := _stat(pid)))
+    for pid in pids:
+        if pid == process.pid and len(pids) > 1:
+            time.sleep(2.0)  # a launcher prints what the others have written
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGABRT)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(10.0)
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return states
+
+
+def collect(started: Sequence[subprocess.Popen[str]], limit: float = LIMIT) -> list[tuple[str, str]]:
+    """Wait for processes; return what each has printed. AssertionError with all of that if they do not end in time."""
+    end, results, late = time.monotonic() + limit, list[tuple[str, str]](), list[str]()
+    for process in started:
+        try:
+            results.append(process.communicate(timeout=max(0.1, end - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            late.append(abort(process))
+            results.append(process.communicate())
+    if late:
+        raise AssertionError("\n".join([f"not ended within {limit:g} s: {late}", *map("".join, results)]))
+    return results
 
 
 @contextmanager
@@ -75,7 +154,7 @@ def start_some(
 def start(body: str, ranks: Sequence[int], count: int, address: str | None = None, **more: str) -> list[Ended]:
     """Run a body in processes with these numbers, and wait for all of them."""
     with start_some(body, ranks, count, address, **more) as started:
-        outputs = [process.communicate(timeout=LIMIT) for process in started]
+        outputs = collect(started)
         return [Ended(p.returncode, quiet(out), err) for p, (out, err) in zip(started, outputs, strict=True)]
 
 
@@ -87,5 +166,8 @@ def quiet(text: str) -> str:
 def launch(arguments: Sequence[str], **more: str) -> Ended:
     """Run `python -m functorch_like.distributed.run` with these arguments."""
     command = [sys.executable, "-P", "-m", "functorch_like.distributed.run", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(**more), timeout=LIMIT, check=False)
-    return Ended(done.returncode, done.stdout, done.stderr)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(**more)
+    )
+    ((output, errors),) = collect([process])
+    return Ended(process.returncode, output, errors)

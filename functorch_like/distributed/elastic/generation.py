@@ -25,6 +25,7 @@ from functorch_like.transforms.jit import jit
 
 #: Exit statuses of a child, besides 0 for a run that has taken all of its steps.
 LEFT, LOST, FAILED = 64, 65, 66
+#: Seconds to wait for a state from another worker, and at the end of a generation for the others.
 _SHARE_TIMEOUT = 600.0
 #: Seconds that news of a lost worker may come after the error that it caused.
 _NEWS_TIMEOUT = 1.0
@@ -69,7 +70,8 @@ def compute(run: Run, state: HostState, place: Place) -> int:
         lifecycle.initialize(
             cluster_detection_method="plain",
             heartbeat_timeout_seconds=place.heartbeat_timeout,
-            shutdown_timeout_seconds=max(1.0, place.heartbeat_timeout),
+            # Others may be in `report` of the last step for long. Those that end or freeze are noticed without this.
+            shutdown_timeout_seconds=_SHARE_TIMEOUT,
         )
         state.enter("waiting for a state", state.step)
         joined = lifecycle.joined()

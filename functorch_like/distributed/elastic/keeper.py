@@ -19,6 +19,7 @@ from typing import Any
 from functorch_like.distributed.child_processes import end_with_parent, status_text
 from functorch_like.distributed.elastic.generation import FAILED, LEFT, LOST, Place
 from functorch_like.distributed.elastic.host_state import HostState
+from functorch_like.distributed.running_clock import RunningClock
 from functorch_like.distributed.wire import Closed, Connection, Message, split_address
 from functorch_like.errors import DistributedError
 
@@ -54,8 +55,9 @@ class Keeper:
         self._state, self._compute, self._step_timeout = state, compute, step_timeout
         self._child = _Child()
         self._generation = 0
-        self._heard = self._beat_at = time.monotonic()
         self._heartbeat_timeout = 100.0
+        self._clock = RunningClock(2 * _BEAT)
+        self._heard, self._beat_at = self._clock.read(), time.monotonic()
         self._connection = _connect(address, connect_timeout)
         hello = {"op": "hello", "worker": int(os.environ.get(WORKER, "0")), "host": socket.gethostname()}
         self._connection.send({**hello, "pid": os.getpid(), "step": state.step, "layout": state.description()})
@@ -87,7 +89,7 @@ class Keeper:
             header, _ = self._connection.receive(30.0)
         except Closed:
             self._give_up("the launcher is gone")
-        self._heard = time.monotonic()
+        self._heard = self._clock.read()
         return self._handle(header)
 
     def _handle(self, header: Message) -> bool:
@@ -157,7 +159,7 @@ class Keeper:
         if now - self._beat_at >= _BEAT:
             self._beat_at = now
             self._connection.send({"op": "beat", "step": self._state.step})
-            if now - self._heard > self._heartbeat_timeout + _BEAT:
+            if self._clock.read() - self._heard > self._heartbeat_timeout + _BEAT:
                 self._give_up(f"the launcher was silent for {self._heartbeat_timeout:g} s")
 
     def _give_up(self, reason: str) -> None:

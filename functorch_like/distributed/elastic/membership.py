@@ -17,7 +17,9 @@ from typing import Any
 
 from functorch_like.backends.xla import processes
 from functorch_like.distributed.coordinator import Coordinator, free_address, listen
+from functorch_like.distributed.running_clock import RunningClock
 from functorch_like.distributed.wire import Closed, Connection, Message
+from functorch_like.errors import DistributedError
 
 _TICK = 0.25
 #: Seconds to wait for a worker that is started again, where its memory has a newer state than all others; and at the
@@ -25,6 +27,11 @@ _TICK = 0.25
 _PATIENCE = 30.0
 #: Seconds that a worker's report of another one's loss waits for that one's own.
 _NEWS_TIMEOUT = 1.0
+#: Seconds within which the children of a generation must meet, at least and at most. On a loaded machine the first may
+#: be too few: it doubles with each generation that ends without a step.
+_MEETING_TIMEOUT, _LONGEST_MEETING = 10.0, 600.0
+#: How often to choose a port for a generation, since another program may take it first.
+_ATTEMPTS = 10
 
 
 class Worker:
@@ -35,16 +42,17 @@ class Worker:
         step: how many steps its state has seen.
         is_member: True if it belongs to the present generation.
         is_ready: True if it computes nothing, and waits for the next generation.
+        heard: the time of its last message, by the membership's clock.
     """
 
-    def __init__(self, connection: Connection, hello: Message) -> None:
+    def __init__(self, connection: Connection, hello: Message, now: float) -> None:
         self.connection, self.number = connection, int(hello["worker"])
         self.host, self.pid, self.layout = hello["host"], int(hello["pid"]), hello["layout"]
         self.step = int(hello["step"])
         self.child = 0
         self.is_member, self.is_ready, self.is_finished = False, True, False
         self.digest = ""
-        self.heard = time.monotonic()
+        self.heard = now
 
 
 class Membership:
@@ -81,6 +89,7 @@ class Membership:
         self._expected, self._minimum = expected, minimum
         self._start_timeout, self._deadline = start_timeout, time.monotonic() + start_timeout
         self._heartbeat_timeout, self._max_stalls, self._tell = heartbeat_timeout, max_stalls, tell
+        self._clock = RunningClock(max(_TICK, heartbeat_timeout / 4))
         self._events: queue.Queue[tuple[Any, ...]] = queue.Queue()
         self._workers: list[Worker] = []
         self._newest, self._waits_until = newest, 0.0
@@ -103,8 +112,12 @@ class Membership:
             try:
                 sock, _ = self._listener.accept()
             except OSError:
-                return
-            threading.Thread(target=self._listen, args=(Connection(sock),), name="ft-elastic", daemon=True).start()
+                if self._over.is_set():
+                    return
+                time.sleep(_TICK)  # e.g. too many open files
+                continue
+            with contextlib.suppress(OSError):  # the other side may have ended meanwhile
+                threading.Thread(target=self._listen, args=(Connection(sock),), name="ft-elastic", daemon=True).start()
 
     def _listen(self, connection: Connection) -> None:
         worker = None
@@ -113,11 +126,11 @@ class Membership:
             if self._over.is_set():
                 connection.send({"op": "over"})
                 return
-            worker = Worker(connection, header)
+            worker = Worker(connection, header, self._clock.read())
             self._events.put((self._take_in, worker))
             while True:
                 header, _ = connection.receive()
-                worker.heard = time.monotonic()
+                worker.heard = self._clock.read()
                 if header["op"] != "beat":
                     self._events.put((self._handle, worker, header))
                 connection.send({"op": "beat"})
@@ -129,14 +142,13 @@ class Membership:
     def _work(self) -> None:
         while not self._over.is_set():
             try:
-                event = self._events.get(timeout=_TICK)
-                event[0](*event[1:])
-            except queue.Empty:
-                pass
+                with contextlib.suppress(queue.Empty):
+                    event = self._events.get(timeout=_TICK)
+                    event[0](*event[1:])
+                self._watch()
+                self._advance()
             except Exception as error:  # else the workers would wait for ever
                 self._fail(f"the launcher failed: {type(error).__name__}: {error}")
-            self._watch()
-            self._advance()
 
     # ---------------------------------------------------------------------------------------------------------- events
     def _take_in(self, worker: Worker) -> None:
@@ -191,10 +203,15 @@ class Membership:
             if rank < len(members) and not members[rank].is_ready:
                 self._disturb(f"worker {members[rank].number}: {reason}")
 
+    def _refused(self, number: int, reason: str) -> None:
+        """Handle a generation that cannot begin. Members that have yet to reach its coordinator get no notice of it."""
+        if number == self._number:
+            self._disturb(reason)
+
     def _watch(self) -> None:
-        now = time.monotonic()
-        if self._suspicion is not None and now > self._suspicion[0]:
+        if self._suspicion is not None and time.monotonic() > self._suspicion[0]:
             self._disturb(self._suspicion[1])
+        now = self._clock.read()
         for worker in list(self._workers):
             if now - worker.heard > self._heartbeat_timeout:
                 self._remove(worker, f"it was silent for {self._heartbeat_timeout:g} s: frozen, or its machine is lost")
@@ -262,8 +279,9 @@ class Membership:
             return
         self._number += 1
         self._is_running, self._suspicion, self._ends_at = True, None, 0.0
-        number, count, address = self._number, len(self._workers), free_address(self._host)
-        old, self._coordinator = self._coordinator, self._start_coordinator(address, count, number)
+        number, count = self._number, len(self._workers)
+        listener, address = self._listen_somewhere()
+        old, self._coordinator = self._coordinator, self._start_coordinator(listener, address, count, number)
         if old is not None:  # its clients have ended
             threading.Thread(target=old.close, args=(0.0,), daemon=True).start()
         names = _names(worker.number for worker in self._workers)
@@ -273,10 +291,19 @@ class Membership:
             worker.is_member, worker.is_ready, worker.is_finished, worker.child = True, False, False, 0
             worker.connection.send({**header, "rank": rank, "heartbeat_timeout": self._heartbeat_timeout})
 
-    def _start_coordinator(self, address: str, count: int, number: int) -> Coordinator:
-        timeout = max(10.0, self._heartbeat_timeout)
+    def _listen_somewhere(self) -> tuple[socket.socket, str]:
+        for _ in range(_ATTEMPTS - 1):
+            address = free_address(self._host)
+            with contextlib.suppress(DistributedError):
+                return listen(address), address
+        address = free_address(self._host)
+        return listen(address), address
+
+    def _start_coordinator(self, listener: socket.socket, address: str, count: int, number: int) -> Coordinator:
+        timeout = max(_MEETING_TIMEOUT, self._heartbeat_timeout)
+        timeout = max(timeout, min(timeout * 2.0 ** min(self._stalls, 10), _LONGEST_MEETING))
         return Coordinator(
-            listen(address),
+            listener,
             address,
             count,
             lambda at: processes.start_service(at, count, int(timeout)),
@@ -284,6 +311,7 @@ class Membership:
             heartbeat_timeout=self._heartbeat_timeout,
             host_process=None,
             on_silence=lambda rank, reason: self._events.put((self._lose, number, rank, reason)),
+            on_refusal=lambda reason: self._events.put((self._refused, number, reason)),
         )
 
     # --------------------------------------------------------------------------------------------------------- the end
