@@ -41,7 +41,11 @@ def step(state, batch):
     loss, gradient = ft.value_and_grad(lambda w: fnp.mean((batch["x"] @ w - batch["y"]) ** 2))(state["w"])
     return {"w": state["w"] - 0.05 * gradient, "steps": state["steps"] + 1}, loss
 
+HOLDS = [int(k) for k in os.environ.get("HOLDS", "").split()]
+
 def batches(k, rank, count):
+    while any(k >= at and not os.path.exists(f"{LOG}.{at}") for at in HOLDS):
+        time.sleep(0.01)
     time.sleep(PAUSE if count >= int(os.environ.get("SLOW_BELOW", "0")) else 0.2)
     part = slice(rank * (12 // count), (rank + 1) * (12 // count))
     return {"x": X[k, part], "y": Y[k, part]}
@@ -114,6 +118,10 @@ class Job:
         states = abort(self.process) if self.process.poll() is None else f"exit status {self.process.returncode}"
         output, errors = self.printed()
         pytest.fail(f"{reason}; {states}\n{self.reports()[-5:]}\n{output}\n{errors}")
+
+    def go_on(self, hold):
+        """Let the steps go on that wait at one of the numbers in HOLDS."""
+        self._log.with_name(f"{self._log.name}.{hold}").touch()
 
     def wait_for(self, condition):
         """Wait until a condition of the reports holds, as long as there are new ones; return the reports."""
@@ -229,12 +237,16 @@ def test_a_worker_that_comes_again_when_all_steps_have_been_taken(tmp_path):
 
 
 def test_a_frozen_child_and_a_frozen_worker(tmp_path):
-    with job(tmp_path, steps=120) as training:
-        found = training.wait_for(lambda found: found and found[-1].step >= 10)
-        os.kill(found[-1].child, signal.SIGSTOP)
-        found = training.wait_for(lambda found: found[-1].step >= 30 and found[-1].child != found[0].child)
+    """The steps wait for each freeze: a worker that freezes when the run is over is waited for without end."""
+    with job(tmp_path, steps=80, HOLDS="20 60") as training:
+        first = training.wait_for(lambda found: found and found[-1].step >= 10)
+        os.kill(first[-1].child, signal.SIGSTOP)
+        training.go_on(20)
+        children = {report.child for report in training.reports()}
+        found = training.wait_for(lambda found: found[-1].step >= 30 and found[-1].child not in children)
         os.kill(found[-1].keeper, signal.SIGSTOP)
         os.kill(found[-1].child, signal.SIGSTOP)
+        training.go_on(60)
         errors = training.finish(workers=3)
     assert errors.count("it was silent for 4 s: frozen") >= 2, errors
 
