@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -258,7 +258,8 @@ def test_a_machine_that_stands_still(tmp_path):
         pids = [*descendants(training.process.pid), training.process.pid]
         for number, pause in ((signal.SIGSTOP, 6.0), (signal.SIGCONT, 0.0)):
             for pid in pids:
-                os.kill(pid, number)
+                with suppress(ProcessLookupError):  # on a loaded machine the run may be over before it stands still
+                    os.kill(pid, number)
             time.sleep(pause)
         errors = training.finish(workers=2)
     assert " ends: " not in errors and "silent" not in errors, errors
