@@ -61,12 +61,12 @@ class PathCache(Group, name="opt_einsum.path_cache"):
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return the value kept under a key; make and keep it if there is none."""
-        found = self.paths.pop(key, None)
-        found = make() if found is None else found
-        self.paths[key] = found  # the last one is the one used last
+        path = self.paths.pop(key, None)
+        path = make() if path is None else path
+        self.paths[key] = path  # the last one is the one used last
         while len(self.paths) > self.max_size:
             self.paths.pop(next(iter(self.paths)), None)
-        return found
+        return path
 
 
 class _Settings(Module, name="opt_einsum"):

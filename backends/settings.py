@@ -236,12 +236,12 @@ def find(name: str) -> Setting[Any]:
     Raises:
         SettingError: where there is none, naming the nearest.
     """
-    found = SETTINGS.get(name) or next((s for s in SETTINGS.values() if s.name.replace(".", "_") == name), None)
-    if found is None:
+    setting = SETTINGS.get(name) or next((s for s in SETTINGS.values() if s.name.replace(".", "_") == name), None)
+    if setting is None:
         raise SettingError(
             f"there is no setting {name!r}{nearest(name, SETTINGS)}", fix="backends.describe() shows all settings"
         )
-    return found
+    return setting
 
 
 def compile_options(platform: str) -> Iterator[tuple[str, Any]]:

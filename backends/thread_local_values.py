@@ -125,7 +125,7 @@ def _refresh(everywhere: bool) -> None:
 
 
 def _interned(values: dict[str, Any]) -> Values:
-    kept = {name: value for name, value in values.items() if value != _declared[name][0]}
-    key = frozenset((name, type(value), value) for name, value in kept.items())
+    changed = {name: value for name, value in values.items() if value != _declared[name][0]}
+    key = frozenset((name, type(value), value) for name, value in changed.items())
     with _lock:
-        return _known.setdefault(key, Values(kept))
+        return _known.setdefault(key, Values(changed))

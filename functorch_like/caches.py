@@ -59,8 +59,8 @@ def clear_caches() -> None:
 
     The memory goes back to the system, as far as the C library can return it.
 
-    Functions keep working, and are traced and compiled anew when they are called. What you hold yourself stays as it
-    is: the `Lowered` and `Compiled` that `jit(f).lower(...)` gave, jaxprs, maps of `linearize`. So does the cache on
+    Functions keep working, and are traced and compiled anew when they are called. Objects that you hold stay as they
+    are: the `Lowered` and `Compiled` that `jit(f).lower(...)` gave, jaxprs, maps of `linearize`. So does the cache on
     disk (`ft.backends.cache`), from which programs are loaded again instead of compiled.
 
     To forget the traces of one function there is `jit(f).clear_cache()`.
@@ -73,9 +73,9 @@ def clear_caches() -> None:
     1
     """
     for reference in _kept.valuerefs():
-        kept = reference()
-        if kept is not None:
-            kept.clear()
+        cache = reference()
+        if cache is not None:
+            cache.clear()
     for clear in _memos:
         clear()
     xla.clear_functions()

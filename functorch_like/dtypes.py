@@ -64,7 +64,7 @@ def is_complex(dtype: DType) -> bool:
 
 
 def is_inexact(dtype: DType) -> bool:
-    """Real or complex floating point: what has derivatives."""
+    """Real or complex floating point: the dtypes with derivatives."""
     return dtype.kind in "fc" or dtype == bfloat16 or dtype in FLOAT8
 
 
@@ -134,7 +134,7 @@ for _config in (_DEFAULT_FLOAT, _DEFAULT_INT):
 
 
 def set_default_dtype(dtype: DTypeLike) -> None:
-    """Set what Python numbers and creation functions give, in every thread.
+    """Set the dtype that Python numbers and creation functions give, in every thread.
 
     Args:
         dtype: a float dtype (float16, bfloat16, float32, float64) sets the default of floats, and with it that of
@@ -147,16 +147,16 @@ def set_default_dtype(dtype: DTypeLike) -> None:
     'float64'
     >>> set_default_dtype("float32")
     """
-    given = exact_dtype(dtype)
-    if given == float64:
+    new = exact_dtype(dtype)
+    if new == float64:
         _NARROW.set_global(False)
-    if given in FLOATS:
-        _DEFAULT_FLOAT.set_global(given.name)
-    elif given in (int32, int64):
-        _DEFAULT_INT.set_global(given.name)
+    if new in FLOATS:
+        _DEFAULT_FLOAT.set_global(new.name)
+    elif new in (int32, int64):
+        _DEFAULT_INT.set_global(new.name)
     else:
         raise ArgumentError(
-            f"{given.name} cannot be a default dtype",
+            f"{new.name} cannot be a default dtype",
             fix="give a float dtype (float16, bfloat16, float32, float64), or int32 or int64",
         )
 
@@ -314,7 +314,7 @@ def promote(*avals: ShapedArray) -> tuple[DType, bool]:
 
 
 def promotion_of(avals: Sequence[ShapedArray]) -> tuple[DType, bool, bool]:
-    """Return what `promote` gives, and whether it takes floating-point arrays of less than 64 bits to 64."""
+    """Return the result of `promote`, and whether it takes floating-point arrays of less than 64 bits to 64."""
     kinds = tuple((a.dtype, a.weak_type) for a in avals)
     return _promote(kinds, _DEFAULT_FLOAT.value, _DEFAULT_INT.value, in_force())
 
@@ -322,9 +322,9 @@ def promotion_of(avals: Sequence[ShapedArray]) -> tuple[DType, bool, bool]:
 @functools.lru_cache(maxsize=4096)
 def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, _set: Values) -> tuple[DType, bool, bool]:
     nodes = frozenset(_node(d, w) for d, w in kinds)
-    found = _join(nodes)
+    joined = _join(nodes)
     strong = {node for node in nodes if not isinstance(node, str)}
-    if strong and strong != {found} and promotion.dtypes == "strict":
+    if strong and strong != {joined} and promotion.dtypes == "strict":
         kind = lambda d: "int" if is_integer(d) else "complex" if is_complex(d) else "float"
         names = ", ".join(dict.fromkeys(f"a Python {kind(d)}" if w else d.name for d, w in kinds))
         error = DtypeError(
@@ -333,15 +333,15 @@ def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, _set
         )
         error.promotion = "strict"
         raise error
-    if found is None:
+    if joined is None:
         names = ", ".join(dict.fromkeys(d.name for d, _ in kinds))
         raise DtypeError(f"no implicit common dtype of {names}", fix="convert one of them with x.astype(...)")
-    if not isinstance(found, str):
-        widens = real_part(found) == float64 and any(not w and is_narrow(d) for d, w in kinds)
-        return found, all(w for _, w in kinds) and found != bool_, widens
+    if not isinstance(joined, str):
+        widens = real_part(joined) == float64 and any(not w and is_narrow(d) for d, w in kinds)
+        return joined, all(w for _, w in kinds) and joined != bool_, widens
     # A weak result keeps the widest of the weak dtypes of its kind that took part (np.float64(2) stays 64-bit).
-    mine = [d for d, w in kinds if w and _node(d, w) == found]
-    default = {_I: default_int(), _F: default_float(), _C: default_complex()}[found]
+    mine = [d for d, w in kinds if w and _node(d, w) == joined]
+    default = {_I: default_int(), _F: default_float(), _C: default_complex()}[joined]
     return max(mine, key=lambda d: d.itemsize, default=default), True, False
 
 
@@ -373,10 +373,10 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """
     numpys_own = isinstance(arg1, type) and issubclass(arg1, (np.number, np.bool_))  # kinds of dtypes among them
     if not numpys_own and isinstance(arg2, type) and issubclass(arg2, np.generic):
-        given = exact_dtype(arg1)
-        if not issubclass(given.type, (np.number, np.bool_)):  # a kind of number that NumPy does not have
-            kind = np.floating if is_float(given) else np.signedinteger if is_signed(given) else np.unsignedinteger
-            return issubclass(kind, arg2) or given.type is arg2
+        dtype = exact_dtype(arg1)
+        if not issubclass(dtype.type, (np.number, np.bool_)):  # a kind of number that NumPy does not have
+            kind = np.floating if is_float(dtype) else np.signedinteger if is_signed(dtype) else np.unsignedinteger
+            return issubclass(kind, arg2) or dtype.type is arg2
     return bool(np.issubdtype(arg1, arg2))
 
 
@@ -384,7 +384,7 @@ def canonicalize_dtype(dtype: Any) -> DType:
     """The dtype that a dtype, name, scalar type or Python type means. (64-bit dtypes stay as they are.)
 
     Raises:
-        DtypeError: for what is no dtype of arrays here.
+        DtypeError: for something that is no dtype of arrays here.
 
     >>> canonicalize_dtype("int64").name, canonicalize_dtype(float).name
     ('int64', 'float32')
@@ -398,8 +398,8 @@ def itemsize_bits(dtype: Any) -> int:
     >>> itemsize_bits("float32"), itemsize_bits("int4")
     (32, 4)
     """
-    given = exact_dtype(dtype)
-    return 4 if given in (int4, uint4, float4_e2m1fn) else 8 * given.itemsize
+    exact = exact_dtype(dtype)
+    return 4 if exact in (int4, uint4, float4_e2m1fn) else 8 * exact.itemsize
 
 
 def scalar_type_of(x: Any) -> type:

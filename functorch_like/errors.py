@@ -27,8 +27,8 @@ class FtError(Exception):
     """Base of all errors of this package.
 
     Args:
-        reason: what is wrong, quoting the values.
-        fix: what the user can do about it.
+        reason: the fault, quoting the values.
+        fix: the remedy, for the user.
         operation: the operation with the avals of its operands, e.g. ``add(f32[3], f32[2])``.
         chain: the transformations in force, outermost first, e.g. ``jit(loss) > grad``.
         at: the user's line.
@@ -90,9 +90,9 @@ def nearest(name: str, names: Any, likeness: float = 0.5) -> str:
 
     names = sorted(names, key=len)
     begins = [n for start in (name, name[:-1]) if len(start) >= 3 for n in names if n.startswith(start)]
-    found = difflib.get_close_matches(name, names, n=1, cutoff=max(likeness, 0.8))
-    found = found or begins or difflib.get_close_matches(name, names, n=1, cutoff=likeness)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    matches = difflib.get_close_matches(name, names, n=1, cutoff=max(likeness, 0.8))
+    matches = matches or begins or difflib.get_close_matches(name, names, n=1, cutoff=likeness)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 def _rebuild(cls: type[FtError], reason: str, fields: dict[str, Any]) -> FtError:
@@ -233,7 +233,7 @@ class DistributedError(FtError, RuntimeError):
 
 
 class OutOfMemoryError(CompileError, MemoryError):
-    """An array, or what a program computes in between, does not fit into memory."""
+    """An array, or an intermediate value of a program, does not fit into memory."""
 
 
 def bytes_text(count: int) -> str:

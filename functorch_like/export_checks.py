@@ -115,11 +115,11 @@ def _argument(rng: np.random.Generator, aval: Any, scale: int) -> Any:
 
 
 def _close(found: Any, own: Any, loose: int) -> bool:
-    got, want = np.asarray(found), np.asarray(own)
-    if got.dtype == dtypes.bool_ or dtypes.is_integer(got.dtype):
-        return np.array_equal(got, want)
-    tolerance = min(0.1, loose * float(np.sqrt(dtypes.finfo(got.dtype).eps)))
-    wide = np.complex128 if dtypes.is_complex(got.dtype) else np.float64
-    got, want = got.astype(wide), want.astype(wide)
+    actual, want = np.asarray(found), np.asarray(own)
+    if actual.dtype == dtypes.bool_ or dtypes.is_integer(actual.dtype):
+        return np.array_equal(actual, want)
+    tolerance = min(0.1, loose * float(np.sqrt(dtypes.finfo(actual.dtype).eps)))
+    wide = np.complex128 if dtypes.is_complex(actual.dtype) else np.float64
+    actual, want = actual.astype(wide), want.astype(wide)
     finite = np.abs(want[np.isfinite(want)])
-    return np.allclose(got, want, rtol=tolerance, atol=tolerance * finite.max(initial=0.0), equal_nan=True)
+    return np.allclose(actual, want, rtol=tolerance, atol=tolerance * finite.max(initial=0.0), equal_nan=True)

@@ -57,14 +57,14 @@ class Scope:
 
     def samples(self, names: Sequence[str], count: int) -> Iterator[list[dict[str, int]]]:
         """So many values of the dimensions, all different, for each range of sizes that has them."""
-        found = False
+        result = False
         for ranges in (_RANGES, _OTHER_RANGES):
             for sizes in ranges:
                 values = self._samples(names, sizes, count)
                 if len(values) == count:
-                    found = True
+                    result = True
                     yield values
-            if found:
+            if result:
                 return
 
     def _samples(self, names: Sequence[str], sizes: range, count: int) -> list[dict[str, int]]:

@@ -63,10 +63,10 @@ def leaves_of(arguments: tuple[Any, dict[str, Any]], in_tree: Any, name: str) ->
     Raises:
         TreeError: for arguments of another structure than it was exported for.
     """
-    leaves, given = xla.flatten(arguments)
-    if given != in_tree:
+    leaves, structure = xla.flatten(arguments)
+    if structure != in_tree:
         raise TreeError(
-            f"{name} was exported for arguments {in_tree}, and is given {given}",
+            f"{name} was exported for arguments {in_tree}, and is given {structure}",
             fix="pass what it was exported for, without static arguments",
         )
     return leaves

@@ -78,14 +78,14 @@ class SymbolicExported:
             ShapeError: for shapes that it was not exported for.
         """
         leaves = leaves_of((args, kwargs), self.in_tree, self.fun_name)
-        given = [argument_aval(x).shape for x in leaves]
-        for k, (shape, expected) in enumerate(zip(given, self.in_shapes, strict=True)):
+        shapes = [argument_aval(x).shape for x in leaves]
+        for k, (shape, expected) in enumerate(zip(shapes, self.in_shapes, strict=True)):
             if len(shape) != len(expected):
                 raise ShapeError(
                     f"{self.fun_name} takes {argument_names(self.in_tree)[k]} of a shape {expected}, not {shape}",
                     fix="reshape the argument",
                 )
-        return self.at(**solved(self.in_shapes, given, self.fun_name)).call(*args, **kwargs)
+        return self.at(**solved(self.in_shapes, shapes, self.fun_name)).call(*args, **kwargs)
 
     def at(self, **dimensions: int) -> Any:
         """The program for some values of the dimensions, as an `Exported`.
@@ -186,9 +186,9 @@ def exported_for(exported: Callable[..., Any], args: tuple[Any, ...], kwargs: di
     scope = Scope(tuple(dict.fromkeys(c for d in symbols for c in d.scope.constraints)))
 
     def concrete(values: Mapping[str, int]) -> Any:
-        given, named = tree.unflatten([_concrete(leaf, values) if is_symbolic(leaf) else leaf for leaf in leaves])
+        inputs, named = tree.unflatten([_concrete(leaf, values) if is_symbolic(leaf) else leaf for leaf in leaves])
         try:
-            return exported(*given, **named)
+            return exported(*inputs, **named)
         except FtError as e:
             e.add_note(f"export traced {name} at sizes {dict(values)}, to compare the programs of several")
             raise

@@ -58,10 +58,10 @@ class Template:
                     name, f"it has {values[0].strip()!r:.60} for some sizes, {values[1].strip()!r:.60} for others"
                 )
             if values not in known:
-                found = _fitted(values, dimensions)
-                if found is None:
+                formula = _fitted(values, dimensions)
+                if formula is None:
                     raise refusal(name, f"a number in it is {', '.join(values)} for {_shown(dimensions)}")
-                known[values] = found
+                known[values] = formula
             self.holes[i] = known[values]
 
     def at(self, dimensions: Dimensions) -> str:
@@ -71,10 +71,10 @@ class Template:
     def is_text(self, text: str, dimensions: Dimensions) -> bool:
         """Return True where a text is that for some dimensions; floats count as equal however they are written."""
         parts = self._parts(dimensions)
-        given = _NUMBER.split(text)
-        return len(given) == len(parts) and all(
+        pieces = _NUMBER.split(text)
+        return len(pieces) == len(parts) and all(
             a == b or (i % 2 == 1 and "." in a and "." in b and _same(a, b))
-            for i, (a, b) in enumerate(zip(given, parts, strict=True))
+            for i, (a, b) in enumerate(zip(pieces, parts, strict=True))
         )
 
     def _parts(self, dimensions: Dimensions) -> list[str]:
@@ -99,16 +99,16 @@ def _shown(dimensions: Sequence[Dimensions]) -> str:
 
 def _fitted(values: Sequence[str], dimensions: Sequence[Dimensions]) -> Callable[[Dimensions], str] | None:
     if all(v.isdigit() for v in values):
-        found = polynomial([Fraction(v) for v in values], dimensions)
-        return None if found is None else lambda d: str(whole(found, d))
+        formula = polynomial([Fraction(v) for v in values], dimensions)
+        return None if formula is None else lambda d: str(whole(formula, d))
     numbers = [float(v) for v in values]
     for undo, make in _FLOATS:
         if any(v <= 0 for v in numbers):
             return None
         near = [Fraction(undo(v)).limit_denominator(1) for v in numbers]
-        found = polynomial(near, dimensions) if min(near) > 0 else None
-        if found is not None and all(_same(v, f"{make(int(p)):.17e}") for p, v in zip(near, values, strict=True)):
-            return _float_of(found, make)
+        formula = polynomial(near, dimensions) if min(near) > 0 else None
+        if formula is not None and all(_same(v, f"{make(int(p)):.17e}") for p, v in zip(near, values, strict=True)):
+            return _float_of(formula, make)
     return None
 
 

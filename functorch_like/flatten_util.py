@@ -38,13 +38,11 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     ends = list(itertools.accumulate(a.size for a in avals))
 
     def unravel(vector: Any) -> Any:
-        given = aval_of(vector)
-        if given.shape != (ends[-1],):
-            raise promotion.error(ShapeError, f"unravel of {given!r}", f"give a vector of {ends[-1]} elements")
-        if given.dtype != dtype:
-            raise promotion.error(
-                DtypeError, f"unravel of {given!r}", f"convert it to {dtype.name}, which was ravelled"
-            )
+        aval = aval_of(vector)
+        if aval.shape != (ends[-1],):
+            raise promotion.error(ShapeError, f"unravel of {aval!r}", f"give a vector of {ends[-1]} elements")
+        if aval.dtype != dtype:
+            raise promotion.error(DtypeError, f"unravel of {aval!r}", f"convert it to {dtype.name}, which was ravelled")
         starts = [0, *ends[:-1]]
         parts = [
             promotion.convert(fnp.reshape(vector[start:end], a.shape), a.dtype, a.weak_type)

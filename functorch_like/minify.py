@@ -43,12 +43,12 @@ def _target(target: str, name: str) -> tuple[Any, tuple[Any, ...]]:
     path, _, function = target.rpartition(":")
     if not path:
         raise ArgumentError(f"{target!r} names no function", fix="python -m functorch_like.minify file.py:function")
-    found = runpy.run_path(path, run_name="__minify__")
-    if function not in found:
-        raise ArgumentError(f"{path} has no function {function!r}", fix=f"it has {', '.join(_functions(found))}")
-    args = found.get(name, ())
+    namespace = runpy.run_path(path, run_name="__minify__")
+    if function not in namespace:
+        raise ArgumentError(f"{path} has no function {function!r}", fix=f"it has {', '.join(_functions(namespace))}")
+    args = namespace.get(name, ())
     args = args() if callable(args) else args
-    return found[function], args if isinstance(args, tuple) else (args,)
+    return namespace[function], args if isinstance(args, tuple) else (args,)
 
 
 def _functions(names: dict[str, Any]) -> list[str]:

@@ -116,8 +116,8 @@ class Profile(Display):
         """Return the same as HTML."""
         from functorch_like.backends.xla import reporting
 
-        found = reporting.markup(self.operations, self.seconds)
-        return elements.join([found, *(elements.element("div", note) for note in self._notes())])
+        table = reporting.markup(self.operations, self.seconds)
+        return elements.join([table, *(elements.element("div", note) for note in self._notes())])
 
     def _notes(self) -> list[str]:
         notes = [f"in the quick tier: {', '.join(self.quick)}"] if self.quick else []
@@ -139,18 +139,18 @@ def profile() -> Generator[Profile]:
     """
     from functorch_like.backends.xla import profiling
 
-    found = Profile()
+    result = Profile()
     quick, by_numpy = tiers.names(), counters.computed_by_numpy
     session = profiling.Session()
     started = time.perf_counter()
     try:
-        yield found
+        yield result
     finally:
-        found.seconds = time.perf_counter() - started
+        result.seconds = time.perf_counter() - started
         operations = profiling.operations(session.stop())
-        found.operations = [each._replace(line=source_info.in_notebook(each.line)) for each in operations]
-        found.by_numpy = counters.computed_by_numpy - by_numpy
-        found.quick = sorted((quick | tiers.names()) & {each.program for each in operations})
+        result.operations = [each._replace(line=source_info.in_notebook(each.line)) for each in operations]
+        result.by_numpy = counters.computed_by_numpy - by_numpy
+        result.quick = sorted((quick | tiers.names()) & {each.program for each in operations})
 
 
 def annotate(name: str, **about: Any) -> Any:

@@ -97,8 +97,8 @@ def user_line(source: Any = None) -> Line | None:
         source = xla.here()
     if isinstance(source, Line):
         return source
-    found = xla.innermost(source, is_users)
-    return None if found is None else Line(*found)
+    frame = xla.innermost(source, is_users)
+    return None if frame is None else Line(*frame)
 
 
 def name_of(fun: Any) -> str:

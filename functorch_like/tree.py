@@ -80,7 +80,7 @@ def leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure of a tree: what is left when its leaves are taken out. Compares with `==`.
+    """The structure of a tree: the tree without its leaves. Compares with `==`.
 
     >>> structure([1, 2]) == structure([None, 2])
     False
@@ -211,12 +211,12 @@ def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING,
     >>> reduce(lambda a, b: a + b, {"a": 1, "b": (2, 3)}, 0)
     6
     """
-    given = leaves(tree, is_leaf)
+    leaf_list = leaves(tree, is_leaf)
     if initializer is not _MISSING:
-        return functools.reduce(f, given, initializer)
-    if not given:
+        return functools.reduce(f, leaf_list, initializer)
+    if not leaf_list:
         raise ArgumentError("tree.reduce was given a tree without leaves and no initializer", fix="pass an initializer")
-    return functools.reduce(f, given)
+    return functools.reduce(f, leaf_list)
 
 
 def reduce_associative(
@@ -225,9 +225,9 @@ def reduce_associative(
     """Combine the leaves with an associative function, in pairs of neighbours: in few steps that depend on each other.
 
     Args:
-        operation: of two leaves, or of what it returns.
+        operation: of two leaves, or of its own results.
         tree: any tree.
-        identity: what a tree without leaves gives.
+        identity: the result for a tree without leaves.
         is_leaf: as for `flatten`.
 
     Raises:
@@ -236,15 +236,15 @@ def reduce_associative(
     >>> reduce_associative(lambda a, b: a + b, {"a": "x", "b": ("y", "z")})
     'xyz'
     """
-    given = leaves(tree, is_leaf)
-    if not given and identity is _MISSING:
+    leaf_list = leaves(tree, is_leaf)
+    if not leaf_list and identity is _MISSING:
         raise ArgumentError("tree.reduce_associative was given a tree without leaves", fix="pass an identity")
-    if not given:
+    if not leaf_list:
         return identity
-    while len(given) > 1:
-        pairs = zip(given[::2], given[1::2], strict=False)
-        given = [operation(a, b) for a, b in pairs] + given[len(given) // 2 * 2 :]
-    return given[0]
+    while len(leaf_list) > 1:
+        pairs = zip(leaf_list[::2], leaf_list[1::2], strict=False)
+        leaf_list = [operation(a, b) for a, b in pairs] + leaf_list[len(leaf_list) // 2 * 2 :]
+    return leaf_list[0]
 
 
 def static(**kwargs: Any) -> Any:
@@ -298,8 +298,8 @@ def broadcast(prefix_tree: PyTree, full_tree: T, is_leaf: IsLeaf = None) -> T:
     >>> broadcast((1, 2), ([0, 0], {"a": 0}))
     ([1, 1], {'a': 2})
     """
-    found = _spread(prefix_tree, full_tree, "tree.broadcast", is_leaf)
-    return structure(full_tree, is_leaf).unflatten(found)
+    result = _spread(prefix_tree, full_tree, "tree.broadcast", is_leaf)
+    return structure(full_tree, is_leaf).unflatten(result)
 
 
 def broadcast_prefix(prefix: Any, whole: Any, what: str) -> list[Any]:
@@ -452,7 +452,7 @@ def flatten_up_to(
     """The subtrees of `tree` at the leaves of a structure.
 
     Raises:
-        TreeError: where `tree` parts from the structure above a leaf, naming the path and what stands on both sides.
+        TreeError: where `tree` parts from the structure above a leaf, naming the path and the nodes on both sides.
     """
     try:
         return treedef.flatten_up_to(tree)
@@ -486,8 +486,8 @@ def _parting(expected: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple
 
 def _children(tree: Any) -> list[tuple[Any, Any]] | None:
     """Keys and children of a node, None of a leaf."""
-    found = pytree.flatten_one_level_with_keys(tree)
-    return None if found is None else builtins.list(found[0])
+    children = pytree.flatten_one_level_with_keys(tree)
+    return None if children is None else builtins.list(children[0])
 
 
 def _describe(node: Any) -> str:

@@ -1,4 +1,4 @@
-"""Pytrees under JAX's longer names, and what only few programs need: `Partial`, keys of paths, parts of structures."""
+"""Pytrees under JAX's longer names, and helpers that few programs need: `Partial`, keys of paths, children."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Partial(functools.partial):
     """
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        # functools.partial merges with one that it is given; here that one stays what is called, structure and leaves.
+        # functools.partial merges with a partial that it gets; here that one stays the function, structure and leaves.
         whole = isinstance(func, functools.partial) and not isinstance(func, Partial)
         return super().__new__(cls, functools.partial.__call__.__get__(func) if whole else func, *args, **kwargs)
 
@@ -107,7 +107,7 @@ def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[list[Any], Any]:
-    """Return what `flatten_one_level` does, with pairs of key and child.
+    """Return the result of `flatten_one_level`, with pairs of key and child.
 
     >>> ft.tree_util.flatten_one_level_with_keys(["x"])[0]
     [(SequenceKey(idx=0), 'x')]
@@ -116,10 +116,10 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[list[Any], Any]:
 
 
 def _one_level(flatten: Callable[[Any], Any], tree: Any) -> tuple[list[Any], Any]:
-    found = flatten(tree)
-    if found is None:
+    flattened = flatten(tree)
+    if flattened is None:
         raise TreeError(f"{tree!r:.60} is a leaf, which has no children", fix="ask is_tree_node(x) first")
-    children, data = found
+    children, data = flattened
     return list(children), data
 
 

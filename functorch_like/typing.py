@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 else:
     #: Arrays, traced or not, NumPy's arrays and scalars, Python's numbers. Lists are none: convert with fnp.asarray.
     ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
-    #: What `fnp.asarray` converts: array-likes, and lists of them within lists.
+    #: Values that `fnp.asarray` converts: array-likes, and lists of them within lists.
     NestedArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex | SupportsArray | Sequence
     #: Arrays to join: a sequence of them, or one array, whose rows they are.
     Arrays = Array | np.ndarray | Sequence
@@ -98,7 +98,7 @@ else:
     Axis = int | Sequence | None
     #: The size of each dimension; an int is one dimension.
     Shape = int | Sequence
-    #: What stands between the brackets of `x[...]`.
+    #: An index expression, `x[...]`.
     Index = int | slice | EllipsisType | Array | np.ndarray | np.generic | list | range | tuple | None
     #: A device, a sharding, the name of a device ("cpu:0") or None, for the default device.
     DeviceLike = Any

@@ -20,6 +20,6 @@ def load() -> None:
     """Import every family, the higher-order ones too, so that the table of primitives is complete."""
     import pkgutil
 
-    for found in pkgutil.walk_packages(__path__, f"{__name__}."):
-        if not found.name.endswith("__main__"):
-            _importlib.import_module(found.name)
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        if not module.name.endswith("__main__"):
+            _importlib.import_module(module.name)

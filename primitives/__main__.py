@@ -39,8 +39,8 @@ def builtin_primitives() -> list[Primitive]:
 
 def dtypes_of(primitive: Primitive) -> list[str]:
     """The dtypes of the operands that the primitive is tested with."""
-    found = {x.dtype for sample in primitive.samples() for x in sample.operands}
-    return [d.name for d in KIND if d in found]
+    result = {x.dtype for sample in primitive.samples() for x in sample.operands}
+    return [d.name for d in KIND if d in result]
 
 
 def kinds(primitive: Primitive) -> str:
@@ -112,7 +112,7 @@ _HEAD = """# Primitives
 
 <!-- Written by `python -m functorch_like.primitives --markdown docs/primitives.md`; a test compares. -->
 
-Everything that functorch_like computes is made of these primitives. Each says what it means in NumPy, what shapes it
+Everything that functorch_like computes is made of these primitives. Each has its meaning in NumPy, the shapes it
 gives, how it lowers, differentiates forwards (jvp), transposes and batches. A primitive without one of these rules says
 why: the reasons stand below the table. The dtypes are those that its tests use: f floating point, c complex, i and u
 integers signed and unsigned, b bool. A star marks a lowering that is not the same on all platforms.

@@ -33,12 +33,12 @@ _INTERRUPT = re.compile(r"\bKeyboardInterrupt\b")
 
 def target(platform: str) -> str:
     """The name that a platform's programs call Python by."""
-    found = _TARGETS.get("gpu" if platform in ("cuda", "gpu") else platform)
-    if found is None:
+    target_of = _TARGETS.get("gpu" if platform in ("cuda", "gpu") else platform)
+    if target_of is None:
         raise UnsupportedError(
             f"programs on {platform!r} cannot call Python", fix=f"callbacks run on {' and '.join(_TARGETS)}"
         )
-    return found
+    return target_of
 
 
 class HostCall:
@@ -110,9 +110,9 @@ def recorded(error: BaseException) -> RuntimeError:
 def original(error: BaseException) -> BaseException | None:
     """The exception of a callback that an error of C++ stands for."""
     text = str(error)
-    found = _MARK.search(text)
-    if found is not None:
-        return _failures.pop(int(found[1]), None)
+    match = _MARK.search(text)
+    if match is not None:
+        return _failures.pop(int(match[1]), None)
     # An interrupt that came before the first line of the callback.
     return KeyboardInterrupt() if _INTERRUPT.search(text) else None
 

@@ -178,11 +178,11 @@ def find_device(spec: Any = None) -> Any:
     name, _, index = spec.lower().partition(":")
     client = _start().get(_platform(name))
     if client is not None:
-        found = client.local_devices()
+        devices = client.local_devices()
         if not index:
-            return found[0]
-        if index.isdecimal() and int(index) < len(found):
-            return found[int(index)]
+            return devices[0]
+        if index.isdecimal() and int(index) < len(devices):
+            return devices[int(index)]
     raise DeviceError(f"there is no device {spec!r} here", fix=f"use one of: {_names()}")
 
 

@@ -38,14 +38,14 @@ def in_text(text: str) -> list[Collective]:
     """Return the collectives in optimised HLO text, by kind."""
     counts: dict[str, list[int]] = {}
     for line in text.splitlines():
-        found = _LINE.search(line)
+        match = _LINE.search(line)
         kind = _KIND.search(line)
-        if found is None or kind is None:
+        if match is None or kind is None:
             continue
-        total = sum(_bytes(element, sizes) for element, sizes in _SHAPE.findall(found[1]))
+        total = sum(_bytes(element, sizes) for element, sizes in _SHAPE.findall(match[1]))
         entry = counts.setdefault(kind[1], [0, 0])
         entry[0] += 1
-        entry[1] += total // 2 if found[2] else total  # the result of a start holds the operand, too
+        entry[1] += total // 2 if match[2] else total  # the result of a start holds the operand, too
     return [Collective(kind, count, size) for kind, (count, size) in sorted(counts.items())]
 
 

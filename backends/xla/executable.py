@@ -221,8 +221,8 @@ class Executable:
     # -------------------------------------------------------------------------------------------------- looking inside
     def cost_analysis(self) -> dict[str, float]:
         """XLA's estimate of work: flops, bytes accessed, transcendentals."""
-        found = self._inner.cost_analysis()
-        return dict(found[0] if isinstance(found, list) else found)
+        analysis = self._inner.cost_analysis()
+        return dict(analysis[0] if isinstance(analysis, list) else analysis)
 
     def memory_analysis(self) -> dict[str, int]:
         """Bytes of arguments, results, temporaries, aliases, and the most at one time."""
@@ -393,16 +393,16 @@ def _from_disk(
     # change of the package's code.
     note = cache.key(fingerprint, chosen, device, "the name of a program") if fingerprint else None
     key = cache.recall(note)
-    found = _kept(cache.load, key, device, chosen, host_calls=host_calls)
-    if found is None and make is not None and cache.directory() is not None:
+    loaded = _kept(cache.load, key, device, chosen, host_calls=host_calls)
+    if loaded is None and make is not None and cache.directory() is not None:
         key = cache.key(make(), chosen, device)
-        found = _kept(cache.load, key, device, chosen, host_calls=host_calls)
-        if found is not None:
+        loaded = _kept(cache.load, key, device, chosen, host_calls=host_calls)
+        if loaded is not None:
             cache.remember(note, key)
-    if found is not None:
+    if loaded is not None:
         counters.cache_hits += 1
         events.tell("load", name, time.perf_counter() - started, device=device)
-    return found, key, note
+    return loaded, key, note
 
 
 #: The programs made last: a program outlives its compilation, whatever interrupts and errors do to its caller.

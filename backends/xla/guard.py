@@ -79,10 +79,10 @@ class _DenyJax:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if name != "jax":
             return None
-        found = importlib.machinery.PathFinder.find_spec(name, path)
-        if found is None:
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is None:
             return None
-        return importlib.machinery.ModuleSpec(name, _Refusing(), origin=found.origin)  # type: ignore[arg-type]
+        return importlib.machinery.ModuleSpec(name, _Refusing(), origin=spec.origin)  # type: ignore[arg-type]
 
 
 def deny_jax() -> None:

@@ -22,6 +22,6 @@ def about() -> dict[str, dict[str, Any]]:
     folder = cache.directory()
     kept: dict[str, Any] = {"directory": folder or "off"}
     if folder is not None:
-        found = cache.files(folder)
-        kept |= {"programs": cache.programs(found), "bytes": round(sum(file.size for file in found))}
+        files = cache.files(folder)
+        kept |= {"programs": cache.programs(files), "bytes": round(sum(file.size for file in files))}
     return {"versions": versions, "cache": kept}

@@ -176,8 +176,8 @@ def _free(rank: int, attributes: str, side: str) -> frozenset[int]:
 
 
 def _ordered(attributes: str, name: str) -> list[int]:
-    found = re.search(rf"\b{name}=\{{?([\d,]*)", attributes)
-    return [int(d) for d in found[1].split(",") if d] if found else []
+    match = re.search(rf"\b{name}=\{{?([\d,]*)", attributes)
+    return [int(d) for d in match[1].split(",") if d] if match else []
 
 
 def _dims(attributes: str, name: str) -> frozenset[int]:

@@ -48,8 +48,8 @@ def matrix_call(
             for operand, result in aliases
         )
         fields["output_operand_aliases"] = e.attr(f"[{', '.join(texts)}]")
-    found = e.op("stablehlo.custom_call", list(operands), list(out_avals), fields)
-    return [found] if len(out_avals) == 1 else found
+    outs = e.op("stablehlo.custom_call", list(operands), list(out_avals), fields)
+    return [outs] if len(out_avals) == 1 else outs
 
 
 def _layouts(avals: Sequence[ShapedArray], lead: int) -> str:

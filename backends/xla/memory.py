@@ -62,13 +62,13 @@ def keep_freed(amount: int | None) -> None:
 
 def available(groups: Path = Path("/sys/fs/cgroup")) -> int:
     """The bytes of memory that this process may have: the machine's, or fewer in a container."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
+    sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # of cgroups, version 2 and 1
         try:
-            found.append(int((groups / name).read_text()))
+            sizes.append(int((groups / name).read_text()))
         except (OSError, ValueError):  # not there, or "max"
             continue
-    return min(found, default=_USUAL * _PART)
+    return min(sizes, default=_USUAL * _PART)
 
 
 def _libc(function: str, *arguments: int) -> None:

@@ -86,8 +86,8 @@ def _nested(one_level: Callable[..., Any], tree: Any, is_leaf: Any, names: tuple
     def children(node: Any) -> Any:
         if is_leaf is not None and is_leaf(node):
             return iter(())
-        found = one_level(node)
-        return iter(() if found is None else found[0])
+        result = one_level(node)
+        return iter(() if result is None else result[0])
 
     # For each node from the root down: its id, the key that led to it, and the children that are left.
     above: list[tuple[int, Any, Any]] = [(id(tree), None, children(tree))]

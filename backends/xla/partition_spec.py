@@ -59,8 +59,8 @@ class PartitionSpec(tuple[Entry, ...]):
 
     def axes(self, ndim: int) -> tuple[Any, ...]:
         """Return a tuple of names for each of `ndim` dimensions; UNCONSTRAINED stays as it is."""
-        found = tuple(e if e is UNCONSTRAINED else names(e) for e in self)
-        return found + ((),) * (ndim - len(found))
+        result = tuple(e if e is UNCONSTRAINED else names(e) for e in self)
+        return result + ((),) * (ndim - len(result))
 
     def mentioned(self) -> tuple[str, ...]:
         """All axes that split some dimension."""

@@ -60,15 +60,15 @@ class Partitioned:
         """The attributes of arguments or results with these shardings; None for what is left to the compiler."""
         if each is None:
             return None
-        found: list[dict[str, Any]] = []
+        result: list[dict[str, Any]] = []
         for where, aval in zip(each, avals, strict=True):
             attrs: dict[str, Any] = {}
             if where is not None:
                 attrs["sdy.sharding"] = self.sharding(where.mesh, where.spec, aval.ndim)
                 if where.memory_kind not in (None, "device"):
                     attrs["mhlo.memory_kind"] = mlir.string(where.memory_kind)
-            found.append(attrs)
-        return found
+            result.append(attrs)
+        return result
 
     def replicated(self, x: Any) -> Any:
         """`x`, with a copy on each device."""

@@ -176,8 +176,8 @@ def spanned(place: Any) -> frozenset[int]:
     """Return the processes of a mesh's devices, where this process is one of several; else nothing."""
     if _membership is None or isinstance(place, xc.Device):
         return frozenset()
-    found = frozenset(device.process_index for device in place.devices.flat)
-    return found if len(found) > 1 else frozenset()
+    result = frozenset(device.process_index for device in place.devices.flat)
+    return result if len(result) > 1 else frozenset()
 
 
 def compare(what: str, value: str, place: Any, fix: str, *, once: bool = True) -> None:

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 @transformation
 def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callable[P, tuple[Error, R]]:
-    """A function that returns what went wrong beside its result: `(error, result)`.
+    """A function that returns its error beside its result: `(error, result)`.
 
     Args:
         f: takes and returns pytrees of arrays. It is traced: a Python `if` on a value needs `lax.cond`.
-        errors: what to look for: `user_checks` (the calls of `check`), `nan_checks`, `div_checks` (division by zero),
+        errors: kinds of errors: `user_checks` (the calls of `check`), `nan_checks`, `div_checks` (division by zero),
             `index_checks` (positions out of bounds, which are otherwise clamped or left out), or several joined by
             `|`: `float_checks` are nan and div, `automatic_checks` all but the user's, `all_checks` all.
 

@@ -53,8 +53,8 @@ def _with_jvp(rule: Any, more: Callable[[Sequence[Any]], list[Any]], count: int)
             return [*outs, *(t for t in ts if t is not None)]
 
         outs = _silent(flat, [*primals, *(t for t in tangents if t is not None)])
-        found, rest = more(primals), iter(outs[count:])
-        return [*outs[:count], *found], [*(next(rest) if h else None for h in has), *(None for _ in found)]
+        failures, rest = more(primals), iter(outs[count:])
+        return [*outs[:count], *failures], [*(next(rest) if h else None for h in has), *(None for _ in failures)]
 
     return with_errors
 

@@ -24,7 +24,7 @@ class Site:
         text: the message, from a position (see `Places`) and the values that were kept.
         avals: of these values.
         source: the user's line.
-        loops: the loops around it, the outermost last: what each is called, and the level of its steps.
+        loops: the loops around it, the outermost last: the name of each, and the level of its steps.
     """
 
     text: Callable[[int, Sequence[Any]], str]
@@ -53,7 +53,7 @@ class Places(NamedTuple):
     """Places that can fail, and the layout of their failures when a program runs.
 
     Failures are flat arrays (none where nothing can fail): the number of the first place that failed, from 1, or 0; the
-    position in what it looked at, counted in rows; the steps of the loops around it, of the innermost first; and
+    position in the checked value, counted in rows; the steps of the loops around it, of the innermost first; and
     values of each place, which mean something where the number is its own.
     """
 
@@ -87,16 +87,16 @@ class Error:
         Raises:
             ConcretizationError: inside of a transformation, where it is not known yet.
         """
-        found = self.failures()
-        return "\n".join(f"{text} ({line})" if line else text for text, line in found) if found else None
+        failures = self.failures()
+        return "\n".join(f"{text} ({line})" if line else text for text, line in failures) if failures else None
 
     def get_exception(self) -> CheckError | None:
         """Return the error that `throw` raises; None if nothing failed."""
-        found = self.failures()
-        if not found:
+        failures = self.failures()
+        if not failures:
             return None
-        lines = dict.fromkeys(line for _, line in found)
-        return CheckError("\n".join(text for text, _ in found), at=", ".join(filter(None, lines)))
+        lines = dict.fromkeys(line for _, line in failures)
+        return CheckError("\n".join(text for text, _ in failures), at=", ".join(filter(None, lines)))
 
     def throw(self) -> None:
         """Raise CheckError if something went wrong."""

@@ -86,12 +86,12 @@ def _padded(own: Places, branch: Jaxpr, places: Places, before: int) -> Jaxpr:
         outs = evaluate(branch, args)
         if not places.sites:
             return outs
-        code, *found = outs[count:] or [NONE, NONE]
+        code, *failure = outs[count:] or [NONE, NONE]
         if own.sites and before:
             code = elementwise.select_n(
                 elementwise.ne(code, NONE), NONE, elementwise.add(code, np.array(before, np.int32))
             )
-        numbers, values = found[: 1 + own.depth], found[1 + own.depth :]
+        numbers, values = failure[: 1 + own.depth], failure[1 + own.depth :]
         numbers += [NONE] * (places.depth - own.depth)
         return [*outs[:count], code, *numbers, *_zeros(left), *values, *_zeros(right)]
 
@@ -160,8 +160,8 @@ def _while(state: State, source: Any, prim: Primitive, operands: Sequence[Any], 
             outs = evaluate(done.jaxpr, [*consts, *carries])
             part.absorb(done.places, outs[len(carries) :])
             outs = outs[: len(carries)]
-            more, *found = evaluate(test.jaxpr, [*questions, *outs])
-            part.absorb(test.places, found)
+            more, *failure = evaluate(test.jaxpr, [*questions, *outs])
+            part.absorb(test.places, failure)
             return [more, elementwise.add(count, ONE), *_merged(before, part.flat(), count, inner.depth), *outs]
 
         flag = ShapedArray((), np.dtype(bool))
@@ -171,8 +171,8 @@ def _while(state: State, source: Any, prim: Primitive, operands: Sequence[Any], 
         return again, _staged(body.name, step, [*consts, *carried])
 
     again, stepping = body.memo(("checkify while", state.checks, cond, n, m), make)
-    more, *found = evaluate(test.jaxpr, [*cond_consts, *starts])
-    state.absorb(test.places, found)
+    more, *failure = evaluate(test.jaxpr, [*cond_consts, *starts])
+    state.absorb(test.places, failure)
     outs = prim(
         *cond_consts, *body_consts, more, NONE, *_zeros(failure_avals), *starts,
         cond_jaxpr=again, body_jaxpr=stepping, cond_nconsts=0, body_nconsts=n + m,

@@ -1,6 +1,6 @@
 """Checks of single primitives: NaN, infinities, division by zero, indices out of bounds, the user's checks.
 
-A table of rules `(state, source, primitive, operands, params) -> results`. What happens to a primitive is
+A table of rules `(state, source, primitive, operands, params) -> results`. The rule of a primitive is
 `RULES.get(primitive, plain)`.
 """
 
@@ -29,7 +29,7 @@ from functorch_like.primitives.updates import dynamic_slice, scatter
 
 Rule = Callable[[State, Any, Primitive, Sequence[Any], dict[str, Any]], list[Any]]
 
-#: Primitives that move or choose elements: what is not finite there came from somewhere else.
+#: Primitives that move or choose elements: their results are finite where their operands are.
 _MOVING = frozenset((
     elementwise.abs, elementwise.bitcast_convert_type, elementwise.clamp, elementwise.complex, elementwise.conj,
     elementwise.imag, elementwise.max, elementwise.min, elementwise.neg, elementwise.real, elementwise.select_n,
@@ -43,7 +43,7 @@ _MOVING = frozenset((
 
 # -------------------------------------------------------------------------------------------------- not a finite number
 def plain(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Apply a primitive, and look at what it gives."""
+    """Apply a primitive, and check its results."""
     out = prim(*operands, **params)
     outs = list(out) if prim.multiple_results else [out]
     if state.checks & {"nan", "inf"} and prim not in _MOVING:

@@ -14,7 +14,7 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import derive
 
 
 def run(jaxpr: Jaxpr, args: Sequence[Any], checks: frozenset[str]) -> tuple[list[Any], State]:
-    """Results of a jaxpr, and what failed."""
+    """Results of a jaxpr, and its failures."""
     state = State(checks)
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     carried = core.state.source
@@ -34,7 +34,7 @@ class Checked(NamedTuple):
 
     Attributes:
         jaxpr, consts: it, and the values of its first inputs.
-        places: what can fail.
+        places: the places where it can fail.
         same: whether it is no other than the one it was made from.
     """
 

@@ -53,11 +53,11 @@ def _shard_map(
         in_specs=(*(PartitionSpec() for _ in part.consts), *params["in_specs"]),
         out_specs=(*params["out_specs"], *(PartitionSpec(axes) for _ in range(failure_count))),
     )
-    found = outs[count:]
+    failures = outs[count:]
     if failure_count:
-        codes = found[0]
+        codes = failures[0]
         _, device = first_true(elementwise.ne(codes, structural.full_like(codes, 0)))
-        state.absorb(part.places, [_row(x, device) for x in found])
+        state.absorb(part.places, [_row(x, device) for x in failures])
     return list(outs[:count])
 
 

@@ -12,7 +12,7 @@ from functorch_like.core import aval_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.reductions import reduce_min
 
-#: Sets of what to check; `|` joins them.
+#: Sets of kinds of checks; `|` joins them.
 user_checks = frozenset({"user"})
 nan_checks = frozenset({"nan"})
 index_checks = frozenset({"index"})
@@ -40,8 +40,8 @@ class State:
     """Sites recorded so far, with the traced values of their failures.
 
     Most places look for elements that are not finite. Of arrays of one shape, one array keeps the number of the first
-    such place for each element; so a check is two elementwise operations, which fuse with what is checked, and only at
-    the end something is reduced.
+    such place for each element. So a check is two elementwise operations, which fuse with the checked operation, and
+    there is one reduction at the end.
     """
 
     def __init__(self, checks: frozenset[str]) -> None:
@@ -56,9 +56,9 @@ class State:
         shape = aval_of(bad).shape
         self.places = Places((*self.places.sites, site), self.places.depth)
         number, never = (structural.full(shape, n, NUMBER.dtype) for n in (len(self.places.sites), _NEVER))
-        found = elementwise.select_n(bad, never, number)
+        index = elementwise.select_n(bad, never, number)
         before = self._elements.get(shape)
-        self._elements[shape] = found if before is None else elementwise.min(before, found)
+        self._elements[shape] = index if before is None else elementwise.min(before, index)
 
     def add(self, site: Site, failed: Any, position: Any, values: Sequence[Any] = ()) -> None:
         """Record a place: whether it failed, at which position, and the values to keep."""
@@ -77,14 +77,14 @@ class State:
 
     def flat(self) -> list[Any]:
         """Failures as a flat list, in the layout of `Places`."""
-        found = [*self._candidates, *(_least(x) for x in self._elements.values())]
-        if not found:
+        candidates = [*self._candidates, *(_least(x) for x in self._elements.values())]
+        if not candidates:
             return []
-        number = found[0].number
-        for each in found[1:]:
+        number = candidates[0].number
+        for each in candidates[1:]:
             number = elementwise.min(number, each.number)
         where = [NONE] * (1 + self.places.depth)
-        for each in found:
+        for each in candidates:
             mine = elementwise.eq(number, each.number)
             own = [each.position, *each.steps]
             where = [

@@ -70,10 +70,10 @@ def choose(
     """The fastest way to compile a program for a device.
 
     Args:
-        make: lowers it, under whatever settings are in force.
+        make: lowers it, under the settings in force.
         device: where it will run.
         options: the user's, which hold in every way.
-        args: what it is timed with.
+        args: arguments to time it with.
         name: for events.
     """
     ways = WAYS.get(device.platform, (DEFAULT,))
@@ -108,17 +108,17 @@ def choose(
         best = ways[0]
     table = ", ".join(f"{way.name} {took * 1e3:.3g} ms" for way, took in seconds.items())
     events.tell("tune", name, time.perf_counter() - started, how=f"chose {best.name}: {table}", seconds_of=seconds)
-    kept = {"chosen": best.name, "seconds": {way.name: took for way, took in seconds.items()}}
-    cache.remember(note, json.dumps(kept))
+    record = {"chosen": best.name, "seconds": {way.name: took for way, took in seconds.items()}}
+    cache.remember(note, json.dumps(record))
     return best
 
 
 def _recalled(text: str | None, ways: Sequence[Candidate]) -> tuple[Candidate, dict[Candidate, float]] | None:
     """The way that an earlier process chose, and the seconds that it measured; None where there was none."""
     try:
-        kept = json.loads(text or "null")
+        record = json.loads(text or "null")
         by_name = {way.name: way for way in ways}
-        return by_name[kept["chosen"]], {by_name[name]: took for name, took in kept["seconds"].items()}
+        return by_name[record["chosen"]], {by_name[name]: took for name, took in record["seconds"].items()}
     except (ValueError, LookupError, TypeError):  # none, or of an earlier version
         return None
 

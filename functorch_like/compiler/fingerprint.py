@@ -1,6 +1,6 @@
 """Fingerprints: equal for equal programs, in every process. A program on disk is found by it before it is lowered.
 
-What a jaxpr lowers to depends on the jaxpr, on the settings, and on the code that lowers it; all three are covered.
+The lowering of a jaxpr depends on the jaxpr, on the settings, and on the code that lowers it; all three are covered.
 A jaxpr that holds something else (a Python function, a primitive defined outside of the package) has no fingerprint.
 """
 
@@ -29,7 +29,7 @@ class _Opaque(Exception):
 
 
 def fingerprint(jaxpr: Jaxpr, *parts: Any) -> bytes | None:
-    """A digest of a jaxpr and of whatever else its lowering depends on; None where it cannot be had.
+    """A digest of a jaxpr, the settings and the package's code; None where it cannot be computed.
 
     Args:
         jaxpr: the program.
@@ -115,8 +115,8 @@ def _write_object(value: Any, kind: type[Any], texts: list[str]) -> None:
     elif isinstance(value, np.dtype):
         texts.append(value.name)
     elif isinstance(value, (np.ndarray, np.generic)) and value.dtype != object:
-        found = np.asarray(value)
-        texts.append(f"{found.dtype.name}{found.shape}{found.tobytes().hex()}")
+        array = np.asarray(value)
+        texts.append(f"{array.dtype.name}{array.shape}{array.tobytes().hex()}")
     elif isinstance(value, enum.Enum):
         texts.append(f"{kind.__qualname__}.{value.name}")
     elif hasattr(kind, "shape_tuple"):  # a mesh; which devices it has is in the options of the program

@@ -1,6 +1,6 @@
-"""The compile options of a program: a rule on what it contains, for each of jit's modes.
+"""The compile options of a program: a rule on its equations, for each of jit's modes.
 
-The rule follows measurements on XLA:CPU: what is handed to libraries of kernels is worth 2 to 3 times the speed of
+The rule follows measurements on XLA:CPU: handing products to libraries of kernels changes the speed 2 to 3 times, of
 attention, convolutions and recurrent products, in either direction.
 """
 
@@ -18,7 +18,7 @@ from functorch_like.primitives.base.shapes import broadcast_in_dim, reshape, tra
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.contractions.precision import Product
 
-#: What `jit(mode=)` takes.
+#: Values of `jit(mode=)`.
 MODES = ("default", "fast-compile", "reduce-overhead", "max-autotune")
 
 _LARGE = 1 << 16  # elements; below, it does not matter
@@ -83,7 +83,7 @@ def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
     YNNPACK fuses two such products into one kernel and computes the inner one again for each block of the outer one.
 
     Args:
-        jaxpr: the program, or what a call in it runs.
+        jaxpr: the program, or the jaxpr of a call in it.
         of_product: for each input, whether it is made of a product that nothing else reads.
     """
     reads = Counter(a for e in jaxpr.equations for a in e.inputs if type(a) is Var)

@@ -43,8 +43,8 @@ def outline(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
     """
     if not _ON():
         return jaxpr.equations
-    found, turned = _runs(jaxpr), _transposes(jaxpr)
-    return [turned.get(e.outputs[0], e) for e in found] if turned else found
+    runs, turned = _runs(jaxpr), _transposes(jaxpr)
+    return [turned.get(e.outputs[0], e) for e in runs] if turned else runs
 
 
 def is_transpose(part: Jaxpr) -> bool:

@@ -76,7 +76,7 @@ def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset
 
 def _of_reshape(before: tuple[int, ...], after: tuple[int, ...], of: frozenset[int]) -> frozenset[int]:
     """Follow repetition through a reshape: merged or divided dimensions repeat only if all that take part do."""
-    found: set[int] = set()
+    result: set[int] = set()
     i = j = 0
     while i < len(before) and j < len(after):
         start, first, left, right = i, j, before[i], after[j]
@@ -90,9 +90,9 @@ def _of_reshape(before: tuple[int, ...], after: tuple[int, ...], of: frozenset[i
             else:  # sizes of 0
                 return _NONE
         if all(d in of or before[d] == 1 for d in range(start, i + 1)):
-            found.update(range(first, j + 1))
+            result.update(range(first, j + 1))
         i, j = i + 1, j + 1
-    return frozenset(found)
+    return frozenset(result)
 
 
 def _common(operands: Sequence[Any], shape: tuple[int, ...], repeats: dict[Any, frozenset[int]]) -> frozenset[int]:

@@ -34,7 +34,7 @@ class ArrayDisplay(Display):
         x: an array, a traced value or a NumPy array.
 
     Raises:
-        ArgumentError: for what is none of them.
+        ArgumentError: for another value.
     """
 
     def __init__(self, x: Any) -> None:
@@ -52,8 +52,8 @@ class ArrayDisplay(Display):
         widest = max(len(name) for name, _ in pairs)
         lines = [paint(title(self._x), "head")]
         for name, text in pairs:
-            found = terminal.wrapped(text, f"  {name:<{widest}}  ")
-            lines += [paint(found[0][: widest + 2], "blue") + found[0][widest + 2 :], *found[1:]]
+            wrapped = terminal.wrapped(text, f"  {name:<{widest}}  ")
+            lines += [paint(wrapped[0][: widest + 2], "blue") + wrapped[0][widest + 2 :], *wrapped[1:]]
         return "\n".join([*lines, *(f"  {line}" for line in values.split("\n"))] if values else lines)
 
     def markup(self) -> elements.Markup:
@@ -190,8 +190,8 @@ def _of_numbers(sample: np.ndarray[Any, Any]) -> list[tuple[str, str]]:
         pairs.append(("mean", f"{_number(mean)}, standard deviation {_number(spread)}"))
     odd = {"zero": wide == 0, "NaN": np.isnan(wide), "infinite": np.isinf(wide)}
     counts = {name: int(np.count_nonzero(mask)) for name, mask in odd.items()}
-    found = ", ".join(f"{count} {name} ({count / wide.size:.2%})" for name, count in counts.items() if count)
-    return [*pairs, ("of these", found)] if found else pairs
+    text = ", ".join(f"{count} {name} ({count / wide.size:.2%})" for name, count in counts.items() if count)
+    return [*pairs, ("of these", text)] if text else pairs
 
 
 def _number(value: Any) -> str:

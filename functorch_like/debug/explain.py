@@ -21,7 +21,7 @@ class Explanation(Display):
     """Record of a call; prints as text.
 
     Attributes:
-        result: what the call returned.
+        result: the result of the call.
         events: in the order in which they happened: kind, name, seconds, about.
         seconds: of the whole call.
     """
@@ -34,7 +34,7 @@ class Explanation(Display):
         return sum(event.kind == kind for event in self.events)
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:
-        """Return a line for each event, with what it took and why it happened."""
+        """Return a line for each event, with its time and its reason."""
         lines = [paint(self._head(), "head")]
         if self._ran_only():
             lines.append(f"  {_RAN_ONLY}")
@@ -92,7 +92,7 @@ _VERBS: dict[str, str] = {
     "run": "ran",
     "einsum": "chose a path for einsum",
 }
-#: What follows the name of the program.
+#: Text after the name of the program.
 _AFTER = {**events.ORIGINS, "exchange": " for its optimised form"}
 
 

@@ -37,16 +37,16 @@ class _Watch(NamedTuple):
     infs: bool = False
 
     def __call__(self, program: Program, args: Sequence[Any], outs: Sequence[Any]) -> None:
-        found = self.found(outs)
-        if found:
+        result = self.found(outs)
+        if result:
             token = INSPECTED.swap_local(None)
             try:
-                raise _error_of(program, args, *found[0])
+                raise _error_of(program, args, *result[0])
             finally:
                 INSPECTED.restore(token)
 
     def found(self, values: Sequence[Any]) -> list[tuple[int, str]]:
-        """Positions of values that are not finite, and what they are."""
+        """Positions of values that are not finite, and the kind of each."""
         result: list[tuple[int, str]] = []
         for k, x in enumerate(values):
             if dtypes.is_inexact(aval_of(x).dtype):
@@ -81,9 +81,9 @@ def _error_of(program: Program, args: Sequence[Any], position: int, kind: str) -
             reason += "; none of its primitives gives it when they are run one by one"
     if own_lines:
         reason += f", in {jaxpr.name}" + (f", {jaxpr.origin}" if " of " in jaxpr.origin else "")
-    given = _Watch(nans=kind == "nan", infs=kind == "inf").found(args)
-    if given:
-        reason += f" (argument {given[0][0]} of {name} has {word} already)"
+    before = _Watch(nans=kind == "nan", infs=kind == "inf").found(args)
+    if before:
+        reason += f" (argument {before[0][0]} of {name} has {word} already)"
     return NonFiniteError(
         reason,
         at=line,

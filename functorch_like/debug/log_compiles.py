@@ -12,7 +12,7 @@ from functorch_like.calling import api_boundary
 
 @api_boundary.public
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print versions, devices, settings and environment: what a bug report needs.
+    """Print versions, devices, settings and environment, as a bug report needs them.
 
     Args:
         return_string: return the text instead of printing it.

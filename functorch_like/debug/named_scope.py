@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def named_scope(name: str) -> Block:
-    """A block, or decorator, that names what is traced inside of it.
+    """A block, or decorator, that names the equations traced inside of it.
 
     The name stands in the text of jaxprs, in the locations of StableHLO (`lower(...).as_text(debug_info=True)`) and in
     the `op_name` of compiled operations, hence in profiles; derivatives keep it. Scopes nest: "encoder/attention". It
@@ -58,7 +58,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
         A function of the same arguments and results.
 
     Raises:
-        ArgumentError: for what is no function, or a name that is no text.
+        ArgumentError: for something that is no function, or a name that is no text.
 
     >>> import functorch_like as ft
     >>> def encoder(x):

@@ -1,7 +1,7 @@
 """Plans of programs over meshes that are not here: memory, collectives, and an estimate of the time of one run.
 
 The model of time is simple. Computing takes the longer of `flops / rate` and `bytes / memory bandwidth`, where bytes
-are what kernels read and write. A collective over n devices with b bytes on each takes, on a ring with links of
+are those that kernels read and write. A collective over n devices with b bytes on each takes, on a ring with links of
 bandwidth w and latency l:
 
     all-reduce                        2 (n - 1) / n * b / w + 2 (n - 1) * l
@@ -122,17 +122,17 @@ class Plan(Display):
         flops: operations of products, on each device.
         traffic: bytes that kernels read and write, on each device.
         exchanges: the collectives, those with most bytes first.
-        rates: what the estimate of time is made with, or None.
+        rates: rates for the estimate of time, or None.
         text: the optimised HLO.
     """
 
     def __init__(self, name: str, mesh: AbstractMesh, target: str, program: Any, rates: Rates | None) -> None:
         self.name, self.mesh, self.target, self.rates, self.text = name, mesh, target, rates, program.text
-        found = program_costs.costs(program.text)
+        costs = program_costs.costs(program.text)
         memory = dict(program.memory)
         memory["total"] = memory["argument"] + memory["output"] + memory["temp"] - memory["alias"]
-        self.memory, self.flops, self.traffic = memory, found.flops, found.bytes
-        self.exchanges = _exchanges(found.collectives, mesh)
+        self.memory, self.flops, self.traffic = memory, costs.flops, costs.bytes
+        self.exchanges = _exchanges(costs.collectives, mesh)
 
     @property
     def computing(self) -> float:
@@ -249,7 +249,7 @@ def plan(
         rates: of each device, for an estimate of time.
 
     Raises:
-        ArgumentError: for what is no mesh, or another target.
+        ArgumentError: for something that is no mesh, or another target.
     """
     if not isinstance(mesh, AbstractMesh):
         raise ArgumentError(

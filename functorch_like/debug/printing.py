@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @api_boundary.public
 def callback(callback: Callable[..., object], *args: PyTree, ordered: bool = False, **kwargs: PyTree) -> None:
-    """Call a Python function with values of the program, when it runs; what it returns is ignored.
+    """Call a Python function with values of the program, when it runs; its result is ignored.
 
     The call is made as often as the program gets there: in a loop, each time around. Derivatives do not repeat it:
     `grad` calls it once, with the values of the function; `checkpoint` does not call it again when it computes again.
@@ -34,7 +34,7 @@ def callback(callback: Callable[..., object], *args: PyTree, ordered: bool = Fal
         kwargs: further arguments for `callback`.
 
     Raises:
-        Exception: at the call of the program, whatever the function raises.
+        Exception: at the call of the program, any exception of the function.
 
     >>> import functorch_like as ft
     >>> seen = []

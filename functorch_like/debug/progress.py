@@ -57,10 +57,10 @@ def progress(
         start: the lower bound of the `fori_loop`.
 
     Returns:
-        What takes the place of xs in the loop.
+        The iterable that takes the place of xs in the loop.
 
     Raises:
-        ArgumentError: for a body without `total`, and what is none of these.
+        ArgumentError: for a body without `total`, and for anything else.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> sum(ft.progress(range(4)))

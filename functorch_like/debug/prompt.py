@@ -33,7 +33,7 @@ u, up; d, down the function that called this one, and back"""
 
 
 class _Frame(NamedTuple):
-    """A function of the user's at work, with what its names stood for."""
+    """A running function of the user's, with the values of its names."""
 
     line: source_info.Line
     values: dict[str, Any]
@@ -171,7 +171,7 @@ class _Prompt:
         frame = self.frames[self.at]
         try:
             builtins.print(repr(eval(text, {**frame.globals, **frame.values})))
-        except Exception as error:  # whatever the user's expression does
+        except Exception as error:  # any error of the user's expression
             builtins.print(f"*** {type(error).__name__}: {error}")
 
     def code(self, rest: str) -> None:

@@ -73,15 +73,15 @@ class Picture:
 
 def _holders(shape: tuple[int, ...], where: Any) -> np.ndarray[Any, Any]:
     """The devices of each part, by its place in the grid."""
-    found: dict[tuple[int, int], list[Any]] = {}
+    holders: dict[tuple[int, int], list[Any]] = {}
     part = where.shard_shape(shape)
     for device, index in where.devices_indices_map(shape).items():
         starts = [s.start or 0 for s in index]
         row, column = (0, *starts) if len(shape) == 1 else starts
-        found.setdefault((row, column), []).append(device)
+        holders.setdefault((row, column), []).append(device)
     height = 1 if len(shape) == 1 else part[0]
     cells = np.empty((_count(shape[:-1], part[:-1]), _count(shape[-1:], part[-1:])), object)
-    for (row, column), devices in found.items():
+    for (row, column), devices in holders.items():
         cells[row // max(height, 1), column // max(part[-1], 1)] = devices
     return cells
 

@@ -30,7 +30,7 @@ class Node:
         count: of leaves below it; None for a leaf.
         nbytes: of the arrays below it, each of them counted once.
         children: that are shown.
-        rest: how many children are not shown, and what is in them.
+        rest: the number of children that are not shown, and their contents.
     """
 
     def __init__(self, key: str, value: Any, depth: int, budget: list[int]) -> None:
@@ -80,11 +80,11 @@ class TreeDisplay(Display):
         """Return a line for each node and leaf, indented by depth, with sizes in a column."""
         lines = list(_lines(self.root, 0, paint))
         widest = min(max(terminal.length(left) for left, _ in lines), 72)
-        found = []
+        texts = []
         for left, right in lines:
             blanks = " " * max(widest - terminal.length(left), 0)
-            found.append(f"{left}{blanks}  {paint(right, 'grey')}" if right else left)
-        return "\n".join(found)
+            texts.append(f"{left}{blanks}  {paint(right, 'grey')}" if right else left)
+        return "\n".join(texts)
 
     def markup(self) -> elements.Markup:
         """Return the tree with nodes that fold; the upper ones are open."""
@@ -133,7 +133,7 @@ def leaf_text(value: Any) -> str:
 
 
 def _type_of(value: Any) -> tuple[tuple[int, ...] | None, str]:
-    """Shape, and name of the dtype, of whatever has both."""
+    """Shape, and name of the dtype, of a value that has both."""
     try:
         shape, dtype = value.shape, value.dtype
         return tuple(int(n) for n in shape), dtype_name(dtype) if hasattr(dtype, "isbuiltin") else str(dtype)
@@ -168,10 +168,10 @@ def _children(value: Any) -> list[tuple[str, Any]] | None:
     if value is None or isinstance(value, KeyArray):
         return None
     try:
-        found: Any = pytree.flatten_one_level_with_keys(value)
+        children: Any = pytree.flatten_one_level_with_keys(value)
     except Exception:  # keys that cannot be sorted, or a class of the user's that cannot be taken apart
         return [(repr(key), child) for key, child in value.items()] if isinstance(value, dict) else None
-    return None if found is None else [(_key(key), child) for key, child in found[0]]
+    return None if children is None else [(_key(key), child) for key, child in children[0]]
 
 
 def _key(key: Any) -> str:

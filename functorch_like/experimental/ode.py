@@ -218,9 +218,9 @@ def _backward(field: Field, limits: _Limits, kept: Any, ct: Any) -> Any:
         y_dot, *args_dot = pull(y_ct)
         return (-slope, y_dot, *args_dot)
 
-    def interval(carry: Any, given: Any) -> tuple[Any, Any]:
+    def interval(carry: Any, rows_of_steps: Any) -> tuple[Any, Any]:
         y_ct, args_ct = carry
-        row, end, start, row_ct, before_ct = given
+        row, end, start, row_ct, before_ct = rows_of_steps
         state, unravel = flatten_util.ravel_pytree((row, y_ct, *args_ct))
         flat = lambda v, back, *args: flatten_util.ravel_pytree(augmented(unravel(v), back, *args))[0]
         out = _solved(flat, limits, state, fnp.stack([-end, -start]), *args)[1]
@@ -229,8 +229,8 @@ def _backward(field: Field, limits: _Limits, kept: Any, ct: Any) -> Any:
         return (y_ct + before_ct, tuple(args_ct)), moved
 
     start = (ct[-1], tuple(fnp.zeros_like(a) for a in args))
-    given = (rows[1:], times[1:], times[:-1], ct[1:], ct[:-1])
-    (y_ct, args_ct), times_ct = lax.scan(interval, start, given, reverse=True)
+    rows_of_steps = (rows[1:], times[1:], times[:-1], ct[1:], ct[:-1])
+    (y_ct, args_ct), times_ct = lax.scan(interval, start, rows_of_steps, reverse=True)
     # A later start shortens the interval.
     first = _real_inner(field(rows[0], times[0], *args), ct[0] - y_ct, real)
     return (y_ct, fnp.concatenate([first[None], times_ct]), *args_ct)

@@ -294,7 +294,7 @@ class _System:
 
 def _like(x: Any, aval: ShapedArray) -> Any:
     """Convert a number to the dtype of the array in whose place it stands."""
-    found = aval_of(x)
-    if not found.weak_type or found.dtype == aval.dtype:
+    actual = aval_of(x)
+    if not actual.weak_type or actual.dtype == aval.dtype:
         return x
     return convert_element_type(x, new_dtype=aval.dtype, weak_type=False)

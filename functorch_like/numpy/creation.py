@@ -148,16 +148,16 @@ def _check_masks(a: Sequence[Any]) -> None:
             _check_masks(item)
 
 
-def leaf_types(a: Any, found: set[type], depth: int = 1) -> None:
+def leaf_types(a: Any, result: set[type], depth: int = 1) -> None:
     """Add the types of the leaves of a nested sequence to `found`."""
     if depth > MOST_DIMENSIONS:
         raise too_many_dimensions("a sequence that is nested deeper than an array has dimensions (or contains itself)")
     kinds = set(map(type, a))
-    found |= {k for k in kinds if not issubclass(k, (list, tuple, range))}
-    if len(kinds) > 1 or not found >= kinds:
+    result |= {k for k in kinds if not issubclass(k, (list, tuple, range))}
+    if len(kinds) > 1 or not result >= kinds:
         for item in a:
             if isinstance(item, (list, tuple, range)):
-                leaf_types(item, found, depth + 1)
+                leaf_types(item, result, depth + 1)
 
 
 def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any:

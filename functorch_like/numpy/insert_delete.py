@@ -184,10 +184,10 @@ def trim_zeros(filt: NestedArrayLike, trim: str = "fb", axis: Axis = None) -> Ar
     cut = []
     for d in range(values.ndim):
         others = tuple(k for k in range(values.ndim) if k != d)
-        found = np.flatnonzero((values != 0).any(others))
-        start, stop = (int(found[0]), int(found[-1]) + 1) if found.size else (0, 0)
+        positions = np.flatnonzero((values != 0).any(others))
+        start, stop = (int(positions[0]), int(positions[-1]) + 1) if positions.size else (0, 0)
         if d not in axes_of(axis, values.ndim, "fnp.trim_zeros"):
             start, stop = 0, values.shape[d]
-        cut.append(slice(start if "f" in trim.lower() or not found.size else 0,
-                         stop if "b" in trim.lower() or not found.size else values.shape[d]))  # fmt: skip
+        cut.append(slice(start if "f" in trim.lower() or not positions.size else 0,
+                         stop if "b" in trim.lower() or not positions.size else values.shape[d]))  # fmt: skip
     return x[tuple(cut)]

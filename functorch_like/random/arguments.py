@@ -27,8 +27,8 @@ def check_key(key: Any, what: str) -> Any:
         key = key._words
     aval = aval_of(key) if isinstance(key, (ArrayImpl, Tracer, np.ndarray)) else None
     if aval is None or aval.dtype != dtypes.uint32:
-        got = f"{key!r:.60}" if aval is None else repr(aval)
-        raise promotion.error(DtypeError, f"{what} needs a key, got {got}", "make one with random.key(seed)")
+        text = f"{key!r:.60}" if aval is None else repr(aval)
+        raise promotion.error(DtypeError, f"{what} needs a key, got {text}", "make one with random.key(seed)")
     if aval.shape not in ((2,), (4,)):
         many = aval.ndim > 1 and aval.shape[-1] in generators.BY_WORDS
         raise promotion.error(

@@ -66,8 +66,8 @@ class RegularGridInterpolator:
                     f"values {aval_of(values)!r} on lines {[aval_of(p) for p in points]}",
                     "give one line each",
                 )
-            found = known(p)
-            if found is not None and not (np.diff(found) > 0).all():
+            derivatives = known(p)
+            if derivatives is not None and not (np.diff(derivatives) > 0).all():
                 raise promotion.error(
                     ArgumentError, f"the lines of dimension {k} do not rise", "sort points and values"
                 )

@@ -60,15 +60,15 @@ def make_array_from_callback(
         return sharded_arrays.place(whole, where, False)
     sharded_arrays.check_concrete(where)
     named_sharding.check_divides(where, shape, f"an array of shape {shape}")
-    kept: dict[Any, np.ndarray[Any, Any]] = {}
+    cache: dict[Any, np.ndarray[Any, Any]] = {}
     if dtype is None:
         first = next(iter(where.addressable_devices_indices_map(shape).values()))
-        kept[_key(first)] = value = _part(data_callback(first), None)
+        cache[_key(first)] = value = _part(data_callback(first), None)
         dtype = value.dtype
 
     def part(index: tuple[slice, ...]) -> Any:
-        found = kept.pop(_key(index), None)
-        return _part(data_callback(index), dtype) if found is None else found
+        part_array = cache.pop(_key(index), None)
+        return _part(data_callback(index), dtype) if part_array is None else part_array
 
     return sharded_arrays.from_callback(ShapedArray(shape, dtypes.as_dtype(dtype)), where, part)
 

@@ -16,8 +16,8 @@ from functorch_like.transforms.tangents import Fun, error_context
 
 def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
     """The positions that `argnums` means in a call of `count` arguments: non-negative, each once."""
-    given = as_positions(argnums, name)
-    if any(not -count <= n < count for n in given):
+    nums = as_positions(argnums, name)
+    if any(not -count <= n < count for n in nums):
         raise ArgumentError(
             f"{name} was given argnums={argnums}, but the call has {count} positional argument{'s' * (count != 1)}",
             fix=f"use positions {list(range(count))}; arguments to differentiate with respect to must be positional"
@@ -25,7 +25,7 @@ def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
             else f"pass the arguments to differentiate with respect to without their names: {name}(f)(x)",
             **error_context(),
         )
-    chosen = [n % count for n in given]
+    chosen = [n % count for n in nums]
     if len(set(chosen)) != len(chosen):
         raise ArgumentError(
             f"argnums={argnums} of {name} names an argument twice", fix="name each once", **error_context()

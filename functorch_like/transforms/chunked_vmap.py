@@ -20,7 +20,7 @@ Axes = Callable[[], Sequence[int | None]]
 
 
 def check_chunk_size(chunk_size: Any, name: str) -> None:
-    """Refuse what is neither None nor a positive int."""
+    """Refuse a value that is neither None nor a positive int."""
     if chunk_size is None or (isinstance(chunk_size, (int, np.integer)) and chunk_size > 0):
         return
     raise ArgumentError(

@@ -1,4 +1,4 @@
-"""`closure_convert`: what a function closes over becomes arguments, so that derivatives reach it."""
+"""`closure_convert`: closed-over values become arguments, so that derivatives reach them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @api_boundary.public
 def closure_convert(fun: Callable[P, R], *example_args: Any) -> tuple[Callable[..., R], list[Any]]:
-    """A function that takes as arguments what `fun` closes over, so far as a derivative may be taken by it.
+    """A function that takes the values that `fun` closes over as arguments, if derivatives may be taken by them.
 
     A function with custom rules is differentiated by its arguments alone. One that takes another function, as a solver
-    takes what it solves, converts it and passes the closed-over values on as arguments of its own.
+    takes the function it solves, converts it, and passes the closed-over values on as arguments of its own.
 
     Args:
         fun: takes and returns pytrees of arrays; it is traced here.
@@ -71,10 +71,10 @@ def closure_convert(fun: Callable[P, R], *example_args: Any) -> tuple[Callable[.
                 **error_context(),
             )
         leaves, treedef = xla.flatten((args[:count], {}))
-        given = [argument_aval(x).strong() for x in leaves]
-        if treedef != in_tree or given != [a.strong() for a in avals]:
+        actual = [argument_aval(x).strong() for x in leaves]
+        if treedef != in_tree or actual != [a.strong() for a in avals]:
             raise TreeError(
-                f"{name} was converted for {avals} in {in_tree}, and is given {given} in {treedef}",
+                f"{name} was converted for {avals} in {in_tree}, and is given {actual} in {treedef}",
                 fix="convert it with arguments like those it is called with",
                 **error_context(),
             )

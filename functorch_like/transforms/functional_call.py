@@ -55,7 +55,7 @@ def functional_call(
         strict: whether `params` must name every parameter.
 
     Returns:
-        What the model returns. Differentiable in `params`.
+        The model's result. Differentiable in `params`.
 
     Raises:
         ArgumentError: for names there are none of, missing ones with `strict`, or two values for one array.
@@ -218,7 +218,7 @@ def stack_state(states: Sequence[T]) -> T:
 
 @api_boundary.public
 def unstack_state(state: T) -> list[T]:
-    """The states of the members of an ensemble: what `stack_state` stacked.
+    """The states of the members of an ensemble: the inverse of `stack_state`.
 
     Args:
         state: a pytree whose leaves share the size of their leading axis.

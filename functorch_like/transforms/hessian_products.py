@@ -1,6 +1,6 @@
 """Products with second derivatives that never form the matrix: `hvp` and `gnvp`.
 
-Each costs a small multiple of one gradient, whatever the number of parameters.
+Each costs a small multiple of one gradient, for any number of parameters.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ def _columns(
     results: list[Any] = []
 
     if chunk_size is None or chunk_size >= size:
-        # One evaluation, with all directions riding along: what does not depend on them is computed once.
+        # One evaluation for all directions: values that do not depend on them are computed once.
         def push(*directions: Any) -> list[Any]:
             results[:], tangents = forward.jvp(function.flat, leaves, directions, "jacfwd")
             return tangents
@@ -296,10 +296,10 @@ def _rows(
     rows = in_chunks(run, size, chunk_size, lambda: [0] * len(some))
     blocks: Blocks = []
     for y, start in zip(out_avals, starts, strict=True):
-        found = iter(rows)
+        result = iter(rows)
         blocks.append(
             [
-                _weak(_cut(next(found), 0, start, y.size, (*y.shape, *aval_of(a).shape)), y, aval_of(a))
+                _weak(_cut(next(result), 0, start, y.size, (*y.shape, *aval_of(a).shape)), y, aval_of(a))
                 if w
                 else _float0(y, aval_of(a))
                 for a, w in zip(leaves, inexact, strict=True)

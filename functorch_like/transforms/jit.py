@@ -98,7 +98,7 @@ def jit(
         keep_unused: pass arguments that the function never reads to the program all the same.
         inline: inside another traced function, put the body in place instead of a call.
         compiler_options: options of XLA by name; they go before those that `mode` or settings choose.
-        mode: how compile options are chosen. "default": by a rule on what the program contains. "fast-compile": to
+        mode: how compile options are chosen. "default": by a rule on the program's equations. "fast-compile": to
             compile sooner, into a slower program. "reduce-overhead": on GPUs, kernels are launched as one graph; on
             CPUs the same as "default", since calls are dispatched without Python as it is. "max-autotune": the
             program is compiled in several ways at its first call, they are timed on the arguments, and the fastest
@@ -109,14 +109,14 @@ def jit(
             others go is the compiler's choice.
         out_shardings: how results are split, as a prefix pytree; None leaves it to the compiler. Inside of another
             traced function both are constraints.
-        control_flow: what becomes of Python control flow that depends on values, `if x > 0` or `int(n)`. "error": it is
+        control_flow: treatment of Python control flow that depends on values, `if x > 0` or `int(n)`. "error": it is
             refused. "paths": each path through the function is traced, and checked by the values it depends on; see
             docs/control_flow.md. None: the value of `backends.compilation.control_flow`, "error" by default.
         max_paths: how many paths a signature may have.
         fullgraph: PyTorch's name for control_flow="error".
         buckets: for arguments with a varying number of rows, the axis of rows by the argument's name: {"x": 0}. They
-            are padded to the size of a bucket, and one program serves all numbers of rows in it; what would read the
-            padding is masked, and what cannot be is refused. See docs/control_flow.md.
+            are padded to the size of a bucket, and one program serves all numbers of rows in it; operations that would
+            read the padding are masked, and those that have no mask refused. See docs/control_flow.md.
         bucket_sizes: sizes of the buckets; powers of two if None.
 
     Returns:

@@ -49,31 +49,31 @@ class RefCalls:
                 try:
                     return jitted.answer(call.flat)
                 except CapturedRefs as e:
-                    found = e
+                    result = e
             else:
                 if len({*call.refs, *captured}) < len(call.refs) + len(captured):
                     self.refuse_twice(call, captured)
                 try:
                     return self.run(call, captured), None, True
                 except CapturedRefs as e:
-                    found = e
-            captured = [*captured, *captured_here(found)]
+                    result = e
+            captured = [*captured, *captured_here(result)]
             if all(ref.outermost for ref in captured):  # others are new at each call of the function around this one
                 self.captured.keep(key, captured, _MOST_FUNCTIONS)
 
     def optimised(self) -> None:
-        """Wait until what is compiled is in its last tier."""
+        """Wait until the compiled programs are in their last tier."""
         for function in self.functions.values():
             function.optimised()
 
     def refuse_twice(self, call: WithoutRefs, captured: Sequence[Ref]) -> None:
         """Refuse a Ref that is there twice."""
         paths = [argument_path(call.flat.tree, i) for i in call.positions]
-        given = list(zip(paths, call.refs, strict=True))
-        check_once([*given, *(("a Ref that it closes over", ref) for ref in captured)], f"jit({self.jitted.spec.name})")
+        named = list(zip(paths, call.refs, strict=True))
+        check_once([*named, *(("a Ref that it closes over", ref) for ref in captured)], f"jit({self.jitted.spec.name})")
 
     def check(self, call: WithoutRefs) -> None:
-        """Refuse what jit cannot do with Refs."""
+        """Refuse options that do not go with Refs."""
         jitted = self.jitted
         name = f"jit({jitted.spec.name})"
         if jitted.follows_paths:
@@ -132,7 +132,7 @@ def of_arrays(
 
     Args:
         fun: the user's function.
-        name: what errors call it.
+        name: its name in errors.
         static: its static arguments.
         positions: of Refs among the leaves of its other arguments.
         captured: Refs that it closes over.
@@ -145,22 +145,22 @@ def of_arrays(
     @functools.wraps(fun, updated=())
     def pure(held: list[Any], *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
         inner = WithoutRefs(static, args, kwargs)
-        given = [Ref(inner.flat.leaves[i], lent=True) for i in positions]
-        args, kwargs = inner.flat.rebuild(_replaced(inner.flat.leaves, positions, given))
+        refs = [Ref(inner.flat.leaves[i], lent=True) for i in positions]
+        args, kwargs = inner.flat.rebuild(_replaced(inner.flat.leaves, positions, refs))
         cells = hold(captured, held)
         result = checked_result(fun(*args, **kwargs), name)
-        cells = [*(ref.cell(False)[0] for ref in given), *cells]
+        cells = [*(ref.cell(False)[0] for ref in refs), *cells]
         return [cell.value if cell.written else None for cell in cells], result
 
     return pure
 
 
 def shapes_with_refs(eval_shape: Callable[..., Any], failed: FtError, fun: Any, args: Any, kwargs: Any) -> Any:
-    """Return what `eval_shape` gives of a function with Refs, which are left as they are.
+    """Return the result of `eval_shape` for a function with Refs, which are left as they are.
 
     Args:
         eval_shape: of functions of arrays.
-        failed: what it raised.
+        failed: the error it raised.
         fun: the function.
         args, kwargs: its arguments.
     """
@@ -220,6 +220,6 @@ def _shifted(static: Static) -> Static:
 
 def is_about_refs(static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return True if there are Refs among the arguments that are not static."""
-    given: Callable[[int], bool] = lambda i: i not in static.nums
-    dynamic = [a for i, a in enumerate(args) if given(i)], [v for k, v in kwargs.items() if k not in static.names]
+    is_dynamic: Callable[[int], bool] = lambda i: i not in static.nums
+    dynamic = [a for i, a in enumerate(args) if is_dynamic(i)], [v for k, v in kwargs.items() if k not in static.names]
     return bool(among(xla.flatten(dynamic)[0]))

@@ -46,11 +46,11 @@ class Traced(Display):
     """A function traced for one signature.
 
     Attributes:
-        jaxpr: what it does; its first inputs are `consts`, the others the flat arguments.
-        consts: what the function closed over.
+        jaxpr: the program; its first inputs are `consts`, the others the flat arguments.
+        consts: the values that the function closed over.
         out_tree: the structure of the result.
         out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
-        seconds: what tracing took.
+        seconds: the time of tracing.
     """
 
     __reduce_ex__ = refuse_pickling("a traced function")
@@ -150,7 +150,7 @@ class Lowered(Display):
     Attributes:
         in_tree, out_tree: the structures of the arguments, as (args, kwargs), and of the result.
         out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
-        seconds: what lowering took.
+        seconds: the time of lowering.
     """
 
     __reduce_ex__ = refuse_pickling("a lowered function")
@@ -237,7 +237,7 @@ class Compiled(Display):
     Attributes:
         in_tree, out_tree: the structures of the arguments, as (args, kwargs), and of the result.
         out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
-        seconds: what compiling took.
+        seconds: the time of compiling.
     """
 
     __reduce_ex__ = refuse_pickling("a compiled function")
@@ -270,16 +270,16 @@ class Compiled(Display):
                     chain=transform_stack(leaf._trace),
                     fix="call the jitted function itself; or transform first, then lower and compile the result",
                 )
-            got = aval_of(leaf)
-            if got.shape != aval.shape or got.dtype != aval.dtype:
+            actual = aval_of(leaf)
+            if actual.shape != aval.shape or actual.dtype != aval.dtype:
                 raise ArgumentError(
-                    f"{traced.spec.name} was compiled for {aval!r}, got {got!r}",
+                    f"{traced.spec.name} was compiled for {aval!r}, got {actual!r}",
                     fix="call the jitted function itself, which compiles for each signature",
                 )
             flat.append(leaf if type(leaf) is xla.ArrayImpl else np.asarray(leaf, aval.dtype))
-        given = [a for a, k in zip([*traced.consts, *flat], self._kept, strict=True) if k]
+        used = [a for a, k in zip([*traced.consts, *flat], self._kept, strict=True) if k]
         try:
-            outs = self.executable.execute(given, traced.jaxpr.out_avals)
+            outs = self.executable.execute(used, traced.jaxpr.out_avals)
         except DonatedError as e:
             raise donated_twice(args, kwargs, traced.spec.name) if is_double_donation(e) else e from None
         xla.release(leaf for leaf, d in zip(flat, traced.donated, strict=False) if d)

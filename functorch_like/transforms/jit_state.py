@@ -59,10 +59,10 @@ class JitState:
         donate: the arguments whose memory the results may take.
         spec: parameters of its calls inside of other functions.
         options: of `jit`, by name.
-        jit: what makes the function again in another process.
+        jit: a recipe that makes the function again in another process.
 
     Attributes:
-        public: what users call.
+        public: the function that users call.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class JitState:
         """Answer a call that failed because it has Refs.
 
         Raises:
-            FtError: what has failed, if that was something else.
+            FtError: the failure itself, if it had another cause.
         """
         from functorch_like.transforms.jit_refs import RefCalls, is_about_refs  # few functions have them
 

@@ -63,8 +63,8 @@ def jvp(fun: Fun, primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux
     check_callable(fun, "jvp")
     check_tuples("jvp", primals, tangents)
     leaves, in_tree = xla.flatten(tuple(primals))
-    given = tangent_leaves(in_tree, tuple(tangents), "jvp")
-    directions = [check_tangent(p, t, i, in_tree) for i, (p, t) in enumerate(zip(leaves, given, strict=True))]
+    tangent_list = tangent_leaves(in_tree, tuple(tangents), "jvp")
+    directions = [check_tangent(p, t, i, in_tree) for i, (p, t) in enumerate(zip(leaves, tangent_list, strict=True))]
     result = FlatFunction(lambda args: fun(*args), in_tree, has_aux)
     outs, ts = forward.jvp(result.flat, leaves, directions, "jvp")
     n = result.count
@@ -152,8 +152,8 @@ class Linearized:
         self.outs, self.aux = outs[:n], outs[n:]
         linear = reverse.LinearMap(linear.inputs, linear.equations, linear.outputs[:n])
         avals = lambda values: [UndefinedPrimal(aval_of(v)) for v in values]
-        given = linear, in_tree, avals(leaves), self.function.out_tree, avals(self.outs)
-        self.pushforward, self.pullback = Pushforward(*given), Pullback(*given)
+        facts = linear, in_tree, avals(leaves), self.function.out_tree, avals(self.outs)
+        self.pushforward, self.pullback = Pushforward(*facts), Pullback(*facts)
 
     @property
     def out(self) -> Any:
@@ -206,7 +206,7 @@ class _Derivative:
     def tree_unflatten(cls, static: _Static, values: Any) -> _Derivative:
         of = static.of
         made = cls(of.linear.holding(static.places, values), of.in_tree, of.ins, of.out_tree, of.outs)
-        made._static = static  # the same structure, so that what was compiled for it is found
+        made._static = static  # the same structure, so that programs compiled for it are found
         return made
 
 
@@ -234,8 +234,10 @@ class Pushforward(_Derivative):
 
     @api_boundary.public
     def __call__(self, *tangents: Any) -> Any:
-        given = tangent_leaves(self.in_tree, tangents, "the linearized function")
-        checked = [check_tangent(p, t, i, self.in_tree) for i, (p, t) in enumerate(zip(self.ins, given, strict=True))]
+        tangent_list = tangent_leaves(self.in_tree, tangents, "the linearized function")
+        checked = [
+            check_tangent(p, t, i, self.in_tree) for i, (p, t) in enumerate(zip(self.ins, tangent_list, strict=True))
+        ]
         tangents_in = [t for p, t in zip(self.ins, checked, strict=True) if dtypes.is_inexact(p.aval.dtype)]
         dots = self.linear.apply(tangents_in)
         return self.out_tree.unflatten([tangent_of(o, t) for o, t in zip(self.outs, dots, strict=True)])

@@ -74,9 +74,9 @@ def linear_transpose(fun: Callable[..., R], *primals: PyTree) -> Callable[[R], t
             raise _nonlinear(f"it has a constant result {aval_of(out)!r} that is not zero", None)
     linear = LinearMap([t._var for t in inputs], tape.equations, variables)
     linear.keep()
-    found = nonlinear(linear.equations, set(linear.inputs), {})
-    if found is not None:
-        raise _nonlinear(*found)
+    reason = nonlinear(linear.equations, set(linear.inputs), {})
+    if reason is not None:
+        raise _nonlinear(*reason)
     out_avals = [aval_of(o) for o in outs]
 
     @api_boundary.public

@@ -34,9 +34,9 @@ def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any,
         linear = e.prim.linear
         inner = e.params.get("jaxpr")
         if e.prim.kind == "call" and isinstance(inner, Jaxpr):
-            given = list(zip(inner.inputs, e.inputs, moving, strict=True))
-            inside = {v: value(a) for v, a, m in given if not m}
-            result = nonlinear(inner.equations, {v for v, _, m in given if m}, inside)
+            triples = list(zip(inner.inputs, e.inputs, moving, strict=True))
+            inside = {v: value(a) for v, a, m in triples if not m}
+            result = nonlinear(inner.equations, {v for v, _, m in triples if m}, inside)
             if result is not None:
                 return result
         elif isinstance(e.prim.transpose, NotDefined) and e.prim.partial_eval is None and not _is_opaque(e.prim):

@@ -51,17 +51,17 @@ def _count(differences: Sequence[str]) -> int:
 def _differences(old: Any, new: Any) -> list[str]:
     old_tree, old_statics, old_kinds, old_avals, old_settings, old_axes = old
     tree, statics, kinds, avals, settings, axes = new
-    found: list[str] = []
+    result: list[str] = []
     if tree != old_tree:
-        found.append(f"the structure of the arguments: {old_tree} before, {tree} now")
+        result.append(f"the structure of the arguments: {old_tree} before, {tree} now")
     else:
         pairs = enumerate(zip(old_avals, avals, strict=True))
-        found += [_of_avals(argument_path(tree, i), before, now) for i, (before, now) in pairs if before is not now]
-    found += _of_statics(old_statics, statics, old_kinds, kinds)
-    found += _of_settings(old_settings, settings)
+        result += [_of_avals(argument_path(tree, i), before, now) for i, (before, now) in pairs if before is not now]
+    result += _of_statics(old_statics, statics, old_kinds, kinds)
+    result += _of_settings(old_settings, settings)
     if axes != old_axes:
-        found.append(f"named axes in scope: {dict(old_axes)} before, {dict(axes)} now")
-    return found or ["donation or options of jit"]
+        result.append(f"named axes in scope: {dict(old_axes)} before, {dict(axes)} now")
+    return result or ["donation or options of jit"]
 
 
 def _of_avals(path: str, old: ShapedArray, new: ShapedArray) -> str:

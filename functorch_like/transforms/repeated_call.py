@@ -46,7 +46,7 @@ class RepeatedCall:
 
 
 def remember(call: FlatCall, program: Any, out_tree: Any) -> RepeatedCall | None:
-    """Return what makes calls like this one short; None where its arguments may move."""
+    """Return a record by which calls like this one are short; None where its arguments may move."""
     if call.statics != ((), ()) or not call.leaves:
         return None
     if not all(type(leaf) is ArrayImpl and leaf._committed for leaf in call.leaves):
@@ -55,5 +55,5 @@ def remember(call: FlatCall, program: Any, out_tree: Any) -> RepeatedCall | None
 
 
 def _surroundings() -> tuple[Any, ...]:
-    """Return what a program depends on besides its arguments."""
+    """Return the key of the facts, besides its arguments, that a program depends on."""
     return xla.settings(), state.axes, current_mesh.value

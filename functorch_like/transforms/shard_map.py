@@ -117,9 +117,9 @@ class Mapped:
     ) -> None:
         self.fun, self.name, self.mesh, self.check = fun, name, mesh, check
         self.in_specs, self.out_specs = in_specs, out_specs
-        given = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-        named_sharding.check_axes(mesh, given, f"axis_names of shard_map({name})")
-        self.axes = tuple(a for a in mesh.axis_names if a in given) if given else mesh.axis_names
+        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        named_sharding.check_axes(mesh, names, f"axis_names of shard_map({name})")
+        self.axes = tuple(a for a in mesh.axis_names if a in names) if names else mesh.axis_names
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         call = traced_function.arguments(args)
@@ -201,8 +201,8 @@ class Mapped:
         if not self.check:
             return
         varied = tuple(frozenset(spec.mentioned()) for spec in in_specs)
-        found = body.jaxpr.memo(("varying", varied), lambda: varying(body.jaxpr, varied))
-        for path, spec, axes in zip(paths, out_specs, found, strict=True):
+        result = body.jaxpr.memo(("varying", varied), lambda: varying(body.jaxpr, varied))
+        for path, spec, axes in zip(paths, out_specs, result, strict=True):
             missing = [a for a in self.axes if a in axes and a not in spec.mentioned() and self.mesh.shape[a] > 1]
             if missing:
                 listed = ", ".join(map(repr, missing))

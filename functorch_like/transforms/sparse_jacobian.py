@@ -84,19 +84,19 @@ def sparse_jacobian(
         (out,) = at.outs if len(at.outs) == 1 else (at.out,)
         y = aval_of(out)
         check_output(y, False, source_info.name_of(fun), "sparse_jacobian")
-        given = aval_of(x)
-        if held.shape != (y.size, given.size):
+        aval = aval_of(x)
+        if held.shape != (y.size, aval.size):
             raise ShapeError(
-                f"the pattern of sparse_jacobian has shape {held.shape}, for a result {y!r} and an argument {given!r}",
-                fix=f"give it the shape ({y.size}, {given.size})",
+                f"the pattern of sparse_jacobian has shape {held.shape}, for a result {y!r} and an argument {aval!r}",
+                fix=f"give it the shape ({y.size}, {aval.size})",
                 **error_context(),
             )
-        moved, seen = (given, y) if chosen == "fwd" else (y, given)
+        moved, seen = (aval, y) if chosen == "fwd" else (y, aval)
         together = np.zeros((count, moved.size), moved.dtype)
         together[colors[mine], mine] = 1
         push: Callable[..., Any] = at.pushforward if chosen == "fwd" else lambda ct: at.pullback(ct)[0]
-        found = vmap(push, chunk_size=chunk_size)(together.reshape((count, *moved.shape)))
-        return along(reshape(found, shape=(count * seen.size,)), _positions(colors[mine] * seen.size + others), 0)
+        products = vmap(push, chunk_size=chunk_size)(together.reshape((count, *moved.shape)))
+        return along(reshape(products, shape=(count * seen.size,)), _positions(colors[mine] * seen.size + others), 0)
 
     return entries
 

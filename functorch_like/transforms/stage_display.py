@@ -10,7 +10,7 @@ from functorch_like.ir.jaxpr import Jaxpr, count_equations, display
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 
-#: XLA's names of costs, in this order, with what they are called.
+#: XLA's names of costs, in this order, with their names in displays.
 _COSTS = {"flops": "operations", "transcendentals": "transcendental functions", "bytes accessed": "bytes accessed"}
 _MEMORY = {
     "argument": "arguments", "output": "results", "temp": "temporaries", "alias": "results in place of arguments",
@@ -74,9 +74,9 @@ class StageDisplay(Display):
         )
 
     def _signature(self) -> str:
-        given = ", ".join(map(repr, self._jaxpr.in_avals))
+        operands = ", ".join(map(repr, self._jaxpr.in_avals))
         results = ", ".join(map(repr, self._jaxpr.out_avals))
-        return terminal.trimmed(f"{self._jaxpr.name}({given}) -> {results or '()'}", 600)
+        return terminal.trimmed(f"{self._jaxpr.name}({operands}) -> {results or '()'}", 600)
 
     def _facts(self) -> list[tuple[str, str]]:
         count = count_equations(self._jaxpr)

@@ -78,9 +78,9 @@ def _zeros(aval: ShapedArray, weak: bool = False) -> Any:
 def tangent_leaves(in_tree: Any, tangents: Any, name: str) -> list[Any]:
     """Leaves of tangents that mirror a tree of primals; None stands for a zero tangent."""
     # None stands for a zero tangent of a leaf, so it must not vanish in flattening.
-    leaves, given = xla.flatten(tangents, lambda x: x is None)
+    leaves, structure = xla.flatten(tangents, lambda x: x is None)
     primal_tree = in_tree
-    if given == primal_tree:
+    if structure == primal_tree:
         return leaves
     try:
         flat = in_tree.flatten_up_to(tangents)
@@ -133,10 +133,10 @@ def _as_operand(x: Any, aval: ShapedArray) -> Any:
 
 def cotangent_leaves(out_tree: Any, cotangent: Any, avals: list[ShapedArray]) -> list[Any]:
     """Leaves of cotangents that mirror a tree of results, as the interpreters take them."""
-    leaves, given = xla.flatten(cotangent)
-    if given != out_tree:
+    leaves, structure = xla.flatten(cotangent)
+    if structure != out_tree:
         raise TreeError(
-            f"the pullback was given a cotangent of structure {given}, the function returned {out_tree}",
+            f"the pullback was given a cotangent of structure {structure}, the function returned {out_tree}",
             fix="pass a cotangent of the structure of the result",
             **error_context(),
         )
@@ -145,14 +145,14 @@ def cotangent_leaves(out_tree: Any, cotangent: Any, avals: list[ShapedArray]) ->
         if not dtypes.is_inexact(aval.dtype):
             checked.append(None)
             continue
-        got = aval_of(ct)
-        if got.shape != aval.shape or not _fits(got, aval):
+        actual = aval_of(ct)
+        if actual.shape != aval.shape or not _fits(actual, aval):
             raise DifferentiationError(
-                f"the cotangent of a result {aval!r} must be {aval!r}, got {got!r}",
+                f"the cotangent of a result {aval!r} must be {aval!r}, got {actual!r}",
                 fix="give it the shape and dtype of the result, e.g. with fnp.ones_like",
                 **error_context(),
             )
-        same = got.dtype == aval.dtype and not got.weak_type
+        same = actual.dtype == aval.dtype and not actual.weak_type
         checked.append(
             ct if same else convert_element_type(_as_operand(ct, aval), new_dtype=aval.dtype, weak_type=False)
         )

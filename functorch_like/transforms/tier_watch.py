@@ -67,7 +67,7 @@ class TierWatch:
                 self._installed = self._jitted.public._function = nesting.with_room(self._jitted.checked(self._timed()))
 
     def _timed(self) -> Callable[..., Any]:
-        fast, name, clock, heard = self._jitted.fast, self._jitted.spec.name, time.perf_counter, events.heard
+        fast, name, clock, events_seen = self._jitted.fast, self._jitted.spec.name, time.perf_counter, events.heard
 
         def timed(*args: Any, **kwargs: Any) -> Any:
             if self._ready:
@@ -78,7 +78,7 @@ class TierWatch:
                 self._spent += clock() - started
                 if self._spent >= self._limit:
                     self._attribute(args, kwargs)
-                if heard():
+                if events_seen():
                     events.tell("tier", name, how=self._now(args, kwargs))
             return out
 

@@ -64,10 +64,10 @@ def vmap(
         chunk_size: how many elements to take at once, which bounds the memory; all of them if None. The results are
             the same; under jit the chunks are the steps of one loop. Not together with axis_name, whose collectives
             need all elements at once.
-        randomness: what `functorch_like.random` does, where it draws from a key that is the same for all elements:
+        randomness: treatment of draws of `functorch_like.random` from a key that is the same for all elements:
             "same" gives all of them the same numbers, "different" draws for element number i from
             `random.fold_in(key, i)`, "error" raises. Keys that are mapped over differ in any case.
-        buckets: sizes to which the axis is padded, or True for powers of two: what is compiled for one number of
+        buckets: sizes to which the axis is padded, or True for powers of two: a program compiled for one number of
             elements serves all of a bucket. Not together with axis_name. Effects, such as `debug.print`, run for the
             padding, too.
 
@@ -108,22 +108,22 @@ def vmap(
     @functools.wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = xla.flatten((args, kwargs))
-        dims = _in_dims(in_axes, args, kwargs, leaves, name)
+        flat_axes = _flat_in_axes(in_axes, args, kwargs, leaves, name)
         avals: list[Any] = []
         failed: DtypeError | None = None
         try:
-            avals = [_aval(a, d, i, in_tree, name) for i, (a, d) in enumerate(zip(leaves, dims, strict=True))]
+            avals = [_aval(a, d, i, in_tree, name) for i, (a, d) in enumerate(zip(leaves, flat_axes, strict=True))]
         except DtypeError as e:
             failed = e
         if failed is not None:
             from functorch_like.transforms.vmap_refs import mapped_refs  # few functions have Refs
 
-            return mapped_refs(again, failed, fun, (args, kwargs), in_axes, out_axes, dims)
-        dims = [_canonical(d, i, in_tree, a, name) for i, (d, a) in enumerate(zip(dims, avals, strict=True))]
-        size = _size(dims, avals, axis_size, in_tree, name)
-        for i, (leaf, d) in enumerate(zip(leaves, dims, strict=True)):
+            return mapped_refs(again, failed, fun, (args, kwargs), in_axes, out_axes, flat_axes)
+        flat_axes = [_canonical(d, i, in_tree, a, name) for i, (d, a) in enumerate(zip(flat_axes, avals, strict=True))]
+        size = _size(flat_axes, avals, axis_size, in_tree, name)
+        for i, (leaf, d) in enumerate(zip(leaves, flat_axes, strict=True)):
             if is_float0(leaf) and d is not None:
-                leaves[i], dims[i] = without_axis(leaf, d), None
+                leaves[i], flat_axes[i] = without_axis(leaf, d), None
         trees: list[Any] = []
         axes_out: list[int | None] = []
 
@@ -138,30 +138,34 @@ def vmap(
         flat.beside = lambda: trees[0]  # type: ignore[attr-defined]
 
         def run(values: Any, start: Any, count: int) -> list[Any]:
-            parts = [a if d is None else piece(a, d, start, count) for a, d in zip(values, dims, strict=True)]
-            outs, found = batching.batch(
-                flat, BatchAxis(count, axis_name, randomness, spmd_axis_name), parts, dims, f"vmap({name})"
+            parts = [a if d is None else piece(a, d, start, count) for a, d in zip(values, flat_axes, strict=True)]
+            outs, traced_axes = batching.batch(
+                flat, BatchAxis(count, axis_name, randomness, spmd_axis_name), parts, flat_axes, f"vmap({name})"
             )
             whole = trees[0].unflatten(outs)
             every = zip(_prefix(out_axes, whole, "out_axes", name), xla.flatten(whole)[0], strict=True)
-            places = [place for place, leaf in every if not is_float0(leaf)]
-            placed = [_place(o, d, w, count, name) for o, d, w in zip(outs, found, places, strict=True)]
-            axes_out[:] = [None if w is None else w % aval_of(o).ndim for o, w in zip(placed, places, strict=True)]
-            return placed
+            flat_out_axes = [place for place, leaf in every if not is_float0(leaf)]
+            moved = [
+                _at_out_axis(o, d, w, count, name) for o, d, w in zip(outs, traced_axes, flat_out_axes, strict=True)
+            ]
+            axes_out[:] = [
+                None if w is None else w % aval_of(o).ndim for o, w in zip(moved, flat_out_axes, strict=True)
+            ]
+            return moved
 
         def in_all(values: Any, count: int) -> list[Any]:
             return in_chunks(functools.partial(run, values), count, chunk_size, lambda: axes_out)
 
         flat_outs = (
-            in_all(leaves, size) if not buckets else _padded(in_all, leaves, dims, size, allowed, name, axes_out)
+            in_all(leaves, size) if not buckets else _padded(in_all, leaves, flat_axes, size, allowed, name, axes_out)
         )
         outs = trees[0].unflatten(flat_outs)
         results, out_tree = xla.flatten(outs)
         if not any(map(is_float0, results)):
             return outs
-        places = _prefix(out_axes, outs, "out_axes", name)
+        flat_out_axes = _prefix(out_axes, outs, "out_axes", name)
         return out_tree.unflatten(
-            [with_axis(x, p, size) if is_float0(x) else x for x, p in zip(results, places, strict=True)]
+            [with_axis(x, p, size) if is_float0(x) else x for x, p in zip(results, flat_out_axes, strict=True)]
         )
 
     return mapped
@@ -213,11 +217,11 @@ def _bucket_sizes(name: str, buckets: Any, axis_name: Any, axis_size: int | None
 
 
 def _padded(
-    in_all: Any, leaves: list[Any], dims: Any, size: int, allowed: Any, name: str, axes_out: list[int | None]
+    in_all: Any, leaves: list[Any], axes: Any, size: int, allowed: Any, name: str, axes_out: list[int | None]
 ) -> list[Any]:
     from functorch_like.transforms.buckets import mapped
 
-    return mapped.padded(in_all, leaves, dims, size, allowed, name, lambda: axes_out)
+    return mapped.padded(in_all, leaves, axes, size, allowed, name, lambda: axes_out)
 
 
 def _error_context() -> dict[str, str]:
@@ -239,7 +243,9 @@ def _prefix(axes: Any, whole: Any, what: str, name: str) -> list[Any]:
     return result
 
 
-def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], name: str) -> list[Any]:
+def _flat_in_axes(
+    in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], name: str
+) -> list[Any]:
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ArgumentError(
             f"in_axes={in_axes!r} of vmap({name}) has {len(in_axes)} entries for {len(args)} positional arguments",
@@ -249,9 +255,9 @@ def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves
     return [*_prefix(in_axes, args, "in_axes", name), *[0] * len(xla.flatten(kwargs)[0])]
 
 
-def _aval(leaf: Any, dim: Any, position: int, in_tree: Any, name: str) -> Any:
-    if dim is None and not is_value(leaf):
-        return None  # what is not mapped may be anything
+def _aval(leaf: Any, axis: Any, position: int, in_tree: Any, name: str) -> Any:
+    if axis is None and not is_value(leaf):
+        return None  # an argument that is not mapped may be anything
     if is_float0(leaf):
         return ShapedArray(leaf.shape, leaf.dtype)
     try:
@@ -262,22 +268,22 @@ def _aval(leaf: Any, dim: Any, position: int, in_tree: Any, name: str) -> Any:
         raise e.complete(**_error_context()) from None
 
 
-def _canonical(dim: Any, position: int, in_tree: Any, aval: Any, name: str) -> int | None:
-    if dim is None:
+def _canonical(axis: Any, position: int, in_tree: Any, aval: Any, name: str) -> int | None:
+    if axis is None:
         return None
     ndim = aval.ndim
-    if not -ndim <= dim < ndim:
+    if not -ndim <= axis < ndim:
         path = argument_path(in_tree, position)
         raise ShapeError(
-            f"vmap({name}) maps over axis {dim} of argument {path}, which is {aval!r} and has {ndim} axes",
+            f"vmap({name}) maps over axis {axis} of argument {path}, which is {aval!r} and has {ndim} axes",
             fix="choose an axis it has, or None in in_axes to pass it whole to every element",
             **_error_context(),
         )
-    return int(dim) % ndim
+    return int(axis) % ndim
 
 
-def _size(dims: list[int | None], avals: list[Any], axis_size: int | None, in_tree: Any, name: str) -> int:
-    sizes = {a.shape[d] for a, d in zip(avals, dims, strict=True) if d is not None}
+def _size(axes: list[int | None], avals: list[Any], axis_size: int | None, in_tree: Any, name: str) -> int:
+    sizes = {a.shape[d] for a, d in zip(avals, axes, strict=True) if d is not None}
     if axis_size is not None:
         sizes.add(int(axis_size))
     if len(sizes) == 1:
@@ -289,40 +295,40 @@ def _size(dims: list[int | None], avals: list[Any], axis_size: int | None, in_tr
             **_error_context(),
         )
     paths = [argument_path(in_tree, i) for i in range(len(avals))]
-    rows = [
+    lines = [
         f"{p}: {a!r} has {a.shape[d]} along axis {d}"
-        for p, a, d in zip(paths, avals, dims, strict=True)
+        for p, a, d in zip(paths, avals, axes, strict=True)
         if d is not None
     ]
     if axis_size is not None:
-        rows.append(f"axis_size={axis_size}")
+        lines.append(f"axis_size={axis_size}")
     raise ShapeError(
-        f"vmap({name}) maps over axes of different sizes: " + "; ".join(rows),
+        f"vmap({name}) maps over axes of different sizes: " + "; ".join(lines),
         fix="mapped axes must have one size; use None in in_axes for an argument that is the same for every element",
         **_error_context(),
     )
 
 
-def _place(out: Any, dim: int | None, out_dim: int | None, size: int, name: str) -> Any:
-    if out_dim is None:
-        if dim is not None:
+def _at_out_axis(out: Any, axis: int | None, out_axis: int | None, size: int, name: str) -> Any:
+    if out_axis is None:
+        if axis is not None:
             raise ArgumentError(
                 f"out_axes of vmap({name}) is None for a result that differs between elements",
                 fix="give it an axis, or reduce it with a collective such as lax.psum",
                 **_error_context(),
             )
         return out
-    if dim is None:
+    if axis is None:
         out = widen(_operand(out), size)
-        dim = 0
+        axis = 0
     ndim = aval_of(out).ndim
-    if not -ndim <= out_dim < ndim:
+    if not -ndim <= out_axis < ndim:
         raise ArgumentError(
-            f"out_axes of vmap({name}) puts the axis at {out_dim} of a result with {ndim} axes",
+            f"out_axes of vmap({name}) puts the axis at {out_axis} of a result with {ndim} axes",
             fix=f"use {-ndim} to {ndim - 1}",
             **_error_context(),
         )
-    return move(out, dim, out_dim % ndim)
+    return move(out, axis, out_axis % ndim)
 
 
 def _operand(x: Any) -> Any:

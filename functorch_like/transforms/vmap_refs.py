@@ -1,4 +1,4 @@
-"""vmap over Refs: each element has a Ref of its own, and what they hold at the end is put back, along the same axis."""
+"""vmap over Refs: each element has a Ref of its own, and their last values are put back along the same axis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mapped_refs(
     out_axes: Any,
     dims: Sequence[int | None],
 ) -> Any:
-    """Answer a call of a mapped function with Refs among what is mapped over.
+    """Answer a call of a mapped function with Refs among its mapped arguments.
 
     Args:
         vmap: maps a function, with the user's options and other axes.
@@ -48,12 +48,12 @@ def mapped_refs(
     @functools.wraps(fun, updated=())
     def pure(*args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
         inner = xla.flatten((args, kwargs))[0]
-        given = [Ref(inner[i], lent=True) for i in mapped]
-        for i, ref in zip(mapped, given, strict=True):
+        ref_list = [Ref(inner[i], lent=True) for i in mapped]
+        for i, ref in zip(mapped, ref_list, strict=True):
             inner[i] = ref
         args, kwargs = structure.unflatten(inner)
         result = checked_result(fun(*args, **kwargs), name)
-        cells = [ref.cell(False)[0] for ref in given]
+        cells = [ref.cell(False)[0] for ref in ref_list]
         written[:] = [w or cell.written for w, cell in zip(written, cells, strict=True)]
         return [cell.value for cell in cells], result
 

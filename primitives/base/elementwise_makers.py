@@ -1,4 +1,4 @@
-"""Makers of elementwise primitives: they fill in what a family shares, so that most primitives are one line.
+"""Makers of elementwise primitives: they fill in the rules that a family shares, so that most take one line.
 
 `unary` and `binary` take rules for tangents in the short form `(g, x, y) -> tangent` and `(g, x, y, z) -> tangent`.
 There g is the operand's tangent and the last is the result. `nondifferentiable` is for results that are constant
@@ -135,7 +135,7 @@ def elementwise_primitive(
     Args:
         lower: the StableHLO (or CHLO, marked by a dot) operation, or a function of the emitter.
         takes: letters of the dtypes it takes, its main one first.
-        domain, params, smooth: what the samples are drawn from.
+        domain, params, smooth: of the samples (`SampleInput`).
         linear, fusible, exact: as for `core.Primitive`.
     """
     op = lower if not isinstance(lower, str) or "." in lower else f"stablehlo.{lower}"

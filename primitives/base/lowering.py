@@ -56,12 +56,12 @@ class Lowering:
     def __call__(self, e: Any, *operands: Any, **params: Any) -> Any:
         key = (self, *e.ins, *e.outs, *params.values())
         try:
-            found = e.memo[key]
+            result = e.memo[key]
         except KeyError:  # programs apply a primitive to the same shapes over and over
-            found = e.memo[key] = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels)
+            result = e.memo[key] = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels)
         except TypeError:  # a parameter without a hash
-            found = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels)
-        return (self.standard if found is None else found.lower)(e, *operands, **params)
+            result = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels)
+        return (self.standard if result is None else result.lower)(e, *operands, **params)
 
 
 def alternatives_of(lower: Any) -> tuple[Alternative, ...]:

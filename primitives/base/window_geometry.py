@@ -100,7 +100,7 @@ class Along(NamedTuple):
 
 
 def along_dimensions(x: ShapedArray, params: dict[str, Any]) -> Iterator[Along]:
-    """The dimensions that windows reach along, from the last to the first: each takes what the one before made."""
+    """The dimensions that windows reach along, from the last to the first: each takes the result of the one before."""
     for d in reversed(range(x.ndim)):
         window, stride, (low, high), _, holes = (params[name][d] for name in NAMES)
         if window > 1 or stride > 1 or low or high:
@@ -169,7 +169,7 @@ def batched_params(params: dict[str, Any], at: int) -> dict[str, Any]:
 def window_params(
     window: Any, strides: Any, padding: Any = None, base: Any = None, holes: Any = None
 ) -> dict[str, Any]:
-    """Parameters of a window primitive; what is not given does nothing."""
+    """Parameters of a window primitive; by default each has no effect."""
     ones = (1,) * len(window)
     return dict(
         zip(NAMES, (window, strides, padding or ((0, 0),) * len(window), base or ones, holes or ones), strict=True)

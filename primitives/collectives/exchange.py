@@ -1,7 +1,7 @@
 """Collectives that exchange parts along a named axis: gathering, scattering sums, transposing, permuting.
 
 All are linear. As in `collectives`, the batch rule of the vmap that has the name does the work on the hidden dimension.
-Here a rule has the whole array, hidden dimension included: element i of it is what position i of the axis holds.
+Here a rule has the whole array, hidden dimension included: its element i is the value at position i of the axis.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _swap_alone(x: Any, size: int, **params: Any) -> Any:
     return _swap_at(structural.widen(x, size), 0, size, **params)
 
 
-#: Position i sends the j-th of its parts to position j, which puts what it gets in the order of the senders.
+#: Position i sends the j-th of its parts to position j, which puts the parts in the order of the senders.
 all_to_all = _exchange(
     "all_to_all", _swap_shape, _swap_at, _swap_alone,
     lambda ct, *, axis_name, split_axis, concat_axis, tiled: all_to_all(
@@ -222,7 +222,7 @@ def _permute_alone(x: Any, size: int, *, perm: tuple[tuple[int, int], ...]) -> A
     return (x, None) if len(perm) == size else _permute_at(structural.widen(x, size), 0, size, perm=perm)
 
 
-#: Each position sends what it holds to at most one other; where nothing comes there are zeros.
+#: Each position sends its value to at most one other; a position that receives none has zeros.
 ppermute = _exchange(
     "ppermute", _permute_shape, _permute_at, _permute_alone,
     lambda ct, *, axis_name, perm: ppermute(ct, axis_name=axis_name, perm=tuple((d, s) for s, d in perm)),

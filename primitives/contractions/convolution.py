@@ -60,13 +60,13 @@ def _shape(
             fix="give both operands a batch (or output feature) and a feature dimension and equally many spatial ones",
         )
     n = lhs.ndim - 2
-    for name, given in (
+    for name, value in (
         ("window_strides", window_strides), ("padding", padding),
         ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation),
     ):  # fmt: skip
-        if len(given) != n or (name != "padding" and any(g < 1 for g in given)):
+        if len(value) != n or (name != "padding" and any(g < 1 for g in value)):
             raise ArgumentError(
-                f"{name}={given} must be {n} positive numbers", fix="give one for each spatial dimension"
+                f"{name}={value} must be {n} positive numbers", fix="give one for each spatial dimension"
             )
     features, inputs, outputs, batch = lhs.shape[ls[1]], rhs.shape[rs[1]], rhs.shape[rs[0]], lhs.shape[ls[0]]
     groups = max(feature_group_count, batch_group_count)

@@ -38,7 +38,7 @@ def _form(
 
 
 def conv_sample(left: Any, right: Any, numbers: Any = None, dtype: str = "float32", **params: Any) -> SampleInput:
-    """A sample of conv_general_dilated: what is not given does nothing."""
+    """A sample of conv_general_dilated: by default each parameter has no effect."""
     n = len(left) - 2
     straight = tuple(range(n + 2))
     base = {

@@ -1,4 +1,4 @@
-"""Precision of products: `precision=`, or else the settings in force, and what that lowers to."""
+"""Precision of products: `precision=`, or else the settings in force, and its lowering."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Product(Primitive):
         settings: reads the precision in force.
         multiplications: `(avals of the operands, aval of the result, params)`: the work by which compile options are
             chosen. By default none is counted.
-        facts: the rules, and what else a primitive takes.
+        facts: the rules, and the other fields of `Primitive`.
     """
 
     settings: Callable[[], precision_names.Fp32 | None]
@@ -52,7 +52,7 @@ class Product(Primitive):
 
 # ------------------------------------------------------------------------------------------------------------- checking
 def check_precision(precision: Any, dtype: Any, *, algorithms: bool = True) -> None:
-    """Raise unless `given` is a precision, a pair, or an algorithm that takes operands of this dtype."""
+    """Raise unless `precision` is a precision, a pair, or an algorithm that takes operands of this dtype."""
     if type(precision) is precision_names.Fp32:
         return
     if isinstance(precision, str) and precision in precision_names.ALGORITHMS:

@@ -31,14 +31,14 @@ class Artifact:
         Raises:
             UnsupportedError: where it was lowered for others alone.
         """
-        found = dict(self.programs).get(platform)
-        if found is None:
+        program = dict(self.programs).get(platform)
+        if program is None:
             names = tuple(name for name, _ in self.programs)
             raise UnsupportedError(
                 f"{self.name} was exported for {', '.join(names)}, and is run on {platform}",
                 fix=f"export it with platforms={(*names, platform)}",
             )
-        return found
+        return program
 
 
 def _lower(e: Any, *operands: Any, artifact: Artifact) -> list[Any]:

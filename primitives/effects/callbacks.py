@@ -38,7 +38,7 @@ class Host:
     Args:
         fun: takes flat arrays, returns a sequence of flat results.
         name: of the user's function that calls it, for messages.
-        results: what it has to return.
+        results: avals of its results.
         source: where the user is; the present place if None.
     """
 
@@ -168,7 +168,7 @@ def _debug_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -
     return debug_callback(*primals, **params), []
 
 
-_NOT_A_VALUE = NotDefined("a callback is called for its effects; tests/effects shows what it does")
+_NOT_A_VALUE = NotDefined("a callback is called for its effects; tests/effects shows them")
 
 debug_callback = Primitive(
     "debug_callback",

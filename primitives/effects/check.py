@@ -88,7 +88,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
 check = Primitive(
     "check",
     shape=_shape,
-    ref=NotDefined("a check computes nothing; tests/effects/test_checkify.py shows what it does"),
+    ref=NotDefined("a check computes nothing; tests/effects/test_checkify.py shows its effects"),
     lower=_lower,
     jvp=_jvp,
     transpose=lambda cts, args, **_: [None for _ in args],

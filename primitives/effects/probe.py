@@ -1,4 +1,4 @@
-"""probe: the identity, which reports what each transformation does to a value, when it does it."""
+"""probe: the identity, which reports what each transformation does to a value, at that moment."""
 
 from __future__ import annotations
 

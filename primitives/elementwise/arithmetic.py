@@ -242,7 +242,7 @@ def _power_ref(x: np.ndarray, *, y: int) -> Any:
     if KIND[x.dtype] in "fc":
         size = np.power(x, y if y >= 0 else -y, dtype=x.dtype)
         return size if y >= 0 else 1 / size
-    whole = [pow(int(v), y, 2 ** (8 * x.dtype.itemsize)) for v in x.ravel()]  # what is left of it, by the bits
+    whole = [pow(int(v), y, 2 ** (8 * x.dtype.itemsize)) for v in x.ravel()]  # the remainder, by the bits
     return np.array(whole, np.uint64).reshape(x.shape).astype(x.dtype)
 
 
@@ -293,7 +293,7 @@ share = nondifferentiable(
 
 
 def _extreme(plain: Any, sign: int) -> Any:
-    """NumPy's, which leaves open what comes of 0 and -0, with -0 below 0 as in IEEE 754-2019."""
+    """NumPy's, which leaves the result for 0 and -0 open, with -0 below 0 as in IEEE 754-2019."""
 
     def ref(x: np.ndarray, y: np.ndarray) -> Any:
         out = plain(x, y)

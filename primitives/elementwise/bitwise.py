@@ -169,7 +169,7 @@ def _precision_ref(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) -> 
     bias = 2 ** (exponent_bits - 1) - 1
     largest = (2 - 2.0**-mantissa_bits) * 2.0**bias if bias < 1024 else np.inf
     kept = np.where(np.abs(kept) > largest, np.copysign(np.inf, wide), kept)
-    kept = np.where(np.abs(kept) < 2.0 ** (1 - bias), np.copysign(0.0, wide), kept)  # what is denormal becomes zero
+    kept = np.where(np.abs(kept) < 2.0 ** (1 - bias), np.copysign(0.0, wide), kept)  # denormal numbers become zero
     return np.where(np.isfinite(wide), kept, wide).astype(x.dtype)
 
 

@@ -58,7 +58,7 @@ def _relative_grad(a: float, x: float) -> float:
 
 
 def _random(a: float, x: float) -> float:
-    """-P_a / p: the density p and what stands before the series of P_a have the quotient x / a."""
+    """-P_a / p: the density p and the factor of the series of P_a have the quotient x / a."""
     return -_relative_grad(a, x) * x / a if a > 0 and x > 0 else -_grad(a, x)
 
 

@@ -25,7 +25,7 @@ def moderate(x: Term) -> Term:
 
 
 def _turn(x: Term) -> tuple[Term, Term, Term, Term]:
-    """sin and cos of what is left of an angle after k quarter turns, and whether k and floor(k / 2) are odd."""
+    """sin and cos of the remainder of an angle after k quarter turns, and whether k and floor(k / 2) are odd."""
     k = (x * (2 / math.pi)).apply("stablehlo.round_nearest_even")
     r = (x - k * _QUARTER) - k * _REST
     square = r * r

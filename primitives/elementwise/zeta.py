@@ -35,7 +35,7 @@ def _expansion(x: Any, q: Any, order: int, log: Any, power: Any, select: Any) ->
     Args:
         x, q: numbers or terms.
         order: of the derivative.
-        log, power, select: what computes with them.
+        log, power, select: functions that compute with them.
     """
     count = order + 1
 

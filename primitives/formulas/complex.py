@@ -64,7 +64,7 @@ def exp2(x: Term, y: Term) -> Pair:
 
 
 def _turned(x: Term, y: Term, size: Term, after: Callable[[Term], Term]) -> Pair:
-    """The number at an angle y, of a size that grows with x; `after` multiplies by what it was scaled down by."""
+    """The number at an angle y, of a size that grows with x; `after` multiplies by the factor it was scaled down by."""
     beyond = infinite(x) & ~finite(y)  # exp(-inf) is 0 at any angle, exp(inf) infinite
     re = where(beyond, where(x < 0, 0, x), after(size * y.apply("stablehlo.cosine")))
     im = where(beyond & (x < 0), 0, after(size * y.apply("stablehlo.sine")))
@@ -72,7 +72,7 @@ def _turned(x: Term, y: Term, size: Term, after: Callable[[Term], Term]) -> Pair
 
 
 def _scaled_exp(x: Term) -> tuple[Term, Callable[[Term], Term]]:
-    """exp(x) without a factor, by which it overflows, and what multiplies by that factor."""
+    """exp(x) without a factor, by which it overflows, and a function that multiplies by that factor."""
     limit = 80.0 if x.aval.dtype.itemsize == 4 else 700.0
     large = x > limit
     return where(large, x - limit, x).exp(), lambda v: where(large, v * math.exp(limit), v)
@@ -99,7 +99,7 @@ def cosh(x: Term, y: Term) -> Pair:
 
 
 def _growth(x: Term) -> tuple[Pair, Callable[[Term], Term]]:
-    """sinh x and cosh x without a factor by which they overflow, and what multiplies by that factor."""
+    """sinh x and cosh x without a factor by which they overflow, and a function that multiplies by it."""
     limit = 80.0 if x.aval.dtype.itemsize == 4 else 700.0
     large = abs(x) > limit
     odd, even = hyperbolic(where(large, 0, x))
@@ -225,7 +225,7 @@ def atanh(x: Term, y: Term) -> Pair:
     size = u.apply("stablehlo.maximum", v)
     large = size > 0.25 * float(info.max) ** 0.5
     pole = u.equals(1) & (v < 4 * float(info.tiny) ** 0.5)
-    a, b = where(large, 0, u), where(large | pole, 1, v)  # what the plain formula takes without overflow
+    a, b = where(large, 0, u), where(large | pole, 1, v)  # where the plain formula does not overflow
     plain = (4 * a / ((1 - a) * (1 - a) + b * b)).log1p() * 0.25
     # XLA makes of (u / a) / a a u / (a * a), which overflows, and of (u * scale) * (u * scale) of rank 0 a product with
     # scale * scale, which is 0: the choice keeps the factors apart.
@@ -249,7 +249,7 @@ def atan(x: Term, y: Term) -> Pair:
 
 # -------------------------------------------------------------------------------------------------- size and direction
 def size(x: Term, y: Term) -> Term:
-    """|z|, infinite if a part is, whatever the other."""
+    """|z|, infinite if a part is, even where the other is NaN."""
     e, aval = x.e, x.aval.update(dtype=dtypes.complex_of(x.aval.dtype))
     plain = Term(e, e.op("stablehlo.abs", [e.op("stablehlo.complex", [x.v, y.v], [aval])], [x.aval]), x.aval)
     return where(infinite(x) | infinite(y), math.inf, plain)

@@ -1,4 +1,4 @@
-"""The `call` primitive: a jaxpr applied to operands. It is what `jit` leaves in a program.
+"""The `call` primitive: a jaxpr applied to operands, as a jitted function inside of a program is.
 
 A staged function stays staged under every transformation. Its jvp, its batched form, its known and linear halves
 and its transpose are jaxprs of their own, made once and compiled. They are kept on the jaxpr they came from.
@@ -135,23 +135,23 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
     return jaxpr.memo(("kernel", params["spec"]), lambda: _shared(jaxpr, params["spec"]))(*args)
 
 
-#: Kernels by what they compute and the user's lines that call them; the oldest entry is dropped first.
+#: Kernels by their fingerprint and the user's lines that call them; the oldest entry is dropped first.
 _KERNELS: Cache[Any, Any] = Cache()
 _MOST_KERNELS = 256
 
 
 def _shared(jaxpr: Jaxpr, spec: CallSpec) -> Any:
-    """The kernel of an equal jaxpr, if there was one: what is written anew for each call is not compiled anew."""
+    """The kernel of an equal jaxpr, if there was one: a function made anew for each call is not compiled anew."""
     text = fingerprint(jaxpr, spec.name, spec.options, spec.mode)
     if text is None:
         return _kernel(jaxpr, spec)
     weak = tuple(a.weak_type for a in (*jaxpr.in_avals, *jaxpr.out_avals))  # lowers alike, but is a fact of results
     key = (text, weak, *_lines(jaxpr))
-    found = _KERNELS.get(key)
-    if found is None:
-        found = _kernel(jaxpr, spec)
-        _KERNELS.keep(key, found, _MOST_KERNELS)
-    return found
+    result = _KERNELS.get(key)
+    if result is None:
+        result = _kernel(jaxpr, spec)
+        _KERNELS.keep(key, result, _MOST_KERNELS)
+    return result
 
 
 def _lines(jaxpr: Jaxpr) -> Iterator[Any]:

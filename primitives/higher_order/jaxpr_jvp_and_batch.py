@@ -43,7 +43,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, some: Sequence[bool], instantiate: Sequence[bool] = 
     """A jaxpr of primals and of the tangents that `some` marks; it gives results, and the tangents that are not zero.
 
     Args:
-        jaxpr: what to differentiate.
+        jaxpr: the jaxpr to differentiate.
         some: which inputs have tangents.
         instantiate: results that get a tangent even where it is zero; all others only where it is not.
 
@@ -84,7 +84,7 @@ def batch_jaxpr(
     """A jaxpr with one more axis of inputs, at `dims`.
 
     Args:
-        jaxpr: what to map.
+        jaxpr: the jaxpr to map.
         axis: its size, and its name for collectives.
         dims: where inputs have it; None where they do not.
         positions: where results must have it; ANYWHERE by default.

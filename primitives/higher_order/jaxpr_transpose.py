@@ -1,4 +1,4 @@
-"""Jaxprs made from jaxprs by transposition: what pulls cotangents of the results back to the linear inputs."""
+"""Transposed jaxprs, which pull cotangents of the results back to the linear inputs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A jaxpr taken apart into what can be computed now and what is linear in the inputs that are not known yet.
+"""Partial evaluation of a jaxpr: a half that can run now, and a half that is linear in the inputs not known yet.
 
 Reverse mode needs it of every primitive that holds jaxprs: the known half runs at once, the linear half is recorded and
-later transposed. What the linear half reads of known values are its residuals.
+later transposed. The known values that the linear half reads are its residuals.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class PartialEval:
 
 
 def partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], instantiate: Sequence[bool] = ()) -> PartialEval:
-    """Take a jaxpr apart; made once for each pattern of unknown inputs.
+    """Partially evaluate a jaxpr; the halves are made once for each pattern of unknown inputs.
 
     Args:
-        jaxpr: what to take apart.
+        jaxpr: the whole.
         unknown: its inputs that are not known yet; it must be linear in them.
         instantiate: results that are to be unknown even where they depend on nothing unknown, and so are zero.
     """

@@ -61,7 +61,7 @@ class ScatterDimensionNumbers(NamedTuple):
         return tuple(min(operand.shape[d], 1) if d in gone else next(inside, -1) for d in range(operand.ndim))
 
     def gathers(self) -> GatherDimensionNumbers:
-        """The numbers of the gather that reads what these write."""
+        """The numbers of the gather that reads the elements that these write."""
         return GatherDimensionNumbers(*self)
 
 

@@ -88,7 +88,7 @@ def scatter_lower(
     dimension_numbers: ScatterDimensionNumbers, mode: str = "fill", indices_are_sorted: bool = False,
     unique_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """`body(emitter, old, update, aval) -> new` emits what happens to one element."""
+    """`body(emitter, old, update, aval) -> new` emits the update of one element."""
     n = dimension_numbers
     (aval, at, written), (out,) = e.ins, e.outs
     if not out.size:

@@ -184,7 +184,7 @@ class Stack:
         return ShapedArray((*self.counts, *shape), dtype or self.ins[0].dtype)
 
     def call(self, routine: str, operands: Sequence[Any], ins: Any, outs: Any, **more: Any) -> list[Any]:
-        """Call LAPACK, or what does the same on GPUs."""
+        """Call LAPACK, or the same function of cuSOLVER on GPUs."""
         library = lapack if self.e.platform == "cpu" else cusolver
         return library.call(self.e, routine, operands, ins, outs, lead=self.lead, **more)
 
@@ -199,7 +199,7 @@ class Stack:
         return self.e.op("stablehlo.select", [wide, self.e.full(nan(aval.dtype), aval), x], [aval])
 
     def inline(self, fun: Callable[..., Any], *operands: Any, ins: Sequence[ShapedArray] | None = None) -> Any:
-        """Lower what a function of values does, primitive by primitive; it returns one value or several.
+        """Lower a function of values, primitive by primitive; it returns one value or several.
 
         Without `ins`, the operands have the avals of the primitive's own.
         """

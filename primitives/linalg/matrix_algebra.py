@@ -113,7 +113,7 @@ def differences(v: Any, like: Any) -> Any:
 
 
 def hermitian(x: Any, lower: bool = True) -> Any:
-    """The Hermitian matrix of which x has one triangle; that is what LAPACK reads of x."""
+    """The Hermitian matrix of which x has one triangle; LAPACK reads no more of x."""
     part = tril(x, -1) if lower else triu(x, 1)
     middle = to(real(only(on_diagonal(x), x)), aval_of(x).dtype)
     return elementwise.add(elementwise.add(part, adjoint(part)), middle)

@@ -33,7 +33,7 @@ def _solve_ref(a: Any, b: Any, *, transpose_a: bool) -> Any:
 def _with_lu(factors: Any, order: Any, b: Any, transpose_a: bool, flipped: bool = False) -> Any:
     """Solve with the factors of P A, given as they are or `flipped`: transposed.
 
-    The inverse of the order of rows is what sorting it makes of 0, 1, 2, ...
+    The inverse of the order of rows is 0, 1, 2, ... sorted by it.
     """
     same = {"left_side": True, "conjugate_a": False, "transpose_a": transpose_a != flipped}
     lower = lambda x: triangular_solve(factors, x, lower=not flipped, unit_diagonal=True, **same)

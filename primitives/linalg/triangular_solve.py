@@ -107,7 +107,7 @@ def _batch(axis: BatchAxis, args: Any, dims: Any, *, left_side: bool, **params: 
 
 
 def folded(solve: Any, b: Any, at: int, dim: int) -> Any:
-    """Apply what treats the columns (dim -1) or rows (-2) of b one by one, with a mapped axis joined to them."""
+    """Apply a function of the columns (dim -1) or rows (-2) of b, one by one, with a mapped axis joined to them."""
     b = structural.move(b, at, aval_of(b).ndim - 1 + dim)  # just before the columns, or the rows
     shape = aval_of(b).shape
     place = len(shape) - 1 + dim

@@ -164,8 +164,8 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
             hit = e.op("stablehlo.or", [hit, e.compare("NE", x, x, flags, compared)], [flags])
         places = e.op("stablehlo.iota", [], [index], attrs={"iota_dimension": e.i64(axes[0])})
         last = e.full(highest(index_dtype), index)
-        found = e.op("stablehlo.select", [hit, places, last], [index])
-        return e.reduce("minimum", found, highest(index_dtype), axes, out)
+        result = e.op("stablehlo.select", [hit, places, last], [index])
+        return e.reduce("minimum", result, highest(index_dtype), axes, out)
 
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         axes, out = reduced_axes(axes, dims[0])

@@ -123,10 +123,10 @@ FAULTS: dict[str, Fault] = {
         BATCH + "BatchTracer.aval", "shape[self.dim + 1 :]", "shape[self.dim + 2 :]", MAPPED
     ),
     "negative in_axes are taken to be 0": Fault(
-        "transforms.vmap:_canonical", "int(dim) % ndim", "max(int(dim), 0)", MAPPED
+        "transforms.vmap:_canonical", "int(axis) % ndim", "max(int(axis), 0)", MAPPED
     ),
     "out_axes is ignored": Fault(
-        "transforms.vmap:_place", "move(out, dim, out_dim % ndim)", "move(out, dim, 0)", MAPPED
+        "transforms.vmap:_at_out_axis", "move(out, axis, out_axis % ndim)", "move(out, axis, 0)", MAPPED
     ),
     # ------------------------------------------------------------------------------------------------------ reverse
     "cotangents overwrite each other": Fault(
@@ -400,8 +400,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "equal settings are other keys": Fault(
         "backends.thread_local_values:_interned",
-        "_known.setdefault(key, Values(kept))",
-        "Values(kept)",
+        "_known.setdefault(key, Values(changed))",
+        "Values(changed)",
         ("backends/test_mechanism.py",),
     ),
     "a block holds in every thread": Fault(

@@ -1,4 +1,4 @@
-"""Kinds of failure: what a program does that it should not."""
+"""Kinds of failure of a program."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ class Tolerance(NamedTuple):
     rtol: float | None
     atol: float | None
 
-    def close(self, found: Any, expected: Any) -> bool:
+    def close(self, actual: Any, expected: Any) -> bool:
         """Return True for equal arrays."""
-        found, expected = np.asarray(found), np.asarray(expected)
-        if found.dtype.kind in "biu" or not found.size:
-            return found.shape == expected.shape and bool((found == expected).all())
-        eps = float(dtypes.finfo(found.dtype).eps) if found.dtype.kind != "V" else 2.0**-7
+        actual, expected = np.asarray(actual), np.asarray(expected)
+        if actual.dtype.kind in "biu" or not actual.size:
+            return actual.shape == expected.shape and bool((actual == expected).all())
+        eps = float(dtypes.finfo(actual.dtype).eps) if actual.dtype.kind != "V" else 2.0**-7
         rtol = 1e4 * eps if self.rtol is None else self.rtol
         atol = 1e2 * eps if self.atol is None else self.atol
-        kind = complex if found.dtype.kind == "c" else float
-        return bool(np.allclose(found.astype(kind), expected.astype(kind), rtol, atol, equal_nan=True))
+        kind = complex if actual.dtype.kind == "c" else float
+        return bool(np.allclose(actual.astype(kind), expected.astype(kind), rtol, atol, equal_nan=True))
 
 
 def compiled(program: Program) -> list[np.ndarray[Any, Any]]:
@@ -55,10 +55,10 @@ def _nan(program: Program, tolerance: Tolerance) -> bool:
 
 
 def _mismatch(program: Program, tolerance: Tolerance) -> bool:
-    found = compiled(program)
+    actual = compiled(program)
     with np.errstate(all="ignore"):
         expected = reference(*program)
-    return not all(tolerance.close(f, w) for f, w in zip(found, expected, strict=True))
+    return not all(tolerance.close(f, w) for f, w in zip(actual, expected, strict=True))
 
 
 def _nondeterminism(program: Program, tolerance: Tolerance) -> bool:

@@ -131,7 +131,7 @@ def _steps_of_while(operands: list[Any], params: dict[str, Any]) -> Iterator[Pro
 
 
 def thinned(jaxpr: Jaxpr, kept: Sequence[Equation]) -> Jaxpr:
-    """Return a body in which what the equations that are left out gave is zero."""
+    """Return a body in which the results of the equations left out are zero."""
     stays = set(map(id, kept))
     zeros: dict[Var, Atom] = {}
     for e in jaxpr.equations:
@@ -203,9 +203,9 @@ def resized(program: Program, old: int, new: int, last: bool = False) -> Program
                 return None
             inputs, outputs = list(map(renamed, e.inputs)), list(map(renamed, e.outputs))
             params = {k: swap(v) for k, v in e.params.items()}
-            found = abstract_eval(e.prim, [a.aval for a in inputs], params)
-            found = found if e.prim.multiple_results else (found,)
-            if [a.strong() for a in found] != [v.aval.strong() for v in outputs]:
+            avals = abstract_eval(e.prim, [a.aval for a in inputs], params)
+            avals = avals if e.prim.multiple_results else (avals,)
+            if [a.strong() for a in avals] != [v.aval.strong() for v in outputs]:
                 return None
             equations.append(Equation(e.prim, inputs, params, outputs, e.source))
     except (FtError, ValueError, TypeError, IndexError):

@@ -91,10 +91,10 @@ def _integers(name: str, x: Any, what: str) -> None:
 
 def _batches(parts: dict[str, Any], n_batch: int, shape: tuple[int, ...], what: str) -> None:
     for name, x in parts.items():
-        found = aval_of(x).shape[:n_batch]
-        if any(a not in (1, b) for a, b in zip(found, shape, strict=False)):
+        batch = aval_of(x).shape[:n_batch]
+        if any(a not in (1, b) for a, b in zip(batch, shape, strict=False)):
             raise promotion.error(
-                ShapeError, f"{name} of {what}, {aval_of(x)!r}, have batches {found}; the shape is {shape}",
+                ShapeError, f"{name} of {what}, {aval_of(x)!r}, have batches {batch}; the shape is {shape}",
                 f"the first {n_batch} sizes must be {shape[:n_batch]}, or 1 where all batches share them",
             )  # fmt: skip
 

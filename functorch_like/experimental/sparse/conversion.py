@@ -115,8 +115,8 @@ def _fromdense(mat: Any, nse: int, n_batch: int, n_dense: int, dtype: np.dtype[A
         flags = x != 0
         flags = fnp.any(flags, axis=tuple(range(n_sparse, n_sparse + n_dense))) if n_dense else flags
         if n_sparse:
-            found = fnp.nonzero(flags, size=nse, fill_value=np.array(sparse))
-            indices = fnp.stack([i.astype(dtype) for i in found], axis=-1)
+            positions = fnp.nonzero(flags, size=nse, fill_value=np.array(sparse))
+            indices = fnp.stack([i.astype(dtype) for i in positions], axis=-1)
         else:
             indices = fnp.zeros((nse, 0), dtype)
         data = read(x, indices)

@@ -142,9 +142,9 @@ def _jacobian(name: str) -> Callable[..., Any]:
                 return (tree.flatten(result)[0], out[1]) if has_aux else tree.flatten(result)[0]
 
             structure: list[Any] = []
-            found = getattr(jacobians, name)(inner, has_aux=has_aux, **kwargs)(parts.values())
-            found, aux = found if has_aux else (found, None)
-            out = structure[-1].unflatten([parts.result(leaf, _batched) for leaf in found])
+            derivatives = getattr(jacobians, name)(inner, has_aux=has_aux, **kwargs)(parts.values())
+            derivatives, aux = derivatives if has_aux else (derivatives, None)
+            out = structure[-1].unflatten([parts.result(leaf, _batched) for leaf in derivatives])
             return (out, aux) if has_aux else out
 
         return matrix

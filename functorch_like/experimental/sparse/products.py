@@ -143,12 +143,12 @@ def _dot(data: Any, indices: Any, dense: Any, spec: _Spec) -> Any:
     partner = {b: ("l", a) for a, b in match.items()}
     others: list[Label] = [partner.get(b, ("r", b)) for b in range(aval_of(dense).ndim)]
     summed: set[Label] = {("l", a) for a, _ in spec.pairs.contract}
-    out, found = _over(data, indices, dense, labels, others, summed, spec)
+    out, labels_out = _over(data, indices, dense, labels, others, summed, spec)
     batch: list[Label] = [("l", a) for a, _ in spec.pairs.batch]
     mine = [x for x in labels if x not in summed and x not in batch]
     unshared = [x for x in others if x[0] == "r"]
     order = [*batch, *unshared, *mine] if spec.swapped else [*batch, *mine, *unshared]
-    return fnp.transpose(out, [found.index(x) for x in order]) if order != found else out
+    return fnp.transpose(out, [labels_out.index(x) for x in order]) if order != labels_out else out
 
 
 def _over(
@@ -160,11 +160,11 @@ def _over(
     label, rest = labels[0], labels[1:]
     place = others.index(label) if label in others else None
     left = [x for x in others if x != label]
-    found: list[list[Label]] = []
+    result: list[list[Label]] = []
 
     def inner(d: Any, i: Any, x: Any) -> Any:
         out, names = _over(d, i, x, rest, left, summed, spec)
-        found[:] = [names]
+        result[:] = [names]
         return out
 
     n, m = aval_of(data).shape[0], aval_of(indices).shape[0]
@@ -174,8 +174,8 @@ def _over(
         d, i = (x[0] if k == 1 else x for x, k in ((data, n), (indices, m)))
         out = vmap(inner, in_axes=(None if n == 1 else 0, None if m == 1 else 0, place))(d, i, dense)
     if label in summed:
-        return fnp.sum(out, axis=0, dtype=aval_of(out).dtype), found[0]
-    return out, [label, *found[0]]
+        return fnp.sum(out, axis=0, dtype=aval_of(out).dtype), result[0]
+    return out, [label, *result[0]]
 
 
 def _compressed(

@@ -138,17 +138,17 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
         ShapeError: where one has another size.
     """
     mat = normal(is_bcoo(arr, "bcoo_squeeze"))
-    found = checked_axes(dimensions, mat.ndim, "bcoo_squeeze")
+    axes = checked_axes(dimensions, mat.ndim, "bcoo_squeeze")
     layout, shape = mat.layout, mat.shape
-    if any(shape[a] != 1 for a in found):
-        raise promotion.error(ShapeError, f"bcoo_squeeze of axes {found} of {mat!r}", "name axes of size 1")
-    batch = tuple(a for a in found if layout.kind(a) == "batch")
-    dense = tuple(a - layout.n_sparse + 1 for a in found if layout.kind(a) == "dense")
-    columns = [k for k, a in enumerate(layout.sparse_axes()) if a not in found]
+    if any(shape[a] != 1 for a in axes):
+        raise promotion.error(ShapeError, f"bcoo_squeeze of axes {axes} of {mat!r}", "name axes of size 1")
+    batch = tuple(a for a in axes if layout.kind(a) == "batch")
+    dense = tuple(a - layout.n_sparse + 1 for a in axes if layout.kind(a) == "dense")
+    columns = [k for k, a in enumerate(layout.sparse_axes()) if a not in axes]
     data = fnp.squeeze(mat.data, (*batch, *dense)) if batch or dense else mat.data
     indices = mat.indices[..., np.array(columns, int)] if len(columns) < layout.n_sparse else mat.indices
     indices = fnp.squeeze(indices, batch) if batch else indices
-    tail = [n for a, n in enumerate(shape) if a not in found and layout.kind(a) != "batch"]
+    tail = [n for a, n in enumerate(shape) if a not in axes and layout.kind(a) != "batch"]
     unique = mat.unique_indices and (bool(columns) or not layout.n_sparse)
     return BCOO._of(data, indices, tail, is_sorted=mat.indices_sorted, unique=unique)
 
@@ -224,13 +224,13 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
         dimensions: the axes.
     """
     mat = normal(is_bcoo(operand, "bcoo_rev"))
-    found = checked_axes(dimensions, mat.ndim, "bcoo_rev")
+    axes = checked_axes(dimensions, mat.ndim, "bcoo_rev")
     layout = mat.layout
-    batch = [a for a in found if layout.kind(a) == "batch"]
-    dense = [a - layout.n_sparse + 1 for a in found if layout.kind(a) == "dense"]
+    batch = [a for a in axes if layout.kind(a) == "batch"]
+    dense = [a - layout.n_sparse + 1 for a in axes if layout.kind(a) == "dense"]
     data = fnp.flip(mat.data, (*batch, *dense)) if batch or dense else mat.data
     indices = fnp.flip(mat.indices, tuple(batch)) if batch else mat.indices
-    turned = [a - layout.n_batch for a in found if layout.kind(a) == "sparse"]
+    turned = [a - layout.n_batch for a in axes if layout.kind(a) == "sparse"]
     if turned:
         sparse = np.array(mat._sparse_shape, aval_of(indices).dtype)
         keep = stored(indices, mat._sparse_shape)

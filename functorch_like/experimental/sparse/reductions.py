@@ -61,11 +61,11 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
         AxisError: for axes that are not there, or twice.
     """
     mat = is_bcoo(mat, "bcoo_reduce_sum")
-    found = checked_axes(axes, mat.ndim, "bcoo_reduce_sum")
+    positions = checked_axes(axes, mat.ndim, "bcoo_reduce_sum")
     layout, shape = mat.layout, mat.shape
-    dense = [a - layout.n_sparse + 1 for a in found if layout.kind(a) == "dense"]
-    columns = [k for k, a in enumerate(layout.sparse_axes()) if a not in found]
-    batches = [a for a in found if layout.kind(a) == "batch"]
+    dense = [a - layout.n_sparse + 1 for a in positions if layout.kind(a) == "dense"]
+    columns = [k for k, a in enumerate(layout.sparse_axes()) if a not in positions]
+    batches = [a for a in positions if layout.kind(a) == "batch"]
     mat = normal(mat)
     data, indices = mat.data, mat.indices
     if dense:
@@ -73,14 +73,14 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     for axis in reversed(batches):
         n, last = shape[axis], aval_of(indices).ndim - 2
         data, indices = (_merge(merge_batch(x, axis, n), axis, last) for x in (data, indices))
-    tail = [n for a, n in enumerate(shape) if a not in found and layout.kind(a) != "batch"]
+    tail = [n for a, n in enumerate(shape) if a not in positions and layout.kind(a) != "batch"]
     if len(columns) < layout.n_sparse:
         indices = indices[..., np.array(columns, int)]
     n_batch = layout.n_batch - len(batches)
     if not columns and layout.n_sparse:
         data = fnp.sum(data, axis=n_batch, keepdims=True, dtype=aval_of(data).dtype)
         indices = indices[..., :1, :]
-    same = len(found) == len(dense)
+    same = len(positions) == len(dense)
     return BCOO._of(data, indices, tail, is_sorted=mat.indices_sorted and same, unique=mat.unique_indices and same)
 
 

@@ -108,11 +108,11 @@ def _concrete(sharding: Any) -> Any:
     mesh = getattr(sharding, "mesh", None)
     if isinstance(mesh, _sharding.Mesh) or not isinstance(mesh, _sharding.AbstractMesh):
         return sharding
-    found = _sharding.get_mesh()
+    current = _sharding.get_mesh()
     return (
         make_single_device_sharding(_ft.devices()[0])
-        if found is None
-        else _sharding.NamedSharding(found, sharding.spec)
+        if current is None
+        else _sharding.NamedSharding(current, sharding.spec)
     )
 
 

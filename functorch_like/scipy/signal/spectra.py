@@ -331,8 +331,8 @@ def istft(
         raise promotion.error(ShapeError, f"signal.istft of {aval_of(Zxx)!r}", "give frequencies and times")
     t, f = axis_of(time_axis, rank, "signal.istft"), axis_of(freq_axis, rank, "signal.istft")
     z = fnp.moveaxis(Zxx, (t, f), (-2, -1))
-    found = aval_of(z).shape[-1]
-    full = 2 * (found - 1) if input_onesided else found
+    frames = aval_of(z).shape[-1]
+    full = 2 * (frames - 1) if input_onesided else frames
     n = full if nperseg is None else operator.index(nperseg)
     length = nfft if nfft is not None else n if input_onesided and n == full + 1 else full
     values, n = _window(window, n, 2**62, "istft")

@@ -103,17 +103,17 @@ class Comparison:
         Raises:
             Mismatch: where the trace for it is another program.
         """
-        found: dict[int, Any] = {}
+        result: dict[int, Any] = {}
         values = _values(sized)
         for atom, value in self._read(self.main, sized, self._main, values):
             place = self.holes.get(id(atom))
             if place is None:
                 raise Mismatch(f"a constant is another one for {sized.rows} rows")
-            if place in found and not _same(found[place], value):
+            if place in result and not _same(result[place], value):
                 raise Mismatch(f"a constant has two values for {sized.rows} rows")
-            found[place] = value
+            result[place] = value
         self._check_sizes(self.main.jaxpr, self.other.jaxpr, sized.jaxpr, sized.rows)
-        return [found[k] if k in found else self._filler(k) for k in range(len(self.holes))]
+        return [result[k] if k in result else self._filler(k) for k in range(len(self.holes))]
 
     def _filler(self, place: int) -> Any:
         """The value in `main` of a constant that happens to be the same for another number of rows."""
@@ -227,8 +227,8 @@ def _atoms(main: Jaxpr, other: Jaxpr, consts: int, consts2: int) -> Iterator[tup
 
 def _first_difference(main: Jaxpr, other: Jaxpr) -> Equation | None:
     pairs = zip(main.equations, other.equations, strict=False)
-    found = next((e for e, o in pairs if e.prim is not o.prim), None)
-    return found or (main.equations[-1] if main.equations else None)
+    first = next((e for e, o in pairs if e.prim is not o.prim), None)
+    return first or (main.equations[-1] if main.equations else None)
 
 
 def _numbers(jaxpr: Jaxpr) -> Iterator[tuple[Any, Equation]]:

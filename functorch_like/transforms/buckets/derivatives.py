@@ -45,10 +45,10 @@ def differentiable_call(
         sized = [*bucket.extents, *_inexact(bucket.out_extents, bucket.out_avals)]
         try:
             entry = backward.entry([aval_of(x) for x in operands], sized, rows, state.axes)
-            found = iter(_run(backward, entry, operands, rows))
+            back_leaves = iter(_run(backward, entry, operands, rows))
         except Alone:
-            found = iter(backward.fun(*operands)[0])
-        return tuple(next(found) if dtypes.is_inexact(a.dtype) else None for a in bucket.avals)
+            back_leaves = iter(backward.fun(*operands)[0])
+        return tuple(next(back_leaves) if dtypes.is_inexact(a.dtype) else None for a in bucket.avals)
 
     primal.__name__ = f"{function.name} with buckets"
     call = custom_vjp(primal)

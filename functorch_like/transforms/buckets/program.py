@@ -178,10 +178,10 @@ class Bucket:
             except Alone:
                 return None
         try:
-            found = self.compared.read(sized)
+            result = self.compared.read(sized)
         except Mismatch:
             return None
-        pairs = zip(found, self.compared.hole_avals, strict=True)
+        pairs = zip(result, self.compared.hole_avals, strict=True)
         return [padding.placed(padding.pad(np.asarray(x, a.dtype), a.shape)) for x, a in pairs]
 
 

@@ -43,10 +43,10 @@ def checked(sizes: Any, what: str) -> tuple[int, ...] | None:
     """
     if sizes is None or sizes is True:
         return None
-    given = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()
-    if not given or any(type(s) is not int or s < 1 for s in given):
+    numbers = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()
+    if not numbers or any(type(s) is not int or s < 1 for s in numbers):
         raise ArgumentError(f"{what}={sizes!r} are no sizes", fix="give positive ints such as (8, 32, 128), or True")
-    return tuple(sorted(set(given)))
+    return tuple(sorted(set(numbers)))
 
 
 def bucket(rows: int, sizes: tuple[int, ...] | None, name: str) -> int:

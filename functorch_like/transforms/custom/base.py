@@ -125,7 +125,7 @@ class CustomFunction(ByName, Generic[P, R]):
         """Answer a call with Refs among its arguments.
 
         Raises:
-            DtypeError: what has failed, where that was something else, or Refs are not taken.
+            DtypeError: the failure itself, where it had another cause, or Refs are not taken.
         """
         raise failed
 
@@ -258,7 +258,7 @@ class Called:
         return Report(rule, self.custom.fun, self.in_avals)
 
     def results(self, rule: Any, out: Any, expected: Sequence[ShapedArray] | None) -> list[Any]:
-        """Leaves of the result that a rule returned for the function, checked against what is known of it."""
+        """Leaves of the result that a rule returned for the function, checked against the known avals."""
         report = self.report(rule)
         outs, out_tree = xla.flatten(out)
         report.check_values(outs, out_tree)

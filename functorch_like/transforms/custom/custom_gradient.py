@@ -25,7 +25,7 @@ from functorch_like.transforms.tangents import Fun
 
 @dataclasses.dataclass(eq=False)
 class _Pullback:
-    """A rule that was staged, without what it closes over."""
+    """A rule that was staged, without its closed-over values."""
 
     jaxpr: Jaxpr
     inexact: list[bool]
@@ -36,7 +36,7 @@ class _Pullback:
 def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vjp[P, R]:
     """Give a function a derivative of your own in reverse mode, as a rule that it returns beside its result.
 
-    The rule may close over whatever was computed on the way; it is traced once, when the function runs.
+    The rule may close over any value of the function; it is traced once, when the function runs.
 
     Args:
         fun: gives `(result, rule)`. The rule takes the cotangent of the result and gives a tuple with the cotangent

@@ -92,7 +92,7 @@ class custom_jvp(CustomFunction[P, R]):
         """Define the rule in parts, one for each argument.
 
         Args:
-            jvps: `(tangent, result, *primals) -> what it adds to the tangent of the result`, or None for zero.
+            jvps: `(tangent, result, *primals) -> a summand of the tangent of the result`, or None for zero.
 
         >>> import functorch_like as ft
         >>> @ft.custom_jvp
@@ -176,9 +176,9 @@ class _Called(Called):
         leaves, treedef = matching(self.out_tree, tangent)
         needed = Column("tangent needed", self.out_tree, [tangent_aval(a) for a in avals])
         report.derivative("tangent returned", treedef, leaves, needed, avals)
-        found = [strong(t, a) for t, a in zip(leaves, avals, strict=True)]
-        recorded.check(found, report)
-        return outs, found
+        result = [strong(t, a) for t, a in zip(leaves, avals, strict=True)]
+        recorded.check(result, report)
+        return outs, result
 
 
 class Recorded:
@@ -196,7 +196,7 @@ class Recorded:
         self.unknown = {self.var(t) for t in tangents} - {None}
 
     def var(self, x: Any) -> Any:
-        """The variable of a tangent, whatever axes are hidden in it; None of what is not recorded."""
+        """The variable of a tangent below its hidden axes; None for one that is not recorded."""
         while type(x) is BatchTracer:
             x = x.value
         return x._var if isinstance(x, VarTracer) and x._trace is self.trace else None
@@ -207,9 +207,9 @@ class Recorded:
             return
         fix = "a tangent is a sum of given tangents, each times something that does not depend on tangents"
         made = dead_code_elimination(self.trace.equations[self.start :], [self.var(t) for t in tangents])
-        found = nonlinear(made, self.unknown, {})
-        if found is not None:
-            raise report.error(DifferentiationError, f"{report.name} is not linear in its tangents: {found[0]}", fix)
+        result = nonlinear(made, self.unknown, {})
+        if result is not None:
+            raise report.error(DifferentiationError, f"{report.name} is not linear in its tangents: {result[0]}", fix)
         if isinstance(self.trace, TapeTrace) and any(surely_not_zero(t) for t in tangents):
             reason = f"{report.name} returned a tangent that does not depend on the given ones, and is not zero"
             raise report.error(DifferentiationError, reason, fix)

@@ -167,7 +167,7 @@ class _Called(Called):
     def forward(
         self, leaves: Sequence[Any], perturbed: Sequence[bool], expected: Sequence[ShapedArray] | None
     ) -> tuple[list[Any], list[Any], _Backward]:
-        """Results, residuals that are arrays, and what takes these to cotangents."""
+        """Results, residuals that are arrays, and a function from these to cotangents."""
         fwd = self.custom.fwd
         assert fwd is not None
         args: Sequence[Any] = leaves
@@ -229,8 +229,8 @@ class _Backward:
                 f"{report.name} returned {described(back)} for the cotangents of {count} argument{'s' * (count != 1)}",
                 "return a tuple with one entry for each argument, None for zero: (ct,) for a single one",
             )
-        found = _spread(in_tree, back)
-        leaves, treedef = xla.flatten(back) if found is None else (found, in_tree)
+        result = _spread(in_tree, back)
+        leaves, treedef = xla.flatten(back) if result is None else (result, in_tree)
         expected = Column("cotangent needed", in_tree, [tangent_aval(a) for a in self.in_avals])
         report.derivative("cotangent returned", treedef, leaves, expected, self.in_avals)
         return leaves

@@ -100,9 +100,9 @@ class _Called(Called):
         rule = self.custom.vmap_rule
         assert rule is not None
         self.in_avals = [aval_of(a) for a in args]
-        given = self.in_tree.unflatten([as_array(a) for a in args])
+        args_tree = self.in_tree.unflatten([as_array(a) for a in args])
         with self.written_by_user():
-            pair = rule(size, self.in_tree.unflatten(list(batched)), *given)
+            pair = rule(size, self.in_tree.unflatten(list(batched)), *args_tree)
         report = self.report(rule)
         out, out_batched = report.pair(pair, "(results, out_batched)")
         outs, out_tree = xla.flatten(out)

@@ -36,7 +36,7 @@ def linear_call(
         linear_args: pytree of arrays of floats.
 
     Returns:
-        What `fun` gives.
+        The result of `fun`.
 
     Raises:
         DifferentiationError: for linear arguments that are no floats.

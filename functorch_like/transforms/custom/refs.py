@@ -48,14 +48,14 @@ def call_with_refs(
 
     def bwd(residuals: Any, cotangent: Any) -> tuple[Any, ...]:
         back = custom.bwd(*nondiff.values(), residuals, cotangent)
-        given = spread(structure, tuple(back) if isinstance(back, list) else back)
-        if given is None or any(given[i] is not None for i in positions):
+        cotangents = spread(structure, tuple(back) if isinstance(back, list) else back)
+        if cotangents is None or any(cotangents[i] is not None for i in positions):
             raise error(
                 TreeError,
                 f"the backward rule of {custom.name} returned {back!r:.60} for {structure}",
                 "return a tuple with one entry for each argument; None for a Ref, whose cotangent it may write",
             )
-        return tuple(ct for i, ct in enumerate(given) if i not in positions)
+        return tuple(ct for i, ct in enumerate(cotangents) if i not in positions)
 
     function = closed(lambda *xs: custom.fun(*whole(xs)), lambda *xs: custom.fwd(*whole(xs)), bwd)
     return function(*[leaf for leaf in leaves if not isinstance(leaf, Ref)])

@@ -30,7 +30,7 @@ class Column(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Errors about what one function of the user's returned.
+    """Errors about the result of one function of the user's.
 
     Attributes:
         rule: the function.
@@ -72,7 +72,7 @@ class Report(NamedTuple):
                 raise self.error(DtypeError, reason, "return arrays, numbers, None, or pytrees of these")
 
     def check(self, expected: Column, returned: Column, fix: str) -> None:
-        """Compare what was returned with what was expected, leaf by leaf; raise where they differ."""
+        """Compare the returned leaves with the expected ones; raise where they differ."""
         alike = expected.treedef == returned.treedef
         if alike and list(expected.avals) == list(returned.avals):
             return
@@ -87,7 +87,7 @@ class Report(NamedTuple):
     def derivative(
         self, title: str, treedef: Any, leaves: Sequence[Any], expected: Column, primals: Sequence[ShapedArray]
     ) -> None:
-        """Refuse tangents or cotangents that do not fit what they belong to, with avals `primals`."""
+        """Refuse tangents or cotangents that do not fit their primals, of avals `primals`."""
         self.check_values(leaves, treedef)
         alike = treedef == expected.treedef
         pairs = zip(leaves, expected.avals, primals, strict=True) if alike else [(x, None, None) for x in leaves]

@@ -14,7 +14,7 @@ from functorch_like.primitives.structural import convert_element_type, zeros
 
 
 class SymbolicZero:
-    """A zero that is not written out: what rules with `symbolic_zeros=True` are given for tangents and cotangents.
+    """A zero that is not instantiated: rules with `symbolic_zeros=True` get it in place of tangents and cotangents.
 
     A rule may return it, too.
 
@@ -56,7 +56,7 @@ def as_array(x: Any) -> Any:
     return convert_element_type(np.asarray(x, aval.dtype), new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
-#: What keeps all digits of a Python number.
+#: Dtypes that keep all digits of a Python number.
 _WIDE = {float: np.float64, complex: np.complex128}
 
 
@@ -107,8 +107,8 @@ def strong(x: Any, aval: ShapedArray) -> Any:
     """A tangent or cotangent as the interpreters take it: numbers as arrays of its dtype."""
     if is_zero(x):
         return None
-    given = aval_of(x)
-    if given.dtype == aval.dtype and not given.weak_type:
+    own = aval_of(x)
+    if own.dtype == aval.dtype and not own.weak_type:
         return x
     x = x if isinstance(x, (ArrayImpl, Tracer, np.ndarray)) else np.asarray(x, aval.dtype)
     return convert_element_type(x, new_dtype=aval.dtype, weak_type=False)
@@ -127,7 +127,7 @@ def matching(treedef: Any, given: Any) -> tuple[list[Any], Any]:
 def given_aval(x: Any, expected: ShapedArray | None, primal: ShapedArray | None) -> ShapedArray:
     """The aval of a tangent or cotangent that was returned where `expected` belongs, if that is known.
 
-    A number takes the dtype of what it belongs to, and what belongs to a number may have any.
+    A tangent that is a number takes the dtype of its primal, and the tangent of a number may have any dtype.
     """
     if x is None and expected is not None:
         return expected

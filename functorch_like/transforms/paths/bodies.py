@@ -1,7 +1,7 @@
 """Both sides of every condition of a function whose values are unknown: bodies of loops, rules, jitted functions.
 
 A body is traced along one path after the other, until each condition has been answered both ways. Where the state of
-Python comes back, what follows is known, and a path ends there. The result is one jaxpr, with `cond` for branches and
+Python comes back, the rest is known, and a path ends there. The result is one jaxpr, with `cond` for branches and
 `while` for loops. What cannot be answered both ways is refused: `int(n)`, an `assert`, a loop that counts in Python.
 """
 

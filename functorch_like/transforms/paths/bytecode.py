@@ -56,7 +56,7 @@ class Point(NamedTuple):
 
 
 def point(code: CodeType, last: int, *, test: bool) -> Point | None:
-    """Return what is known of a function at an instruction; None where its value stack holds something hidden.
+    """Return the facts about a function at an instruction; None where its value stack holds something hidden.
 
     Args:
         code: the function's.
@@ -146,12 +146,12 @@ class _Flow:
     def _operand(self, k: int) -> tuple[Any, ...]:
         """Return the instructions that compute the operand of a test, which are equal in two copies of it."""
         j = self._before(k)
-        whole, found = _span(self.instructions[j]), []
+        whole, result = _span(self.instructions[j]), []
         while j > 0 and _within(_span(self.instructions[j]), whole):
             i = self.instructions[j]
-            found.append((i.opname, None if i.opcode in _JUMPS else i.argrepr))
+            result.append((i.opname, None if i.opcode in _JUMPS else i.argrepr))
             j = self._before(j)
-        return tuple(found)
+        return tuple(result)
 
     def _following(self, k: int) -> Iterator[tuple[int, bool]]:
         i = self.instructions[k]
@@ -175,7 +175,7 @@ class _Flow:
     def _all_live(self) -> list[frozenset[str]]:
         code = self.code
         always = frozenset((*code.co_cellvars, *code.co_freevars))
-        if code.co_exceptiontable:  # handlers may read what nothing else does
+        if code.co_exceptiontable:  # handlers may read locals that nothing else reads
             return [always | frozenset(code.co_varnames)] * len(self.instructions)
         before: list[frozenset[str]] = [always] * len(self.instructions)
         after = list(before)

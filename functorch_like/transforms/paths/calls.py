@@ -1,4 +1,4 @@
-"""Calls of a function with paths: which program runs, and what happens where it was the wrong one.
+"""Calls of a function with paths: the choice of a program, and its correction where it was the wrong one.
 
 A program of one path runs on a guess. Its results are returned where the values of its guards are those of the path;
 otherwise the first guard that differs is decided by it, and another program runs. So each guard is decided once in a
@@ -102,31 +102,31 @@ class Paths:
         key = jitted.key(call)
         if key in jitted.traces or key in self.served:
             return None
-        found = self.branches.get(key)
+        branches = self.branches.get(key)
         if call.traced():
-            return transformed.answer(self, found, call, key)
-        if found is None:
+            return transformed.answer(self, branches, call, key)
+        if branches is None:
             if key in self.wholes:
                 self.traced(call)
                 return None
-            found, finished = self.begin(call, key)
-            if found is None:
+            branches, finished = self.begin(call, key)
+            if branches is None:
                 return None
             if finished is not None:
                 return finished[0], None, True
-        out, _ = self.run(found, call, [])
+        out, _ = self.run(branches, call, [])
         return out, None, True
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Answer a call for the C++ function of a function with guards: results are paired with words, or None."""
         call = FlatCall(self.jitted.static, *unwrap_static(args, kwargs))
-        found = None if call.traced() else self.branches.get(self.jitted.key(call))
-        if found is None:
+        branches = None if call.traced() else self.branches.get(self.jitted.key(call))
+        if branches is None:
             answer = self.first(call)
             if answer is None:
                 return self.jitted.answer(call, paired=True)
             return (answer[0], None), None, True
-        out, fastpath = self.run(found, call, [])
+        out, fastpath = self.run(branches, call, [])
         by_hand = any(type(a) in CHECKED for a in call.leaves)
         return (out, None), None if by_hand else fastpath, fastpath is None
 
@@ -147,12 +147,12 @@ class Paths:
         tree = Tree(call, jitted.fun, name)
         leaf = tree.insert(trace, traced.jaxpr, traced.out_tree)
         events.tell("path", name, traced.seconds, why=report.decisions(leaf))
-        found = Branches(tree, {}, threading.RLock(), {})
-        self.branches.keep(key, found, self.MOST_TREES)
+        branches = Branches(tree, {}, threading.RLock(), {})
+        self.branches.keep(key, branches, self.MOST_TREES)
         if not self.serving:
             self.serving = True
             jitted.serve(self.checked())
-        return found, (segments.finish(trace, traced.jaxpr, leaf),) if trace.ran_effects else None
+        return branches, (segments.finish(trace, traced.jaxpr, leaf),) if trace.ran_effects else None
 
     def whole(self, found: Branches | None, call: FlatCall, key: Any) -> PathProgram | None:
         """Return the program of all paths, taken or not; None for a function without guards."""
@@ -182,32 +182,32 @@ class Paths:
     def mistaken(self, out: Any, words: Any, args: Any, kwargs: Any) -> Any:
         """Return the results of a call for which C++ has run the program of another path."""
         call = FlatCall(self.jitted.static, *unwrap_static(args, kwargs))
-        found = self.branches.get(self.jitted.key(call))
-        got = xla.to_numpy(words).tolist()
-        if found is None or got[0] not in found.programs:  # the caches were cleared meanwhile
+        branches = self.branches.get(self.jitted.key(call))
+        values = xla.to_numpy(words).tolist()
+        if branches is None or values[0] not in branches.programs:  # the caches were cleared meanwhile
             return self.miss(*args, **kwargs)[0][0]
-        form = found.programs[got[0]]
+        form = branches.programs[values[0]]
         if form.kind == "rolled":
-            decided, complete = form.steps_decided(got)
-            if complete and self.verified(found, call, form, decided, words):
+            decided, complete = form.steps_decided(values)
+            if complete and self.verified(branches, call, form, decided, words):
                 return out
             decided = self.reliable(form, decided, complete)
         else:
-            decided = self.next_decisions(found, call, got, []) or []
-        found.tree.wrong += 1
-        out, _ = self.run(found, call, decided)
-        best = self.choose(found, [])
+            decided = self.next_decisions(branches, call, values, []) or []
+        branches.tree.wrong += 1
+        out, _ = self.run(branches, call, decided)
+        best = self.choose(branches, [])
         if best is None or best.number == form.number:
-            found.memo["streak"] = 0
-        elif best.kind != "straight" or hurried(found.memo, best):
+            branches.memo["streak"] = 0
+        elif best.kind != "straight" or hurried(branches.memo, best):
             self.fast._clear_cache()
-        elif form.kind == "straight" and found.tree.wrong > _MERGE_AFTER and len(self.routes) < MOST:
-            self.routes[bytes(memoryview(words))] = Route(self, found, best)
+        elif form.kind == "straight" and branches.tree.wrong > _MERGE_AFTER and len(self.routes) < MOST:
+            self.routes[bytes(memoryview(words))] = Route(self, branches, best)
         return out
 
     # ------------------------------------------------------------------------------------------------------- running
     def run(self, found: Branches, call: FlatCall, decided: list[Words]) -> tuple[Any, Any]:
-        """Return the results of a call, and what C++ may run for the next ones.
+        """Return the results of a call, and the program that C++ may run for the next ones.
 
         Args:
             found: the tree.

@@ -1,4 +1,4 @@
-"""Branches and loops over values at hand, as primitives: what programs of paths are made of."""
+"""Branches and loops over values at hand, as primitives: the parts of programs of paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INDEX = np.dtype(np.int32)
 
 
 def choose(index: Any, branches: Sequence[Callable[[], Values]], name: str) -> Values:
-    """Return what the branch of an int32 index gives; all of them give the same strong avals."""
+    """Return the results of the branch of an int32 index; all of them give the same strong avals."""
     if len(branches) == 1:
         return branches[0]()
     consts, jaxprs = united([stage(branch, [], name=name, chain="") for branch in branches])

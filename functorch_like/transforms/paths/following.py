@@ -93,9 +93,9 @@ class FollowingTrace(StageTrace):
                     f"{self.name} has asked for {MOST_GUARDS} values on one path",
                     fix="make its longest loop a lax.while_loop or lax.fori_loop",
                 )
-            line, found, alive = source_info.user_line(), python_state(self, tracer), self.alive()
-            words = self.decide(var, found)
-            self.guards.append(Guard(var, words, what, line, len(self.equations), alive, found))
+            line, state, alive = source_info.user_line(), python_state(self, tracer), self.alive()
+            words = self.decide(var, state)
+            self.guards.append(Guard(var, words, what, line, len(self.equations), alive, state))
         return value_of(words, aval)
 
     def forget(self, start: int) -> None:

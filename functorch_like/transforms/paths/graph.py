@@ -121,18 +121,18 @@ class Graph:
 
     def jumps(self, place: Place) -> list[Place]:
         """Return the joints that come next after a place."""
-        found: list[Place] = []
+        result: list[Place] = []
         for target in self.targets(place):
-            found += [target] if target.entries > 1 else self.jumps(target)
-        return list(dict.fromkeys(found))
+            result += [target] if target.entries > 1 else self.jumps(target)
+        return list(dict.fromkeys(result))
 
 
 def _alike(nodes: list[Node], shared: bool) -> Iterable[list[Node]]:
     """Return the nodes in groups of equal states; each alone, where nothing is shared."""
     groups: dict[Any, list[Node]] = {}
     for node in nodes:
-        found = node.guard.state if shared and node.guard is not None else None
-        groups.setdefault(node if found is None else found.key, []).append(node)
+        state = node.guard.state if shared and node.guard is not None else None
+        groups.setdefault(node if state is None else state.key, []).append(node)
     return groups.values()
 
 
@@ -161,7 +161,7 @@ def _components(graph: dict[Place, list[Place]]) -> list[list[Place]]:
     index: dict[Place, int] = {}
     low: dict[Place, int] = {}
     stack: list[Place] = []
-    found: list[list[Place]] = []
+    result: list[list[Place]] = []
 
     def visit(v: Place) -> None:
         index[v] = low[v] = len(index)
@@ -174,10 +174,10 @@ def _components(graph: dict[Place, list[Place]]) -> list[list[Place]]:
                 low[v] = min(low[v], index[w])
         if low[v] == index[v]:
             at = stack.index(v)
-            found.append(stack[at:])
+            result.append(stack[at:])
             del stack[at:]
 
     for v in graph:
         if v not in index:
             visit(v)
-    return found[::-1]
+    return result[::-1]

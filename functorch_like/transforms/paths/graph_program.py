@@ -60,7 +60,7 @@ class GraphProgram:
         tree = self.graph.tree
         assert tree.root is not None
         self.env = dict(zip(tree.all_inputs(), values, strict=True))
-        play(tree.root.equations, self.env)  # everything may refer to what was computed before the first guard
+        play(tree.root.equations, self.env)  # everything may refer to values computed before the first guard
         start = [structural.full(a.shape, 0, a.dtype) for a in self.registers]
         state = self.arrive(tree.root, self.env, start)
         ends = self.ends_at(tree.root)
@@ -166,7 +166,7 @@ class GraphProgram:
         return back[0] if len(back) == 1 else None
 
     def rolled(self, place: Place, stay: Words, state: Values, ends: set[Any]) -> Values:
-        """A loop at one place: `while guard: ...`, and then what comes after it."""
+        """A loop at one place: `while guard: ...`, and then its continuation."""
         position, expected = np.array(self.position[place], INDEX), np.array(bool(stay[0]))
 
         def more(at: Any, *registers: Any) -> Any:

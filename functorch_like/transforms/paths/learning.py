@@ -25,19 +25,19 @@ def learn(paths: Paths, call: FlatCall) -> None:
     key = paths.jitted.key(call)
     if key in paths.jitted.traces:
         return
-    found = paths.branches.get(key)
-    if found is None:
-        found, _ = paths.begin(call, key)
-        if found is None:
+    branches = paths.branches.get(key)
+    if branches is None:
+        branches, _ = paths.begin(call, key)
+        if branches is None:
             return
-    with found.lock:
-        paths.discover(found, call, [])
+    with branches.lock:
+        paths.discover(branches, call, [])
         failed: set[Any] = set()
-        while (side := _unknown_side(found, failed)) is not None:
+        while (side := _unknown_side(branches, failed)) is not None:
             node, words = side
             failed.add((node, words))
             try:
-                paths.discover(found, call, [*node.decisions(), words])
+                paths.discover(branches, call, [*node.decisions(), words])
             except TooManyGuards:  # a loop that does not end with these values
                 continue
             except FtError:

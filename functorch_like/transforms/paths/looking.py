@@ -20,14 +20,14 @@ class PathsReport:
     """
 
     def __init__(self, name: str, paths: Any) -> None:
-        found: list[Any] = [] if paths is None else list(paths.branches.values())
-        forms: list[Any] = [paths.merged(b) for b in found] if paths is not None else []
+        branches: list[Any] = [] if paths is None else list(paths.branches.values())
+        forms: list[Any] = [paths.merged(b) for b in branches] if paths is not None else []
         wholes = [f for k, f in paths.wholes.items() if k not in paths.branches] if paths is not None else []
         forms += wholes
         self.name = name
-        self.trees = [report.tree_text(b.tree, _kind(paths, b)) for b in found]
+        self.trees = [report.tree_text(b.tree, _kind(paths, b)) for b in branches]
         self.trees += [report.tree_text(f.tree, _WHOLE) for f in wholes]
-        self.breaks = report.breaks([*(b.tree for b in found), *(f.tree for f in wholes)])
+        self.breaks = report.breaks([*(b.tree for b in branches), *(f.tree for f in wholes)])
         self.total = bool(forms) and all(form is not None and not form.guarded for form in forms)
 
     def __str__(self) -> str:

@@ -74,7 +74,7 @@ class PathTrace(FollowingTrace):
             self.run([var])
             return words_of(self.values[var])
         words = self._forced.pop(0)
-        if not self._forced and self._resume is not None:  # what ran already is not run again
+        if not self._forced and self._resume is not None:  # equations that ran already are not run again
             self._ran = len(self.equations)
             self._resume(self)
         return words
@@ -84,7 +84,7 @@ class PathTrace(FollowingTrace):
         self._resume = adopt
 
     def run(self, outputs: Sequence[Any]) -> None:
-        """Compute what was recorded and has not run: outputs, and what Python may still use."""
+        """Compute equations that were recorded and have not run: outputs, and values that Python may still use."""
         todo, self._ran = self.equations[self._ran :], len(self.equations)
         for var, const in zip(self.const_vars, self.consts, strict=True):
             self.values.setdefault(var, plain(const, self.element))

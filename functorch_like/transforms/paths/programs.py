@@ -29,7 +29,7 @@ _CAP = ShapedArray((), INDEX)
 
 
 class PathProgram:
-    """A program: the results, and then, unless every path is in it, the words of what its guards were.
+    """A program: the results, and then, unless every path is in it, the words of its guards.
 
     The first word is the program's number, so that the words of all programs of a function make one set.
 
@@ -39,7 +39,7 @@ class PathProgram:
         known: the words, as bytes, with which they are.
         leaf: the end of the path of a straight one.
         loops: whether there are loops over places.
-        fast: runs it in C++, where another program is what calls run first.
+        fast: runs it in C++, where calls run another program first.
         loop, traced: of a rolled one, the loop of the path traced last, and the most steps that were traced.
     """
 
@@ -168,7 +168,7 @@ def rolled(leaf: Node, tree: Tree, loop: Loop, cache: dict[bytes, PathProgram]) 
         leaf: the end of the path.
         tree: the paths.
         loop: of the path.
-        kept: programs of other numbers of steps, by what they compute.
+        kept: programs of other numbers of steps, by fingerprint.
     """
     if loop.steps > loop.reach():
         return None

@@ -1,6 +1,6 @@
 """The state of Python at a guard, up to the values of arrays.
 
-Two guards with equal states continue alike, whatever led to them: the rest of the function depends on the arrays alone.
+Two guards with equal states continue alike, on every path to them: the rest of the function depends on arrays alone.
 So branches that meet again are joined, and a loop that comes back to a state is a loop of the program.
 
 A state is the frames from the jitted function to the guard: of each the instruction and the local names that may be
@@ -147,7 +147,7 @@ class _Reader:
             holder = getattr(x, "__self__", None) if type(x) is types.BuiltinFunctionType else None
             if holder is None or isinstance(holder, (types.ModuleType, type)):
                 return _Same(x)
-            return types.BuiltinFunctionType, x.__name__, self.key(holder)  # a method: what it is of may change
+            return types.BuiltinFunctionType, x.__name__, self.key(holder)  # a method: its object may change
         known = self._seen.get(id(x))
         if known is not None:
             return "again", known

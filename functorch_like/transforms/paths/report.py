@@ -94,7 +94,7 @@ def too_many(tree: Tree, limit: int) -> ArgumentError:
 
 
 def _remedy(tree: Tree) -> str:
-    """Return which function of lax does what the widest guard, or the longest repetition, does."""
+    """Return the function of lax for the widest guard, or for the longest repetition."""
     guards = [n for leaf in tree.leaves for n in leaf.path() if n.guard is not None]
     widest = max(guards, key=lambda n: len(n.children))
     guard = widest.guard
@@ -130,13 +130,13 @@ def warn_of_length(leaf: Node, tree: Tree) -> None:
 
 def breaks(trees: Iterable[Tree]) -> list[tuple[str, str, int, int]]:
     """Return for each line with guards the conversion, and the numbers of its values and of paths through it."""
-    found: dict[tuple[str, str], tuple[set[Words], int]] = {}
+    result: dict[tuple[str, str], tuple[set[Words], int]] = {}
     for tree in trees:
         for leaf in tree.leaves:
             for node in leaf.path()[1:]:
                 guard = node.parent.guard if node.parent is not None else None
                 if guard is not None:
-                    values, count = found.setdefault((_line(guard), guard.what), (set(), 0))
+                    values, count = result.setdefault((_line(guard), guard.what), (set(), 0))
                     values.add(node.words)
-                    found[_line(guard), guard.what] = values, count + 1
-    return [(line, what, len(values), count) for (line, what), (values, count) in found.items()]
+                    result[_line(guard), guard.what] = values, count + 1
+    return [(line, what, len(values), count) for (line, what), (values, count) in result.items()]

@@ -97,7 +97,7 @@ class Loop(NamedTuple):
         guard: the variable of the guard before the first.
         body: the equations of one step.
         sources: where the operands of each come from.
-        start: what carried values are in the first step.
+        start: the carried values of the first step.
         flag: the position of the guard among the results of a step.
         results, before: by position, the variables of the last step, and of the one before, that are used later.
         counted: numbers used later that look as if the loop counted them.
@@ -117,7 +117,7 @@ class Loop(NamedTuple):
     counted: dict[Literal, tuple[Progression, int]]
 
     def reach(self) -> int:
-        """Return the number of steps up to which the loop computes what Python does."""
+        """Return the number of steps up to which the loop's results are Python's."""
         moving = [s for row in self.sources for s in row if isinstance(s, Progression)]
         return min([MOST, *(p.reach() - 1 for p in [*moving, *(p for p, _ in self.counted.values())])])
 
@@ -203,7 +203,7 @@ class _Finder:
         self.stretches = [n.equations for n in path[first : last + 1]]  # the first comes before the loop
         outputs = [[v for e in equations for v in e.outputs] for equations in self.stretches]
         self.outputs = outputs
-        self.places = [{v: p for p, v in enumerate(found)} for found in outputs]
+        self.places = [{v: p for p, v in enumerate(output)} for output in outputs]
         self.start: dict[int, Any] = {}
 
     def loop(self) -> Loop | None:

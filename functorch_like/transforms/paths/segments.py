@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Segment:
-    """The equations of a node as a program: what it takes, and what is used later."""
+    """The equations of a node as a program: its operands, and the results that are used later."""
 
     def __init__(self, node: Node, name: str) -> None:
         made = dict.fromkeys(v for e in node.equations for v in e.outputs)
@@ -83,7 +83,7 @@ def finish(trace: PathTrace, jaxpr: Any, leaf: Node) -> Any:
 
 
 def _results(leaf: Node, values: Sequence[Any]) -> Any:
-    """Return what the function returns. Arguments and constants that it returns as they are may be on the host."""
+    """Return the function's results. Arguments and constants that it returns as they are may be on the host."""
     weak = weak_results([leaf])
     arrays = [
         x if type(x) is ArrayImpl else xla.device_put(np.asarray(x, a.aval.dtype), weak_type=w)

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from functorch_like.transforms.paths.calls import Branches, Paths
 
 
-def answer(paths: Paths, found: Branches | None, call: FlatCall, key: Any) -> tuple[Any, Any, bool] | None:
+def answer(paths: Paths, branches: Branches | None, call: FlatCall, key: Any) -> tuple[Any, Any, bool] | None:
     """Answer a call with traced arguments, or while a function is staged; None where the function has no guards."""
     if staging_trace() is not None or any(plain(x) is None for x in call.leaves):
-        form = paths.whole(found, call, key)
+        form = paths.whole(branches, call, key)
         return None if form is None else (form.out_tree.unflatten(_applied(paths, form, call)), None, True)
-    if found is None:
-        found = paths.begin(call, key)[0]
-        if found is None:
+    if branches is None:
+        branches = paths.begin(call, key)[0]
+        if branches is None:
             return None
     name = paths.jitted.spec.name
-    if found.tree.acts:
+    if branches.tree.acts:
         raise UnsupportedError(
             f"{name} has effects, and Python control flow that depends on values: it runs by segments, in no other "
             "transformation",
@@ -50,9 +50,9 @@ def answer(paths: Paths, found: Branches | None, call: FlatCall, key: Any) -> tu
             chain=transform_stack(state.trace),
         )
     if any(_is_mapped(x) for x in call.leaves):
-        results = _mapped(paths, found, call)
+        results = _mapped(paths, branches, call)
     else:
-        results = _differentiated(paths, found, call)
+        results = _differentiated(paths, branches, call)
     return results, None, True
 
 

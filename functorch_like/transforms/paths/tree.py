@@ -31,7 +31,7 @@ class Node:
         children: by the words of the guard.
         latest: the child taken last.
         outputs, out_tree: the results, at the end of a path.
-        memo: what was derived from the path that ends here.
+        memo: programs derived from the path that ends here.
     """
 
     def __init__(self, parent: Node | None = None, words: Words = ()) -> None:
@@ -77,7 +77,7 @@ class Tree:
 
     Attributes:
         inputs: the variables of the arguments.
-        const_vars, consts: what the function closes over.
+        const_vars, consts: the values that the function closes over, and their variables.
         leaves: the ends of the paths, in the order in which they were found.
         version: changes whenever the tree grows.
         wrong: how often a program was run for another path than the one taken.
@@ -119,7 +119,7 @@ class Tree:
 
         Args:
             trace: of the path.
-            jaxpr: what it recorded.
+            jaxpr: the recorded equations.
             out_tree: the structure of its results.
             unfinished: whether it ends at its last guard, because others have gone on from there.
 
@@ -193,11 +193,11 @@ class _Insertion:
             node.equations.append(Equation(e.prim, [self.name(a) for a in e.inputs], e.params, e.outputs, e.source))
         self.tree.acts = self.tree.acts or any(effects(e) for e in equations)
         if guard is not None:
-            found = guard.state
+            state = guard.state
             node.guard = guard._replace(
                 var=self.name(guard.var),
                 alive=[self.names[v] for v in guard.alive if v in self.names],
-                state=None if found is None else found._replace(slots=[self.name(v) for v in found.slots]),
+                state=None if state is None else state._replace(slots=[self.name(v) for v in state.slots]),
             )
 
     def compare(self, node: Node, equations: Sequence[Equation], guard: Guard | None) -> None:

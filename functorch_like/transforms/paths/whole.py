@@ -52,14 +52,14 @@ def traced(paths: Paths, call: FlatCall) -> Traced:
     """Return the trace for a signature, of all paths. Where no call has taken any, the next ones run it as it is."""
     jitted = paths.jitted
     started, key = time.perf_counter(), jitted.key(call)
-    found = paths.branches.get(key)
+    branches = paths.branches.get(key)
     if key in paths.served:
         return paths.served[key]
-    form = None if key in jitted.traces else whole(paths, found, call, key)
+    form = None if key in jitted.traces else whole(paths, branches, call, key)
     if form is None:
         return jitted.traced(call, None)
     made = Traced.of(form.jaxpr, form.consts, form.out_tree, call, jitted.spec, jitted.donated(call))
     made.seconds = time.perf_counter() - started
-    if found is None and not any(isinstance(c, Tracer) for c in form.consts):
+    if branches is None and not any(isinstance(c, Tracer) for c in form.consts):
         paths.served.keep(key, made, paths.MOST_TREES)
     return made

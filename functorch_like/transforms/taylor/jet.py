@@ -96,8 +96,8 @@ def _given(primals: Any, series: Any, factorial_scaled: bool) -> tuple[list[Any]
     leaves, in_tree = xla.flatten(tuple(primals))
     curves: list[list[Any]] = [[] for _ in leaves]
     for k, terms in enumerate(zip(*series, strict=True), 1):
-        given = tangent_leaves(in_tree, terms, f"jet, for terms of order {k},")
-        for i, (leaf, term) in enumerate(zip(leaves, given, strict=True)):
+        terms_of_order = tangent_leaves(in_tree, terms, f"jet, for terms of order {k},")
+        for i, (leaf, term) in enumerate(zip(leaves, terms_of_order, strict=True)):
             checked = check_tangent(leaf, term, i, in_tree)
             curves[i].append(_scaled(checked, k, lambda k: 1 / math.factorial(k)) if factorial_scaled else checked)
     return leaves, in_tree, curves
@@ -170,7 +170,7 @@ def expand(
     )
 
 
-# ------------------------------------------------------------------------------------------------ what a primitive does
+# ------------------------------------------------------------------------------------------------- rules of primitives
 Through = tuple[Sequence[Any], Sequence[Sequence[Any]]]  # results, and the coefficients of each
 
 
@@ -185,9 +185,9 @@ def _through(
     if prim is call:
         return _call(primals, terms, order, **params)
     series = [[p, *(t or [None] * order)] for p, t in zip(primals, terms, strict=True)]
-    found = rules.rule(prim, series, params)
-    if found is not None:
-        return [z[0] for z in found], [z[1:] for z in found]
+    result = rules.rule(prim, series, params)
+    if result is not None:
+        return [z[0] for z in result], [z[1:] for z in result]
     avals = abstract_eval(prim, [aval_of(p) for p in primals], params)
     if not any(dtypes.is_inexact(a.dtype) for a in (avals if prim.multiple_results else (avals,))):
         outs = prim(*primals, **params)
@@ -211,14 +211,14 @@ def lifted(prim: Primitive, series: Sequence[Sequence[PyTree]], params: dict[str
     has: list[bool] = []
     slopes = [[_scaled(c, k, float) for k, c in enumerate(s[1:], 1)] for s, m in zip(series, moving, strict=True) if m]
     speeds = [s[0] if s[0] is not None else zeros(_tangent_aval(s)) for s in slopes]
-    outs, found = expand(
+    outs, coefficients = expand(
         both,
         [*(s[0] for s in series), *speeds],
         [*(s[1:order] for s in series), *(s[1:] for s in slopes)],
         order - 1,
         "",
     )
-    rest = iter(zip(outs[len(has) :], found[len(has) :], strict=True))
+    rest = iter(zip(outs[len(has) :], coefficients[len(has) :], strict=True))
     terms: list[Sequence[Any]] = []
     for h in has:
         if h:
@@ -245,9 +245,9 @@ def _call(
         def fun(*flat: Any) -> list[Any]:
             rest = iter(flat[len(some) :])
             curves = [[next(rest) if s else None for s in row] for row in some]
-            outs, found = expand(lambda *xs: evaluate(jaxpr, xs), flat[: len(some)], curves, order, "")
-            has[:] = [[t is not None for t in ts] for ts in found]
-            return [*outs, *(t for ts in found for t in ts if t is not None)]
+            outs, coefficients = expand(lambda *xs: evaluate(jaxpr, xs), flat[: len(some)], curves, order, "")
+            has[:] = [[t is not None for t in ts] for ts in coefficients]
+            return [*outs, *(t for ts in coefficients for t in ts if t is not None)]
 
         rows = zip(jaxpr.in_avals, some, strict=True)
         avals = [*jaxpr.in_avals, *(a.strong() for a, row in rows for s in row if s)]

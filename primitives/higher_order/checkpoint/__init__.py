@@ -1,1 +1,1 @@
-"""Rematerialization, and what it keeps under a memory budget."""
+"""Rematerialization, and the values it keeps under a memory budget."""

@@ -129,7 +129,7 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- split
 def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Run the known half now, keeping what the policy selects; record equations that compute the rest again."""
+    """Run the known half now, keeping the values that the policy selects; record equations that recompute the rest."""
     jaxpr, policy = params["jaxpr"], params["policy"]
     unknown = tuple(tape.var(a) is not None for a in args)
     plans: dict[Any, Plan] = jaxpr.memo("plans", dict)

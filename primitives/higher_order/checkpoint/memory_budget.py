@@ -1,4 +1,4 @@
-"""A policy of checkpoints that fits a budget of memory: what to keep is a cheapest cut of the graph of both halves.
+"""A policy of checkpoints that fits a budget of memory: the values to keep are a cheapest cut of both halves' graph.
 
 Where the budget allows it, nothing expensive is computed again: of the values between those that must be kept and what
 the linear half reads, the fewest bytes are kept. Cheap elementwise operations compute the rest again. (The min-cut
@@ -39,7 +39,7 @@ class Within:
     """The policy `checkpoint_policies.within(bytes)`.
 
     Args:
-        bytes: how much may be alive at a time of what is kept, and of what one segment computes again.
+        bytes: how much may be alive at a time, of values kept and of those that one segment computes again.
     """
 
     bytes: int
@@ -49,7 +49,7 @@ class Within:
         return False
 
     def choose(self, graph: Graph) -> list[tuple[int, set[Var]]]:
-        """Segments of the linear half, and what is kept."""
+        """Segments of the linear half, and the values kept."""
         if not graph.linear:
             return []
         return _Choice(graph).within(self.bytes)
@@ -173,7 +173,7 @@ class _Choice:
         return bisect.bisect_left(self.ends, self.made_by[v])
 
     def _starts(self, front: int, group: int) -> list[int]:
-        """The units, but for the first, at which something starts that reads what is kept of those before it."""
+        """The units, but for the first, at which a segment starts: it reads values kept of the units before it."""
         return [*range(group, front, group), *([front] if 0 < front < len(self.ends) else [])]
 
     def _segments(self, front: int, group: int, across: Sequence[set[Var]]) -> list[tuple[int, set[Var]]]:

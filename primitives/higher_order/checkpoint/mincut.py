@@ -52,7 +52,7 @@ class Network:
         return depth
 
     def _augment(self, source: int, sink: int, depth: dict[int, int]) -> bool:
-        """Send what fits along one shortest path; nodes from which none leads on lose their depth."""
+        """Send as much flow as fits along one shortest path; nodes from which none leads on lose their depth."""
         path: list[int] = []
         at = source
         while at != sink:

@@ -1,7 +1,7 @@
 """Known values that a linear half needs: those kept from the forward run, and those computed again.
 
 The linear half of a checkpointed jaxpr is cut into segments. Each becomes one equation, whose jaxpr first computes its
-residuals again, from inputs and from the values kept, and then does what is linear. (Recomputation in segments:
+residuals again, from inputs and from the values kept, and then runs the linear equations. (Recomputation in segments:
 Chen et al., "Training deep nets with sublinear memory cost", 2016.)
 """
 
@@ -52,11 +52,11 @@ class Graph:
     """Both halves as one graph: linear equations that read atoms of the known half.
 
     Attributes:
-        halves: what it was made of.
+        halves: the partial evaluation it was made of.
         known: the known half.
-        linear: the linear equations, in order; what they read of the known half is a variable of that.
+        linear: the linear equations, in order; the values of the known half that they read are its variables.
         tangents: variables that the linear equations start from.
-        outputs: what the linear equations give.
+        outputs: the results of the linear equations.
         made_by: for each variable of the known half that is not an input, the position of its equation.
     """
 
@@ -83,7 +83,7 @@ class Graph:
         return list(dict.fromkeys(a for e in equations for a in e.inputs if is_known(a)))
 
     def needed(self, values: Iterable[Var], kept: set[Var]) -> tuple[list[Equation], list[Var]]:
-        """The equations that compute variables again, in order, and what they read: inputs, and what is kept."""
+        """The equations that compute variables again, in order, and the variables they read: inputs and kept values."""
         again: set[int] = set()
         read: dict[Var, None] = {}
         pending = list(values)
@@ -141,7 +141,7 @@ class Segment:
 
     Attributes:
         jaxpr: takes known values, then tangents; gives tangents.
-        known: what it takes of the known half: ("in", k) an input, ("out", k) a result of `Plan.known`.
+        known: the values of the known half that it takes: ("in", k) an input, ("out", k) a result of `Plan.known`.
         again: whether it computes anything again.
         takes, gives: tangents, by number; the inputs of the whole come first.
     """
@@ -158,7 +158,7 @@ class Plan:
     """Equations to run now, and equations to record.
 
     Attributes:
-        known: gives the known results, then what is kept.
+        known: gives the known results, then the kept values.
         consts: the values of its first inputs.
         segments: in order.
         outputs: the numbers of the tangents that result.

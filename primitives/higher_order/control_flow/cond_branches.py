@@ -1,4 +1,4 @@
-"""Shared parts of the branches of a `cond`: operands for what each closes over, and slots for residuals."""
+"""Shared parts of the branches of a `cond`: operands for the values each closes over, and slots for residuals."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from functorch_like.primitives.higher_order.partial_eval import PartialEval, par
 Branches = tuple[Jaxpr, ...]
 
 
-#: Combinations with one first branch that anything is kept for; the first to come is the first to go.
+#: Combinations with one first branch that are remembered; the oldest is dropped first.
 _MOST = 32
 
 
 def branches_memo(branches: Sequence[Jaxpr], key: Any, make: Callable[[], Any]) -> Any:
     """Return the value derived from branches together; make it at the first request.
 
-    It is kept on the first branch, which may live for ever while others are made anew for each call: of those only so
-    many are remembered.
+    The memo is kept on the first branch, which may live for ever while others are made anew for each call, so their
+    number is bounded.
     """
     combinations: dict[Any, dict[Any, Any]] = branches[0].memo("branches", dict)
     rest = tuple(branches[1:])
-    found = combinations.get(rest)
-    if found is None:
+    memo = combinations.get(rest)
+    if memo is None:
         while len(combinations) >= _MOST:
             combinations.pop(next(iter(combinations)), None)
-        found = combinations[rest] = {}
+        memo = combinations[rest] = {}
     try:
-        return found[key]
+        return memo[key]
     except KeyError:
-        made = found[key] = make()
+        made = memo[key] = make()
         return made
 
 
 def united(parts: Sequence[Any]) -> tuple[list[Any], Branches]:
-    """Branches that all take what any of them closes over.
+    """Branches that all take the values that any of them closes over.
 
     Args:
         parts: of each branch its jaxpr and the values of its first inputs (and anything after).
@@ -65,10 +65,10 @@ def united(parts: Sequence[Any]) -> tuple[list[Any], Branches]:
 def agreeing(
     branches: Branches, derive: Callable[[Jaxpr, Sequence[bool]], Derived]
 ) -> tuple[list[Derived], list[bool]]:
-    """Derived branches that give the same results: what is not zero in some branch is there in all of them.
+    """Derived branches that give the same results: one that is not zero in some branch is there in all of them.
 
     Args:
-        branches: what to derive from.
+        branches: the branches to derive from.
         derive: `(branch, instantiate) -> Derived`, with the results that are there; those of `instantiate` always are.
     """
     parts = [derive(b, ()) for b in branches]
@@ -92,7 +92,7 @@ class BranchesPartialEval:
 
 
 def partial_eval_branches(branches: Branches, unknown: Sequence[bool]) -> BranchesPartialEval:
-    """Take branches apart; all halves take the same operands and give the same results."""
+    """Partially evaluate branches; all halves take the same operands and give the same results."""
     parts = [partial_eval_jaxpr(b, unknown) for b in branches]
     unknown_out = [any(column) for column in zip(*(p.unknown_out for p in parts), strict=True)]
     results = [k for k, u in enumerate(unknown_out) if not u]  # of the whole: known in all branches

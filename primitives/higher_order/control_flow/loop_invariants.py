@@ -17,7 +17,7 @@ def invariants(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Var]:
 
 
 def hoist(jaxpr: Jaxpr, num_consts: int, atoms: Sequence[Atom]) -> tuple[Jaxpr, Jaxpr]:
-    """Take out of a body what some of its invariants need.
+    """Take out of a body the equations that some of its invariants need.
 
     Returns:
         A jaxpr of the consts that gives the `atoms`, and after them what the rest of the body reads of it; and

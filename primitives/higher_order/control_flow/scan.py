@@ -1,6 +1,6 @@
 """The `scan` primitive: a body applied once for each slice of stacked operands, handing a carry on.
 
-The body takes consts, carries and slices, and gives carries and slices of what is stacked. Every transformation of a
+The body takes consts, carries and slices; it gives carries and slices of stacked results. Every transformation of a
 scan is a scan with another body. Which carries take part (have tangents, a batch axis, are unknown, are needed) is a
 fixpoint: a carry takes part as soon as the body makes it depend on one that does.
 """
@@ -108,8 +108,8 @@ def _dce(
         params = {"jaxpr": live, "num_consts": sum(read.consts), "num_carry": sum(carries)}
         return kept, [*carries, *stacks], params
 
-    kept, given, params = jaxpr.memo(("dce", num_consts, num_carry, used), make)
-    return kept, given, {**params, **loop}
+    kept, has, params = jaxpr.memo(("dce", num_consts, num_carry, used), make)
+    return kept, has, {**params, **loop}
 
 
 def _batch(
@@ -172,21 +172,21 @@ def _apart(
 ) -> tuple[forms.BodyPartialEval, list[Any], list[Any], dict[str, Any]]:
     """Compute the known half; returns its results, and operands and parameters of the linear half."""
     parts = forms.partial_eval_body(jaxpr, num_consts, num_carry, unknown)
-    given, which = groups(args, num_consts, num_carry), groups(unknown, num_consts, num_carry)
-    consts = [*parts.known.consts, *forms.drop(given.consts, which.consts)]
-    xs = forms.drop(given.slices, which.slices)
+    grouped, which = groups(args, num_consts, num_carry), groups(unknown, num_consts, num_carry)
+    consts = [*parts.known.consts, *forms.drop(grouped.consts, which.consts)]
+    xs = forms.drop(grouped.slices, which.slices)
     before = (
         apply(parts.before, [], consts, CallSpec("before", inline=state.trace.staging)) if parts.before.outputs else []
     )
     outs: list[Any] = []
     if parts.known.jaxpr.outputs or parts.known.jaxpr.effects:
-        starts = forms.drop(given.carries, parts.carries)
+        starts = forms.drop(grouped.carries, parts.carries)
         outs = scan(*before[parts.shared :], *consts, *starts, *xs, **parts.known.params, **loop)
     values = {"const": consts, "before": before, "slice": xs, "stack": outs[parts.known.num_carry :]}
     residuals = [values[kind][k] for kind, k in parts.residuals]
     pick, n = forms.pick, parts.constant
-    operands = [*residuals[:n], *pick(given.consts, which.consts), *pick(given.carries, parts.carries)]
-    operands += [*residuals[n:], *pick(given.slices, which.slices)]
+    operands = [*residuals[:n], *pick(grouped.consts, which.consts), *pick(grouped.carries, parts.carries)]
+    operands += [*residuals[n:], *pick(grouped.slices, which.slices)]
     return parts, outs, operands, {**parts.linear.params, **loop}
 
 
@@ -203,7 +203,7 @@ def _partial_eval(tape: reverse_mode.TapeTrace, args: Sequence[Any], params: dic
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], **params: Any) -> list[Any]:
     linear = [type(a) is UndefinedPrimal for a in args]
-    if not params["length"]:  # whatever the body is, the carries are handed on
+    if not params["length"]:  # the carries are handed on for every body
         flags = groups(linear, params["num_consts"], params["num_carry"])
         back = [c if lin else None for c, lin in zip(cts, flags.carries, strict=False)]
         return [*(None for _ in flags.consts), *back, *(None for _ in flags.slices)]
@@ -212,8 +212,8 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], **params: Any) -> list[A
     # The rest of the carries must be known for each step: the loop runs forwards once more, and keeps them.
     parts, _, operands, rest = _apart(args, linear, **params)
     back = _pull(forms.pick(cts, parts.unknown_out), operands, **rest)
-    found = iter([b for b, o in zip(back, operands, strict=True) if type(o) is UndefinedPrimal])
-    return [next(found) if lin else None for lin in linear]
+    cotangents = iter([b for b, o in zip(back, operands, strict=True) if type(o) is UndefinedPrimal])
+    return [next(cotangents) if lin else None for lin in linear]
 
 
 def _pull(cts: Sequence[Any], args: Sequence[Any], length: int, reverse: bool, unroll: int, **body: Any) -> list[Any]:

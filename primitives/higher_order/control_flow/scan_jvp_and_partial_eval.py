@@ -1,7 +1,7 @@
 """Bodies of a scan under derivatives.
 
 Residuals of reverse mode that are the same in all steps are computed once, before the loop; those that are slices
-already are passed on as they are; only what varies and is not stacked yet is stacked.
+already are passed on as they are; only residuals that vary and are not stacked yet are stacked.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class BodyPartialEval(NamedTuple):
 
     Attributes:
         carries: which are unknown.
-        before: takes the consts of the known half; gives what all steps share: first residuals, then what the known
-            half takes as its first inputs.
+        before: takes the consts of the known half; gives the values that all steps share: first residuals, then the
+            first inputs of the known half.
         shared: how many residuals that is.
         known: its stacked results are those of the whole, then stacked residuals.
         linear: its first consts, and first slices, are the residuals.
@@ -97,7 +97,7 @@ class BodyPartialEval(NamedTuple):
 
 
 def partial_eval_body(jaxpr: Jaxpr, num_consts: int, num_carry: int, unknown: Sequence[bool]) -> BodyPartialEval:
-    """Take a body apart into what can be computed now, and what is linear in the unknown operands."""
+    """Partially evaluate a body: a known half to run now, and a half that is linear in the unknown operands."""
     key = ("scan partial_eval", num_consts, num_carry, tuple(unknown))
     return jaxpr.memo(key, lambda: _partial_eval_body(jaxpr, num_consts, num_carry, unknown))
 

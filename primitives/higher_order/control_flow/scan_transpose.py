@@ -132,21 +132,21 @@ def _place(v: Var, values: list[Any], stacked: list[Any]) -> tuple[bool, int]:
 def pulled(
     cts: Sequence[Any], args: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int
 ) -> tuple[list[Any], dict[str, Any], Callable[[Sequence[Any]], list[Any]]]:
-    """Operands and parameters of the transposed scan, and what makes cotangents of all operands of its results."""
-    given = groups(args, num_consts, num_carry)
+    """Operands and parameters of the transposed scan, and a function from its results to cotangents of all operands."""
+    grouped = groups(args, num_consts, num_carry)
     flags = groups([type(a) is UndefinedPrimal for a in args], num_consts, num_carry)
     linear = [*flags.consts, *[True] * num_carry, *flags.slices]
     form = transposed_form(jaxpr, num_consts, num_carry, linear, [c is not None for c in cts])
     ends = [
         zeros(aval_of(x).strong()) if ct is None else ct
-        for x, ct, h in zip(given.carries, cts, form.carries, strict=False)
+        for x, ct, h in zip(grouped.carries, cts, form.carries, strict=False)
         if h
     ]
-    weights = pick(given.consts, form.has[:num_consts])
-    consts = [*form.consts, *pick(drop(given.consts, flags.consts), form.known_consts)]
+    weights = pick(grouped.consts, form.has[:num_consts])
+    consts = [*form.consts, *pick(drop(grouped.consts, flags.consts), form.known_consts)]
     kept = [aval_of(w).strong() for w in pick(weights, form.summed)]
     carries = [*(zeros(widened(aval)) for aval in kept), *ends]
-    slices, known = [ct for ct in cts[num_carry:] if ct is not None], drop(given.slices, flags.slices)
+    slices, known = [ct for ct in cts[num_carry:] if ct is not None], drop(grouped.slices, flags.slices)
     operands = [*consts, *carries, *slices, *pick(known, form.known_slices)]
 
     def finish(outs: Sequence[Any]) -> list[Any]:
@@ -154,14 +154,14 @@ def pulled(
         sums = [_as(x, aval) for x, aval in zip(sums, kept, strict=True)]
         stacks = {True: [*slices, *known], False: stacked}
         in_loop, after = iter(sums), iter(form.sums)
-        found = iter(
+        cotangents = iter(
             [
                 *(next(in_loop) if s else _total(next(after), stacks) for s in form.summed),
                 *back,
                 *stacked[: sum(form.has[num_consts + num_carry :])],
             ]
         )
-        whole = [next(found) if h else None for h in form.has]
+        whole = [next(cotangents) if h else None for h in form.has]
         return [f if type(a) is UndefinedPrimal else None for f, a in zip(whole, args, strict=True)]
 
     return operands, {"jaxpr": form.jaxpr, "num_consts": len(consts), "num_carry": len(carries)}, finish

@@ -33,7 +33,7 @@ def sequential_vmap(
         dims: where they have the axis.
         apply: the primitive, of one element.
         avals: of its operands.
-        kept: gives what was made under a key before, or makes it.
+        kept: returns the value made under a key before, or makes it.
     """
     mapped = [d is not None for d in dims]
 

@@ -2,7 +2,7 @@
 
 How often is not known before it has run, so nothing can be kept for each step: there is forward mode, and no reverse.
 Under a batch axis that reaches the condition, elements stop on their own: the loop runs while any of them goes on, and
-those that have stopped keep what they have. Where the loop has effects, elements loop one after the other instead.
+those that have stopped keep their values. Where the loop has effects, elements loop one after the other instead.
 """
 
 from __future__ import annotations
@@ -122,21 +122,21 @@ def _jvp(
 
 
 def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Run the loop for what is known; record all of it, which computes that again beside what is unknown."""
+    """Partial evaluation: run the loop of the known carries now, and record the full loop for the rest."""
     n, m = params["cond_nconsts"], params["body_nconsts"]
     some = [tape.var(a) is not None for a in args[n:]]
     unknown = reached(params["body_jaxpr"], m, len(some) - m, some)
     outs = tape.record(while_, args, params)
     if all(unknown):
         return outs
-    kept, given, known = _dce(tuple(not u for u in unknown), **params)
-    assert not any(g and u for g, u in zip(given, unknown, strict=True))
+    kept, has, known = _dce(tuple(not u for u in unknown), **params)
+    assert not any(g and u for g, u in zip(has, unknown, strict=True))
     state.trace = tape.parent
     try:
         primals = iter(while_(*(a for a, k in zip(args, kept, strict=True) if k), **known))
     finally:
         state.trace = tape
-    return [next(primals) if g else o for g, o in zip(given, outs, strict=True)]
+    return [next(primals) if g else o for g, o in zip(has, outs, strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------------------- batch
@@ -177,8 +177,8 @@ def _batch(
         params = {"cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts}
         apply = lambda *values: while_(*values, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
         avals = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
-        kept = lambda key, make: body_jaxpr.memo((*key, cond_jaxpr, cond_nconsts), make)
-        return sequential_vmap(axis, args, dims, apply, avals, kept)
+        memo = lambda key, make: body_jaxpr.memo((*key, cond_jaxpr, cond_nconsts), make)
+        return sequential_vmap(axis, args, dims, apply, avals, memo)
     first = batch_jaxpr(cond_jaxpr, axis, [*at_cond_consts, *carries], [0])
     steps = batch_jaxpr(body_jaxpr, axis, [*at_consts, *carries], [d or 0 for d in carries])
     goes_on, made = stopping_form(axis, first, steps, carries)

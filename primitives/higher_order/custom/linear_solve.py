@@ -1,4 +1,4 @@
-"""The `linear_solve` primitive: the solution of `matvec(x) = b`, by whatever means, differentiated as what it means.
+"""The `linear_solve` primitive: the solution of `matvec(x) = b`, by any method, differentiated implicitly.
 
 Its derivative is another solution for the same map, and its transpose one for the transposed map (Giles, "An extended
 collection of matrix derivative results", 2008). So the solver's own steps are never differentiated.
@@ -31,12 +31,12 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
     rearranged,
 )
 
-#: The four functions, in the order in which what they close over comes among the operands.
+#: The four functions, in the order in which their closed-over values come among the operands.
 Functions = tuple[Jaxpr, "Jaxpr | None", Jaxpr, "Jaxpr | None"]
 
 
 class _Operands:
-    """Operands taken apart: what each of the functions closes over, and the right-hand side."""
+    """Operands taken apart: the closed-over values of each function, and the right-hand side."""
 
     def __init__(self, values: Sequence[Any], counts: Sequence[int]) -> None:
         ends = np.cumsum([0, *counts]).tolist()
@@ -190,9 +190,7 @@ linear_solve = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
-    partial_eval=lambda tape, args, params: tape.record(
-        linear_solve, args, params
-    ),  # what is unknown is b: it is linear
+    partial_eval=lambda tape, args, params: tape.record(linear_solve, args, params),  # only b is unknown: it is linear
     evaluate=_evaluate,
     effects=lambda *, functions, counts: functions[2].effects,
     multiple_results=True,

@@ -1,7 +1,7 @@
 """Along which mesh axes the values of a function on parts may differ.
 
-The analysis goes forward through a jaxpr and is conservative: what it calls the same is the same on all devices along
-an axis, and what it marks as different may still be the same.
+The analysis goes forward through a jaxpr and is conservative: a value that it marks as the same is the same on all
+devices along an axis, and one that it marks as different may still be the same.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def _propagate(jaxpr: Jaxpr, ins: Sequence[Axes], around: Axes, see: Callable[[E
     axes_of: dict[Any, Axes] = dict(zip(jaxpr.inputs, ins, strict=True))
     of = lambda atom: axes_of[atom] if type(atom) is Var else NONE
     for e in jaxpr.equations:
-        given = [of(a) for a in e.inputs]
-        see(e, given)
-        for v, axes in zip(e.outputs, _of_results(e, given, around), strict=True):
+        operands = [of(a) for a in e.inputs]
+        see(e, operands)
+        for v, axes in zip(e.outputs, _of_results(e, operands, around), strict=True):
             axes_of[v] = axes | around
     return [of(a) | around for a in jaxpr.outputs]
 

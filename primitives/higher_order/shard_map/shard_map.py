@@ -58,7 +58,7 @@ def local(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
 
 
 def whole(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
-    """The aval of what parts make up."""
+    """The aval of the whole that parts make up."""
     counts = parts(spec, mesh, aval.ndim)
     return aval.update(shape=tuple(n * k for n, k in zip(aval.shape, counts, strict=True)))
 
@@ -229,16 +229,16 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     unknown = tuple(tape.var(a) is not None for a in args)
     with axes_in_scope(mesh, axes):
-        found = partial_eval_jaxpr(jaxpr, unknown)
-        first = len(found.unknown_out) - sum(found.unknown_out)
+        parts = partial_eval_jaxpr(jaxpr, unknown)
+        first = len(parts.unknown_out) - sum(parts.unknown_out)
         known, linear, consts, residuals = jaxpr.memo(
-            ("stacked partial_eval", unknown), lambda: _stacked(found, first, len(args) - sum(unknown))
+            ("stacked partial_eval", unknown), lambda: _stacked(parts, first, len(args) - sum(unknown))
         )
     flags = [not u for u in unknown]
     spec = type((*in_specs, *out_specs)[0])
     stacked = spec(tuple(axes))
     known_specs = (spec(),) * len(consts) + _picked(in_specs, flags)
-    results = _picked(out_specs, [not u for u in found.unknown_out])
+    results = _picked(out_specs, [not u for u in parts.unknown_out])
     operands = [*consts, *_picked(args, flags)]
     extra = len(known.outputs) - first
     plain = {"mesh": mesh, "axes": axes}
@@ -260,13 +260,13 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
             {
                 "jaxpr": linear,
                 "in_specs": (*specs, *_picked(in_specs, unknown)),
-                "out_specs": _picked(out_specs, found.unknown_out),
+                "out_specs": _picked(out_specs, parts.unknown_out),
                 **plain,
             },
         )
     )
     primals = iter(outs)
-    return [next(tangents) if u else next(primals) for u in found.unknown_out]
+    return [next(tangents) if u else next(primals) for u in parts.unknown_out]
 
 
 def _stacked(halves: Any, first: int, count: int) -> tuple[Jaxpr, Jaxpr, list[Any], list[tuple[str, int]]]:

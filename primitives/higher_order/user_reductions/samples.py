@@ -14,7 +14,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise
 
 REAL, INTEGER = ShapedArray((), "float32"), ShapedArray((), "int32")
-#: Neutral in what follows.
+#: Neutral elements of the reductions below.
 LOW, ZERO, ONE = np.array(-np.inf, np.float32), np.array(0, np.int32), np.array(1, np.float32)
 
 
