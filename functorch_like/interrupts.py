@@ -137,12 +137,12 @@ class _Awaited(contextlib.ContextDecorator):
             os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._open, self._is_over = 0, False
 
     def __enter__(self) -> None:
         if threading.get_ident() != threading.main_thread().ident:
-            with self._changed:
+            with self._lock:
                 self._open += 1
                 over = self._is_over
             if over:
@@ -153,22 +153,27 @@ class _Awaited(contextlib.ContextDecorator):
             self._leave()
 
     def _leave(self) -> None:
-        with self._changed:
+        with self._lock:
             self._open -= 1
-            self._changed.notify_all()
             over = self._is_over
         if over:
             time.sleep(_END)  # or Python would end the thread in its next call of C++
             raise SystemExit
 
     def _wait(self) -> None:
-        with self._changed:
+        with self._lock:
             self._is_over = True
-            if self._open and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                with contextlib.suppress(ValueError):  # Python ends in another thread
-                    signal.signal(signal.SIGINT, signal.SIG_DFL)
-            while self._open:
-                self._changed.wait()
+        if self._open and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            with contextlib.suppress(ValueError):  # Python ends in another thread
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raised = None
+        while self._open:
+            try:
+                time.sleep(0.01)
+            except BaseException as error:  # of the handler of another signal, which must not end this either
+                raised = error
+        if raised is not None:
+            raise raised
 
 
 awaited = _Awaited()

@@ -218,7 +218,11 @@ from functorch_like.interrupts import awaited
 def work():
     with awaited:
         started.set()
-        threading.Event().wait(60)
+        threading.Event().wait(1.5 if sys.argv[1] == "SIGTERM" else 60)
+        os.write(1, b"finished")
+
+def stop(number, frame):
+    raise SystemExit(3)
 
 started = threading.Event()
 threading.Thread(target=work, daemon=True).start()
@@ -229,7 +233,8 @@ if sys.argv[1] == "fork":
         assert os.waitpid(child, 0)[1] == 0
         os._exit(0)
 else:
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    signal.signal(signal.SIGTERM, stop)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), getattr(signal, sys.argv[1])))
     timer.daemon = True
     timer.start()
 """
@@ -338,8 +343,13 @@ def test_a_process_that_ends_waits_for_compiles_in_threads(how):
 
 
 def test_ctrl_c_ends_that_wait():
-    done = started(WAITING, "wait")
+    done = started(WAITING, "SIGINT")
     assert done.returncode == -signal.SIGINT, done.stderr
+
+
+def test_a_handler_that_raises_does_not_end_that_wait():
+    done = started(WAITING, "SIGTERM")
+    assert done.stdout == "finished" and done.returncode >= 0, done.stderr
 
 
 def test_a_forked_process_waits_for_no_thread_of_its_parent():
