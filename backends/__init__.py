@@ -1,7 +1,7 @@
 """Settings in the manner of torch.backends, and the door to XLA.
 
 `describe()` shows all settings; each can be assigned, be overridden in a `with` block, and be given by an environment
-variable. `python -m functorch_like.backends` prints what a bug report needs.
+variable. `python -m functorch_like.backends` prints the facts that a bug report needs.
 
 >>> from functorch_like import backends
 >>> backends.cpu.fast_lowerings

@@ -2,7 +2,7 @@
 
 It is on by default. A program is found again if the operations, the compile options, the version of jaxlib and the
 processor are the same. A file that is damaged, or has another name than it was written under, is compiled anew. No
-other user may be able to write to the directory, because loading a program runs what is in it; others may read it.
+other user may be able to write to the directory, because loading a program runs its code; others may read it.
 
 >>> from functorch_like import backends
 >>> with backends.cache.flags(enabled=False):

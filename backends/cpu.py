@@ -14,7 +14,7 @@ from functorch_like.backends.xla import client
 from functorch_like.backends.xla.processor import features
 from functorch_like.errors import ArgumentError, nearest
 
-#: Primitives that have another lowering for CPUs besides the plain one, and what it does.
+#: Primitives that have another lowering for CPUs besides the plain one, and its effect.
 FAST_LOWERINGS: dict[str, str] = {}
 
 

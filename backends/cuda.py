@@ -1,4 +1,4 @@
-"""NVIDIA's GPUs: whether they are there, what they are like, and settings of programs for them."""
+"""NVIDIA's GPUs: their presence, their properties, and settings of programs for them."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class PlanCache:
 cufft_plan_cache = PlanCache()
 
 
-# -------------------------------------------------------------------------------------------------------- what is there
+# -------------------------------------------------------------------------------------------------------------- devices
 def is_built() -> bool:
     """Return True if the plugin that makes jaxlib work with NVIDIA's GPUs is installed.
 

@@ -90,7 +90,7 @@ def refuse(what: str, fix: str) -> None:
 
     Args:
         what: the operation, and why it is not deterministic.
-        fix: what to use instead.
+        fix: the remedy.
 
     Raises:
         UnsupportedError: unless it is to be warned of only.

@@ -18,10 +18,10 @@ class External(Setting[Any]):
     """A setting whose value is kept elsewhere.
 
     Args:
-        name: what it is shown as.
+        name: its name in displays.
         default: its value until one is set.
-        doc: what it does.
-        changes: what it changes.
+        doc: its effect.
+        changes: the part of the program or its running that it changes.
         read: its value now.
         by: how it is set.
         env: its environment variable, if it has one.

@@ -146,7 +146,7 @@ class Module(types.ModuleType, _Holder):
 
 
 def _is_tool(value: Any, module: types.ModuleType) -> bool:
-    """Return True for what a module has imported to build its settings, and for submodules that users do not need."""
+    """Return True for names that a module imports to build its settings, and for submodules that users do not need."""
     if isinstance(value, types.ModuleType):
         parent, _, name = value.__name__.rpartition(".")
         return parent != module.__name__ or name in _TOOLS or name in _WITHOUT_SETTINGS

@@ -1,4 +1,4 @@
-"""PJRT plugins: what makes XLA work with devices of other makers, found by their entry points."""
+"""PJRT plugins, by which XLA works with devices of other makers, found by their entry points."""
 
 from __future__ import annotations
 

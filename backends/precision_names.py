@@ -1,4 +1,4 @@
-"""Names for how exact products are: those of StableHLO, of JAX and of PyTorch, and what each stands for.
+"""Names for the precision of products: those of StableHLO, of JAX and of PyTorch, and the meaning of each.
 
 A primitive's parameter `precision` is one of PRECISIONS, the name of an algorithm, a pair of precisions, None, or what
 settings gave: `Fp32`.
@@ -23,7 +23,7 @@ SYNONYMS = {
 
 
 class Algorithm(NamedTuple):
-    """A dot algorithm of StableHLO: what operands are rounded to, and how many products of roundings are summed."""
+    """A dot algorithm of StableHLO: the dtype operands are rounded to, and the number of products summed."""
 
     operands: str
     products: int = 1
@@ -70,7 +70,7 @@ class Fp32:
 
 
 def canonical(precision: Any) -> Any:
-    """One name for each of the precisions and algorithms; what has no meaning is returned as it is."""
+    """One name for each of the precisions and algorithms; a value without meaning is returned as it is."""
     if isinstance(precision, (list, tuple)) and not hasattr(precision, "value"):  # an algorithm has a name for value
         return tuple(canonical(p) for p in precision)
     if not isinstance(precision, str):

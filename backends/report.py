@@ -15,7 +15,7 @@ from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 
 _HEAD = ("setting", "value", "from", "changes", "effect here")
-#: Variables of others that change what XLA does.
+#: Variables of other programs that change XLA's behaviour.
 _ENVIRONMENT = ("XLA_FLAGS", "TF_CPP_MIN_LOG_LEVEL", "CUDA_VISIBLE_DEVICES", "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS")
 
 
@@ -28,8 +28,8 @@ class Description(Display):
     """Settings as they are now: text when printed, a table in notebooks.
 
     Attributes:
-        platform: "cpu", "gpu", ...: what "effect here" is about.
-        rows: for each setting its name, value, where that came from, what it changes, and whether it has an effect.
+        platform: "cpu", "gpu", ...: the platform of "effect here".
+        rows: for each setting its name, value, origin, scope, and whether it has an effect.
     """
 
     def __init__(self, prefix: str = "") -> None:

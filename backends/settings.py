@@ -46,9 +46,9 @@ class Setting(Generic[T]):
 
     Args:
         default: its value until one is set.
-        kind: what values it takes.
-        doc: what it does, beginning with a line of its own.
-        changes: what of the program or its running it changes, e.g. "StableHLO: precision_config".
+        kind: the values it takes.
+        doc: its effect, beginning with a line of its own.
+        changes: the part of the program or its running that it changes, e.g. "StableHLO: precision_config".
         elsewhere: for each platform on which it has no effect, why.
         env: its environment variable; by default FT_ and its name, FT_CUDA_MATMUL_FP32_PRECISION. "" is none.
         in_key: whether compiled programs depend on it.

@@ -34,7 +34,7 @@ class Values:
 
 
 class _Thread(threading.local):
-    layers: tuple[tuple[Any, dict[str, Any]], ...] = ()  # one for each open block: the block, and what it sets
+    layers: tuple[tuple[Any, dict[str, Any]], ...] = ()  # one for each open block: the block, and its values
 
 
 _lock = threading.RLock()

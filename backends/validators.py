@@ -37,7 +37,7 @@ def _boolean(value: Any) -> bool:
 
 
 def parse_boolean(text: str) -> bool:
-    """True or False, from what people write for them in an environment variable."""
+    """True or False, from the usual spellings of an environment variable."""
     lower = text.strip().lower()
     if lower not in (*_TRUE, *_FALSE):
         raise ValueError
@@ -49,7 +49,7 @@ boolean = Kind("True or False (1 or 0 in an environment variable)", _boolean, pa
 
 
 def one_of(*values: str | None) -> Kind:
-    """One of these strings, in whatever case; and None, if it is among them."""
+    """One of these strings, in upper or lower case; and None, if it is among them."""
     canonical = {v.lower(): v for v in values if v is not None}
 
     def check(value: Any) -> str | None:

@@ -72,7 +72,7 @@ class Xla(Module, name="xla"):
             more: the same.
 
         Raises:
-            ArgumentError: for what cannot be an option; for names that XLA does not have, when a program is compiled.
+            ArgumentError: for a value that cannot be an option; for names unknown to XLA, when a program is compiled.
 
         >>> from functorch_like import backends
         >>> with backends.xla.options(xla_cpu_prefer_vector_width=512):

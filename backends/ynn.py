@@ -1,4 +1,4 @@
-"""YNNPACK, the library of CPU kernels (successor of XNNPACK) to which XLA hands what its options select."""
+"""YNNPACK, the library of CPU kernels (successor of XNNPACK) to which XLA hands the operations its options select."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from functorch_like import jax_alias
 
 
 def main(argv: list[str]) -> int:
-    """Run what the command line names; return the exit status."""
+    """Run the script or module of the command line; return the exit status."""
     if argv[:1] in ([], ["-h"], ["--help"]):
         print(__doc__)
         return 0 if argv else 2

@@ -93,7 +93,7 @@ def save_any_names_but_these(*names: str) -> Policy:
 
 @api_boundary.public
 def save_anything_except_these_names(*names: str) -> Policy:
-    """Keep everything but the values of these names; of a value that was named, what it was named from is kept."""
+    """Keep everything but the values of these names; the operand of `checkpoint_name` is kept."""
     return _Names(None, _names(names), True)
 
 
@@ -107,7 +107,7 @@ class _Either:
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-    """Keep what one of two policies keeps."""
+    """Keep a value if one of two policies keeps it."""
     return _Either(first, second)
 
 
@@ -203,7 +203,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 @api_boundary.public
 def within(bytes: int) -> Policy:
-    """Keep what fits a budget of memory, and so that least is computed again.
+    """Keep the values that fit a budget of memory, chosen so that least is computed again.
 
     As long as the budget allows it, no matrix product, convolution or loop is computed again. A cheapest cut through
     the graph of the function and its derivative gives the values to keep; cheap elementwise operations compute the

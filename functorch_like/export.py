@@ -149,12 +149,12 @@ class Exported:
 def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[..., Exported]:
     """Lower a jitted function to a program that can be stored, and called elsewhere.
 
-    What the function closes over becomes part of the program; static arguments are compiled in; donation is not kept.
+    Closed-over values become part of the program; static arguments are compiled in; donation is not kept.
     A program does not hold compile options: options of XLA and settings of `backends` are those of the process that
     calls it, except those that changed the lowering.
 
     Args:
-        fun_jit: what `jit` returned.
+        fun_jit: a jitted function.
         platforms: "cpu", "gpu", or several; the one that the function would run on if None.
 
     Returns:
@@ -266,7 +266,7 @@ def _without_static(in_tree: Any, statics: Any, count: int) -> Any:
 
 
 def _with_constants(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
-    """A jaxpr with what it closes over written into it."""
+    """A jaxpr with its closed-over values written into it."""
     if any(isinstance(c, Tracer) for c in consts):
         raise UnsupportedError(
             f"{jaxpr.name} closes over traced values", fix="export it outside of transformations, or pass the values"

@@ -171,7 +171,7 @@ def symbolic_shape(
         A tuple for `ShapeDtypeStruct`.
 
     Raises:
-        ArgumentError: for what is no such expression.
+        ArgumentError: for text that is no such expression.
 
     >>> import functorch_like as ft
     >>> from functorch_like import export

@@ -1,4 +1,4 @@
-"""`python -m functorch_like.export model.ft`: show what an exported program is, without running it."""
+"""`python -m functorch_like.export model.ft`: describe an exported program, without running it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def summary(program: Exported, title: str) -> Iterator[str]:
     """The lines that describe a program.
 
     Args:
-        program: what `export` or `deserialize` gave.
+        program: a result of `export` or `deserialize`.
         title: the first word, such as the file's name.
 
     Example:

@@ -222,7 +222,7 @@ def _patterns(made: Sequence[tuple[Mapping[str, int], Any]], specs: Sequence[Any
 
 
 def read(blob: bytes, deserialize: Callable[[bytes], Any]) -> SymbolicExported:
-    """Load what `SymbolicExported.serialize` wrote.
+    """Load a program that `SymbolicExported.serialize` wrote.
 
     Raises:
         ArgumentError: for damaged bytes, and those of a later version.

@@ -58,7 +58,7 @@ def current_trace() -> Trace:
 
 
 def mine(trace: Trace, value: Any) -> bool:
-    """Return True if a value is a tracer of this trace; whatever is not goes to the parent as it is."""
+    """Return True if a value is a tracer of this trace; other values go to the parent as they are."""
     return isinstance(value, Tracer) and value._trace is trace
 
 

@@ -40,7 +40,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu") -> None:
     """Make a kernel known to programs, under a name.
 
     Args:
-        name: what `ffi_call` calls it.
+        name: the name by which `ffi_call` finds it.
         fn: the handler: a function of a library loaded with ctypes, or a PyCapsule of its pointer. It must be a
             handler of XLA's typed FFI, as XLA_FFI_DEFINE_HANDLER_SYMBOL makes: nothing can check that.
         platform: "cpu" or "gpu".
@@ -65,8 +65,8 @@ def ffi_call(
 
     Args:
         target_name: the name it was registered under.
-        result_shape_dtypes: what it returns: a ShapeDtypeStruct (or anything with shape and dtype), or a pytree.
-        vmap_method: what becomes of a call under vmap. "sequential": one call for each element. "broadcast_all": one
+        result_shape_dtypes: the type of its result: a ShapeDtypeStruct (or anything with shape and dtype), or a pytree.
+        vmap_method: the meaning of a call under vmap. "sequential": one call for each element. "broadcast_all": one
             call, in which all operands have the mapped axis in front. "expand_dims": likewise, but operands that are
             not mapped get a leading axis of size 1. None: an error.
         has_side_effect: must be False: programs compute values, and a call whose results are not used is not made.
@@ -77,7 +77,7 @@ def ffi_call(
 
     Raises:
         ArgumentError: for another vmap_method; at compile time, where nothing is registered under the name.
-        CompileError: at the call, what the kernel reports: wrong dtypes, ranks or attributes.
+        CompileError: at the call, an error of the kernel: wrong dtypes, ranks or attributes.
 
     >>> ft.ffi.ffi_call("not there", ft.ShapeDtypeStruct((2,), "float32"))(fnp.ones(2))
     Traceback (most recent call last):
@@ -95,7 +95,7 @@ def ffi_call(
 
     def call(*operands: Any, **attributes: Any) -> Any:
         for x in operands:
-            argument_aval(x)  # raises for what is no array
+            argument_aval(x)  # raises for a value that is no array
         texts = tuple((name, foreign.attribute(name, value)) for name, value in sorted(attributes.items()))
         out = _row(*operands, target=target_name, results=results, attributes=texts, vmap_method=vmap_method)
         return structure.unflatten(out)

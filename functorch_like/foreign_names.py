@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: What JAX, NumPy and torch.func call by a name that a module here does not have.
+#: Names of JAX, NumPy and torch.func that a module here does not have.
 RENAMED: dict[str, dict[str, str]] = {
     "functorch_like": {
         **{f"tree_{name}": f"ft.tree.{name}" for name in (
@@ -117,7 +117,7 @@ _LAYERS = (
     "see docs/libraries.md"
 )
 _LOSSES = "losses are lines of fnp, see docs/recipes/layers_and_losses.md"
-#: What PyTorch has under a name, and other libraries have for this package.
+#: Names of PyTorch, and the libraries that have the same for this package.
 ELSEWHERE: dict[str, dict[str, str]] = {
     "functorch_like": {
         "optim": "optimisers come from optax, see docs/recipes/optimizers.md",

@@ -20,7 +20,7 @@ def quote(x: Any) -> str:
 
 
 def remedy(x: Any) -> str:
-    """Return what to pass in the place of a value that is no array."""
+    """Return the remedy for a value that is no array."""
     return _of_library(x) or ANY
 
 

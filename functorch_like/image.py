@@ -83,7 +83,7 @@ _KERNELS = {
 
 
 def _weights(method: ResizeMethod, size: int, out: int, scale: Any, translation: Any, antialias: bool) -> Any:
-    """(size, out): what each pixel adds to each new one. Centres of pixels are at halves."""
+    """(size, out): the weight of each pixel in each new one. Centres of pixels are at halves."""
     dtype = aval_of(scale).dtype
     at = (fnp.arange(out, dtype=dtype) + 0.5 - translation) / scale - 0.5
     wide = fnp.maximum(1, 1 / scale) if antialias else 1

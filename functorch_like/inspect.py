@@ -1,4 +1,4 @@
-"""Looking inside: every stage a function goes through, and what transformations do to one value."""
+"""Looking inside: every stage a function goes through, and the effect of transformations on one value."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def history(fun: Callable[..., Any]) -> Callable[..., History]:
 
     Returns:
         A function of `fun`'s arguments that gives a `History`: the jaxprs that transformations derived while it was
-        traced, its jaxpr, what the passes leave of it, StableHLO, and what XLA made of that.
+        traced, its jaxpr, the jaxpr after the passes, StableHLO, and XLA's program.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> stages = ft.inspect.history(ft.grad(ft.jit(fnp.tanh)))(1.0).stages
@@ -160,7 +160,7 @@ def probe(x: Any, name: str, report: Callable[[str], Any] = print) -> Any:
 
     Args:
         x: an array or number.
-        name: what the value is called in the reports.
+        name: the name of the value in the reports.
         report: called with each line.
 
     Returns:
@@ -184,7 +184,7 @@ def array(x: ArrayLike) -> array_display.ArrayDisplay:
     shows all of this without a call.
 
     Args:
-        x: an array, a traced value, or what `fnp.asarray` takes.
+        x: an array, a traced value, or another operand of `fnp.asarray`.
 
     Returns:
         A display: text when printed, HTML in notebooks.

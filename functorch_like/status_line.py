@@ -82,7 +82,7 @@ def _write(text: str) -> None:
 
 # ------------------------------------------------------------------------------------------------------------ stages
 class stage:
-    """A `with` block around work that may take long: after two seconds the line shows what it is.
+    """A `with` block around work that may take long: after two seconds the line names it.
 
     It costs about 3 us where no line is shown.
 

@@ -1,4 +1,4 @@
-"""Arrays: jaxlib's own class, what it needs to behave, and the ways in and out of NumPy."""
+"""Arrays: jaxlib's own class, its methods, and conversion from and to NumPy."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Attributes:
         return mlir.parsed(text)
 
     def i64s(self, values: Sequence[int]) -> Any:
-        """array<i64: ...>, what StableHLO takes for dimensions."""
+        """array<i64: ...>, StableHLO's attribute for dimensions."""
         return mlir.i64_array(tuple(values))
 
     def bools(self, values: Sequence[bool]) -> Any:

@@ -94,7 +94,7 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
 
     `program` is a module, or a fingerprint of it in bytes. The name covers it without the user's lines (or editing a
     comment above would recompile), all options (XLA_FLAGS among them: jaxlib reads them into every CompileOptions),
-    jaxlib, and the processor. `about` names what else is kept of a program.
+    jaxlib, and the processor. `about` names the other facts kept of a program.
     """
     if device.platform != "cpu" or directory() is None:
         return None

@@ -46,7 +46,7 @@ class HostCall:
 
     Args:
         fun: takes NumPy arrays, returns a sequence of NumPy values.
-        out_avals: what it must return.
+        out_avals: avals of its results.
         ordered: whether a token comes last, and goes last.
     """
 
@@ -131,7 +131,7 @@ _running: set[int] = set()
 
 @contextmanager
 def running() -> Generator[None]:
-    """Around a run of a program with callbacks, until they are done: what `barrier` waits for."""
+    """Around a run of a program with callbacks, until they are done; `barrier` waits for it."""
     number = next(_numbers)
     _running.add(number)
     try:

@@ -84,7 +84,7 @@ def on_kept_memory(read: Callable[[], int | None]) -> None:
 
 
 def started() -> bool:
-    """Return True if a device was used, so that what clients are made with is settled."""
+    """Return True if a device was used, so that the options of clients are settled."""
     return bool(_clients)
 
 

@@ -12,7 +12,7 @@ from functorch_like.backends.xla import option_sets
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import ArgumentError, nearest
 
-# XLA's own default would change what infinities and NaN mean if it ever turned this on.
+# XLA's own default would change the meaning of infinities and NaN if it ever turned this on.
 _EVERYWHERE: dict[str, Any] = {"xla_cpu_enable_fast_math": False}
 # XLA's own default includes single convolutions, which are slower in YNNPACK by a factor of two.
 _CPU = option_sets.PLAIN
@@ -69,7 +69,7 @@ def check(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """The user's options in canonical form.
 
     Raises:
-        ArgumentError: for what cannot be an option. Unknown names are found when something is compiled.
+        ArgumentError: for a value that cannot be an option. Unknown names are reported when a program is compiled.
     """
     for name, value in options.items():
         if not isinstance(name, str) or not name.startswith("xla_"):

@@ -24,7 +24,7 @@ _all: list[Setting] = []
 
 
 def switched_on(variable: str) -> bool:
-    """Return True if an environment variable means yes. `backends.external_settings` refuses what means neither."""
+    """Return True if an environment variable means yes. `backends.external_settings` refuses other values."""
     return os.environ.get(variable, "").strip().lower() in ("1", "true", "on", "yes")
 
 
@@ -102,10 +102,10 @@ _jax_jit.set_post_hook_state(_post_hook._config)
 
 
 def setting_names() -> list[str]:
-    """The names of what `settings` gives, in its order."""
+    """The names of the values of `settings`, in its order."""
     return list(_traced)
 
 
 def settings() -> tuple[Any, ...]:
-    """This thread's values of all settings that change what is traced: part of the key of every cache of traces."""
+    """This thread's values of all settings that change traces: part of the key of every cache of traces."""
     return _config.trace_context()

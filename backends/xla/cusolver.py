@@ -3,7 +3,7 @@
 Nonsymmetric eigenvalues and pivoted QR are computed on the host, by MAGMA if it is there and else by LAPACK: jaxlib
 calls these kernels hybrid. Names, operands and attributes are those of jaxlib 0.10 to 0.12.
 
-UNTESTED on a GPU: the tests read what is emitted.
+UNTESTED on a GPU: the tests read the emitted module.
 """
 
 from __future__ import annotations

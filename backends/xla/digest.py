@@ -1,4 +1,4 @@
-"""SHA-256, of what is compiled. OpenSSL takes 2 ms to load, so this waits until there is something to compile."""
+"""SHA-256 of programs. OpenSSL takes 2 ms to load, so this waits until there is something to compile."""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ def function(
     """A callable that C++ answers by itself for every signature it has seen, and `miss` for the others.
 
     Args:
-        name: what C++ calls it in profiles.
-        fun: what it stands for; held weakly.
+        name: its name in profiles.
+        fun: the function it stands for; held weakly.
         miss: gets the arguments of the call and returns `(out, fastpath, remove)`. `fastpath` (see
             `Executable.fastpath`) is what C++ will run from now on for this signature; with None it will always call
             `miss` again, unless `remove` is True, which stores nothing at all.

@@ -65,7 +65,7 @@ def to_dlpack(
 def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
     """An array from any object with `__dlpack__`.
 
-    An array of this package stays the one it is. What another library holds is copied, since that library may write
+    An array of this package stays the one it is. An array of another library is copied, since that library may write
     to it later, and arrays here never change.
 
     Args:

@@ -15,7 +15,7 @@ TOKEN = ShapedArray((), np.dtype(bool))
 
 
 class Effects:
-    """Emits what a program does besides computing results."""
+    """Emits the effects of a program, besides computing results."""
 
     __slots__ = ()
 
@@ -30,8 +30,8 @@ class Effects:
 
         Args:
             fun: takes an array for each operand, returns a value for each of `out_avals`.
-            operands: what it is given.
-            out_avals: what it returns.
+            operands: its operands.
+            out_avals: avals of its results.
             effects: "ordered": after all calls that are ordered and come before it. "unordered": even if its results
                 are not used. Neither: it may be left out.
         """

@@ -129,7 +129,7 @@ class Executable:
             DonatedError: for an array whose memory is gone.
             DeviceError: for an array committed to another device. Others are copied over.
             ArgumentError: for arguments of other shapes or dtypes than the program's.
-            Exception: whatever a callback raised.
+            Exception: any exception of a callback.
         """
         ready = [a if type(a) is ArrayImpl and a._sharding is self._sharding else self._bring(a) for a in args]
         # TRAP: C++ compares sizes in bytes and nothing else; an i32 array would be read as f32.
@@ -241,7 +241,7 @@ class Executable:
         return "\n\n".join(module.to_string() for module in self._inner.hlo_modules())
 
     def serialize(self) -> bytes:
-        """The machine code and what goes with it. TRAP: loading such bytes runs them; never load a stranger's."""
+        """The machine code with its metadata. TRAP: loading such bytes runs them; never load a stranger's."""
         return self._inner.serialize()
 
     def __repr__(self) -> str:
@@ -260,10 +260,10 @@ def compile(
     fingerprint: bytes | None = None,
     host_calls: list[Any] | None = None,
 ) -> Executable:
-    """Compile a module for a device, or load what was compiled from an equal module before.
+    """Compile a module for a device, or load the program compiled from an equal module before.
 
     Args:
-        module: what `build` made; or a function that makes it.
+        module: a result of `build`; or a function that makes it.
         device: the default one if None.
         options: XLA's, by name, on top of the package's.
         fitting: options that fit the program, under those of settings.
@@ -272,7 +272,7 @@ def compile(
         name: for messages.
         fingerprint: identifies the program, so that the module need not be made where the program is on
             disk. The module itself does, if None.
-        host_calls: what the module's callbacks call: the list that `build` fills; or, where the program is on disk and
+        host_calls: the callbacks of the module: the list that `build` fills; or, where the program is on disk and
             no module is made, loading.
 
     Raises:
@@ -303,7 +303,7 @@ def load(
     fingerprint: bytes | None,
     host_calls: list[Any],
 ) -> Executable | None:
-    """Load what was compiled for one device from an equal module before; arguments as for `compile`.
+    """Load the program compiled for one device from an equal module before; arguments as for `compile`.
 
     Without a function that makes the module, look by the fingerprint alone.
     """

@@ -25,7 +25,7 @@ ONCE = "pass a copy, fnp.copy(x), in one of the places, or do not donate the arg
 
 
 def failure(what: str, device: Any, error: BaseException) -> FtError:
-    """The error to raise for one that XLA raised while `what` ran on a device."""
+    """The error to raise for one that XLA raised while a program ran; `what` names the program."""
     text = str(error)
     if is_double_donation(error):
         return DonatedError(f"{what}: {DONATED_TWICE}", fix=ONCE)

@@ -10,7 +10,7 @@ from typing import Any
 
 from functorch_like.errors import ArgumentError, nearest
 
-# What cards of these generations have in common.
+# Facts that cards of these generations have in common.
 _COMMON: dict[str, Any] = {
     "threads_per_block_limit": 1024,
     "threads_per_warp": 32,

@@ -47,7 +47,7 @@ def jaxlib_version() -> str:
 
 
 def check_jaxlib() -> tuple[int, ...]:
-    """The installed jaxlib's version as numbers; ImportError when it is outside of what was tested."""
+    """The installed jaxlib's version as numbers; ImportError when it is outside of the tested range."""
     text = jaxlib_version()
     digits = [part for part in text.split(".")[:3] if part.isdecimal()]
     version = tuple(int(part) for part in digits)

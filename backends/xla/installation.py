@@ -12,7 +12,7 @@ _PACKAGES = ("functorch_like", "numpy", "ml_dtypes", "opt_einsum", "scipy", "jax
 
 
 def about() -> dict[str, dict[str, Any]]:
-    """Versions of what the package stands on, and the state of the disk cache."""
+    """Versions of the package's dependencies, and the state of the disk cache."""
     versions = {"jaxlib": FULL_VERSION}
     for name in _PACKAGES:
         try:

@@ -36,7 +36,7 @@ _spec_check: Callable[[Any, Any], None] = lambda mesh, spec: None
 
 
 def on_spec(check: Callable[[Any, Any], None]) -> None:
-    """Call this with the mesh and the spec of each new NamedSharding; what it raises refuses them."""
+    """Call this with the mesh and the spec of each new NamedSharding; its exceptions refuse them."""
     global _spec_check
     _spec_check = check
 
@@ -87,7 +87,7 @@ stubbed = _Stubbed()
 
 
 def hand_over() -> dict[str, dict[str, Any]]:
-    """Leave C++'s imports to modules that stay in `sys.modules`: return the names of each, and what it must hold."""
+    """Leave C++'s imports to modules that stay in `sys.modules`: return the names of each, and its contents."""
     stubbed.modules = {}
     return {name: {k: v for k, v in vars(m).items() if not k.startswith("__")} for name, m in _STUBS.items()}
 

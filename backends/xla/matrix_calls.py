@@ -27,8 +27,8 @@ def matrix_call(
     Args:
         e: the emitter.
         target: the name under which the kernel is registered.
-        operands, in_avals: what it takes.
-        out_avals: what it gives, status codes included.
+        operands, in_avals: its operands, and their avals.
+        out_avals: avals of its results, status codes included.
         lead: how many leading dimensions count matrices; what has two dimensions more is a matrix.
         attrs: attributes, as MLIR writes them.
         aliases: operands that may be overwritten, each with the result that takes its place.

@@ -32,7 +32,7 @@ def on_clear(clear: Callable[[], object]) -> None:
 
 
 def clear() -> None:
-    """Drop what the modules of this package keep besides programs."""
+    """Drop caches of this package's modules other than programs."""
     for each in _clears:
         each()
 

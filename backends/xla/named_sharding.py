@@ -34,7 +34,7 @@ Index = tuple[slice, ...]
 
 # -------------------------------------------------------------------------------------------------------------- checks
 def check(mesh: Any, spec: Any) -> None:
-    """Refuse what cannot be the mesh and the spec of a NamedSharding.
+    """Refuse values that cannot be the mesh and the spec of a NamedSharding.
 
     Raises:
         ArgumentError: for other types, or an axis that the mesh lacks.
@@ -249,7 +249,7 @@ def _memory_kind_added(self: Any, kind: str) -> Any:
 
 
 def _updated(self: Any, spec: Any = None, *, mesh: Any = None, memory_kind: str | None = None) -> Any:
-    """Return the sharding with another spec, mesh or kind of memory; what is None stays."""
+    """Return the sharding with another spec, mesh or kind of memory; None leaves each as it is."""
     mesh = self.mesh if mesh is None else mesh
     spec = self.spec if spec is None else spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec)
     check(mesh, spec)

@@ -51,9 +51,9 @@ def refused(
     Args:
         error: as C++ raised it.
         one_level: gives pairs of key and child for a node, and None for a leaf.
-        tree: what was flattened.
+        tree: the tree that was flattened.
         is_leaf: as for `flatten`.
-        names: what users call the items of the tree, such as "args" and "kwargs".
+        names: users' names of the items of the tree, such as "args" and "kwargs".
     """
     for _ in _ROOM:
         _leave()

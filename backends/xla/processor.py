@@ -1,4 +1,4 @@
-"""The processor that XLA compiles for: what it is called, and what it can do."""
+"""The processor that XLA compiles for: its name and its features."""
 
 from __future__ import annotations
 

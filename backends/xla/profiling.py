@@ -1,4 +1,4 @@
-"""XLA's profiler: what ran, for how long, and which of the user's lines it came from."""
+"""XLA's profiler: the operations that ran, for how long, and the user's line of each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Session:
             raise
 
     def stop(self) -> bytes:
-        """End it; what was recorded, as a serialised XSpace."""
+        """End it; return the record, a serialised XSpace."""
         try:
             return self._session.stop()
         finally:

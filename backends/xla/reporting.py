@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def verbose(file: TextIO | None = None, rows: int = 20) -> Generator[None]:
-    """Report what XLA does within the block: what is compiled or loaded, and the time of each operation.
+    """Report XLA's work within the block: programs compiled or loaded, and the time of each operation.
 
     As it happens, in this thread: each program traced, lowered, compiled or loaded, and what that took. At the end, of
     the whole process: the operations that ran, the longest first, with the user's line. Profiling makes programs

@@ -22,7 +22,7 @@ class ShardedExecutable(Executable):
 
     Attributes:
         mesh: where it runs.
-        in_shardings: of the arguments; None where XLA chose what no spec can express.
+        in_shardings: of the arguments; None where XLA chose one that no spec can express.
         out_shardings: likewise of the results.
     """
 
@@ -81,7 +81,7 @@ class ShardedExecutable(Executable):
         return where if named_sharding.divides(where, aval.shape) else None
 
     def settled(self) -> Partitioning | None:
-        """The partitioning to compile with instead, where XLA chose what no spec can express; None where it did not."""
+        """The partitioning to compile with instead, where XLA chose one that no spec can express; else None."""
         if None not in self.in_shardings and None not in self.out_shardings:
             return None
         whole = named_sharding.named(self.mesh, PartitionSpec())
@@ -93,7 +93,7 @@ class ShardedExecutable(Executable):
         return collectives(self._inner)
 
     def report(self, requested: Partitioning) -> str:
-        """Describe in words how the program is partitioned, who chose that, and what its devices exchange."""
+        """Describe the partitioning of the program, its origin, and the exchanges of its devices."""
         outs = requested.outs or (None,) * len(self.out_shardings)
         texts = [f"over {self.mesh!r}"]
         for what, chosen, required in (
@@ -176,7 +176,7 @@ def compile(
     fingerprint: bytes | None = None,
     host_calls: list[Any] | None = None,
 ) -> ShardedExecutable:
-    """Compile a module for a mesh, or load what was compiled before; see `executable.compile`.
+    """Compile a module for a mesh, or load the program compiled before; see `executable.compile`.
 
     Args:
         make: makes the module.
@@ -187,7 +187,7 @@ def compile(
         out_avals: of the results.
         name: for messages.
         fingerprint: identifies the program.
-        host_calls: what the module's callbacks call.
+        host_calls: the functions of the module's callbacks.
     """
     client.check_not_forked()
     host_calls = [] if host_calls is None else host_calls

@@ -21,7 +21,7 @@ def survives(module: Any, device: Any, options: dict[str, Any], seconds: float =
     """Return True if a process that compiles and runs a module under these options does not die.
 
     Args:
-        module: what `build` made.
+        module: a result of `build`.
         device: the trial is on the first device of the same platform.
         options: all of them, by name.
         seconds: after which it counts as dead.

@@ -29,12 +29,12 @@ class Template(NamedTuple):
 
 
 def template_of(operands: Sequence[Any], written: Sequence[Any], out: Any) -> Template | bool | None:
-    """The template of what a rule has written and returned.
+    """The template of the operations that a rule has written, and of its results.
 
     Args:
         operands: of the equation.
         written: name, types, attributes, region, operands and value of each operation.
-        out: what the rule returned.
+        out: the results of the rule.
 
     Returns:
         False if it took other values than these. None if this equation does not tell, as two operands are the same

@@ -1,4 +1,4 @@
-"""`autocast` as an interpreter: a trace without tracers, which converts operands and results of what is applied."""
+"""`autocast` as an interpreter: a trace without tracers, which converts operands and results of primitives."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class LossScale(NamedTuple):
     """The state of dynamic loss scaling.
 
     Attributes:
-        scale: what the loss is multiplied by, a float32 scalar.
+        scale: the factor of the loss, a float32 scalar.
         good_steps: steps with finite gradients since it last changed, an int32 scalar.
     """
 
@@ -87,8 +87,8 @@ def scaled_value_and_grad(
         argnums: which of `fun`'s arguments to differentiate with respect to.
         has_aux: `fun` returns `(loss, aux)`.
         growth_interval: finite steps in a row until the scale grows; None keeps the scale as it is (static scaling).
-        growth: what the scale is multiplied by then.
-        shrink: what it is multiplied by after an overflow.
+        growth: the factor of the scale then.
+        shrink: the factor after an overflow.
         smallest: the scale never falls below.
         largest: the scale never grows beyond.
         axis_name: of a `shard_map` or `vmap` whose members must agree: `finite` holds for all of them.

@@ -34,7 +34,7 @@ def batches(
 
     The order depends on the key and the epoch alone: on each process, and in each run, it is the same. To resume, pass
     the number of batches that were taken as `start`. Rows are copied when their batch is taken, so arrays may be
-    memory-mapped; dtypes stay what they are, float64 too (`ft.cast_floating` converts).
+    memory-mapped; dtypes do not change, float64 neither (`ft.cast_floating` converts).
 
     Args:
         arrays: pytree of arrays with the same first dimension.

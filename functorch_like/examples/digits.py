@@ -32,7 +32,7 @@ from functorch_like.examples.training import (
     steps_per_epoch,
 )
 
-#: Passes over the images until a network has learnt what it can, and with `--quick`.
+#: Passes over the images until a network learns no more, and with `--quick`.
 EPOCHS = {"conv": 12, "mlp": 40}
 QUICK_EPOCHS = {"conv": 6, "mlp": 15}
 
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def announce(report: Report, options: Options) -> None:
-    """Print what will happen and how long it takes."""
+    """Print the plan of the run and its time."""
     name = MODELS[options.model].name
     report.line(f"{report.strong('functorch_like')} {ft.__version__} on {ft.devices()[0].platform}: handwritten digits")
     report.say(
@@ -169,7 +169,7 @@ def run(options: Options, digits: Digits, report: Report | None = None) -> Outco
 
 
 def compiled(report: Report, costs: Costs, name: str, jitted: Any, *args: Any) -> Callable[..., Any]:
-    """Compile a function, with a line that counts the seconds on terminals, and a line of what it took."""
+    """Compile a function, with a line that counts the seconds on terminals, and a line with the time."""
     if not is_terminal(report.stream):
         report.line(f"compiling: {name} ...")
     with status_line.stage("compiling", name, after=0.0):
@@ -182,7 +182,7 @@ def compiled(report: Report, costs: Costs, name: str, jitted: Any, *args: Any) -
 
 # ------------------------------------------------------------------------------------------------------ the chapters
 def describe_data(report: Report, options: Options, model: Model, digits: Digits) -> None:
-    """Print what will be trained on which images."""
+    """Print the network and the images it is trained on."""
     shapes = ft.eval_shape(lambda: start(model, options.seed).params)
     count = sum(int(np.prod(leaf.shape)) for leaf in tree.leaves(shapes))
     report.say(
@@ -223,7 +223,7 @@ def train(
 
 
 def show_readings(report: Report, chances: np.ndarray, digits: Digits) -> None:
-    """Draw a few held-out digits, wrong ones first, with what the network reads."""
+    """Draw a few held-out digits, wrong ones first, with the network's answers."""
     read = chances.argmax(-1)
     wrong = read != digits.test_labels
     first = np.argsort(~wrong, kind="stable")[: min(max(int(wrong.sum()), 1), 4)]

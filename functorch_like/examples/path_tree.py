@@ -64,7 +64,7 @@ def draw(axes: Axes, tree: str) -> None:
 
 
 def _draw(axes: Axes, stop: Stop, depth: int, left: float) -> tuple[float, float]:
-    """Draw a stop and what is below it, from `left` on; return its own position and where the next may begin."""
+    """Draw a stop and the subtree below it, from `left` on; return its position and the next free one."""
     box = {"boxstyle": "round", "fc": "#dceefb" if stop.roads else "#e3f4df", "ec": "#888888"}
     if not stop.roads:
         axes.text(left, -depth, stop.label, ha="center", va="center", fontsize=8, bbox=box)

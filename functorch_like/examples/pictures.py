@@ -30,9 +30,9 @@ def animate(figure: Figure, draw: Callable[[Any], Any], steps: Iterable[Any], al
 
     Args:
         figure: is drawn again for each step.
-        draw: changes the figure to what it is at a step.
+        draw: changes the figure to that of a step.
         steps: are given to `draw`, one after the other.
-        alt: what there is to see in it.
+        alt: a description of it.
         seconds: for which each step is shown.
     """
     from PIL import Image
@@ -43,7 +43,7 @@ def animate(figure: Figure, draw: Callable[[Any], Any], steps: Iterable[Any], al
         file = io.BytesIO()
         figure.savefig(file, dpi=DPI)
         frames.append(Image.open(file).convert("RGB"))
-    # One palette for all frames: 8 bits for a dot, and what does not change is not stored again.
+    # One palette for all frames: 8 bits for a dot, and unchanged dots are not stored again.
     palette = frames[len(frames) // 2].quantize(24)
     frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     file = io.BytesIO()

@@ -39,7 +39,7 @@ def pipeline(layer: Callable[[Any, Any], Any], mesh: Mesh, axis: str = "stage") 
         empty = fnp.zeros(batches.shape[1:], batches.dtype)
 
         def step(arrived: Any, t: Any) -> tuple[Any, Any]:
-            # The first stage takes a batch from outside, the others what came from the stage before.
+            # The first stage takes a batch from outside, the others the result of the stage before.
             first = lax.dynamic_index_in_dim(batches, fnp.minimum(t, count - 1), 0, keepdims=False)
             out = layer(own, fnp.where(stage == 0, first, arrived))
             return lax.ppermute(out, axis, onward), out

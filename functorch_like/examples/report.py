@@ -51,13 +51,13 @@ class Report:
             self.line(line)
 
     def title(self, text: str, about: str = "") -> None:
-        """A heading after an empty line: what was done and the expression that does it."""
+        """A heading after an empty line: a step of the tour and the expression that does it."""
         rule = self.rule * max(0, self.width - len(text) - len(about) - 2 - bool(about))
         self.line()
         self.line(f"{self.strong(text)} {self.faint(rule)}" + (f" {self._styled(about, '36')}" if about else ""))
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Columns wide enough for what is in them; the first to the left, the others to the right."""
+        """Columns wide enough for their cells; the first to the left, the others to the right."""
         console = rich_console(self.stream)
         if console is not None:
             self._rich_table(console, header, rows)

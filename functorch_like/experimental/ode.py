@@ -76,7 +76,7 @@ def odeint(
         func: of y, the time and args; gives the derivative, a pytree like y. It may close over arrays, whose
             derivatives pass, too.
         y0: y at the first time: an array of floats, or a pytree of them of one dtype.
-        t: (n,): ascending times, in whatever unit func takes; the first is that of y0.
+        t: (n,): ascending times, in the unit that func takes; the first is that of y0.
         args: pytrees of arrays.
         rtol: relative error of a step.
         atol: absolute error of a step. Both are bounded by the dtype: in float32 not below about 1e-6.

@@ -100,7 +100,7 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray[Any, Any]], metad
         metadata: text for the header.
 
     Raises:
-        CheckpointError: where it cannot be written; what was at `path` is unchanged then.
+        CheckpointError: where it cannot be written; an older file at `path` is unchanged then.
     """
     safetensors = library()
     specs = {

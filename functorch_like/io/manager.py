@@ -206,7 +206,7 @@ class CheckpointManager:
         return state is None or state.member.rank == 0
 
     def _clean(self) -> None:
-        """Remove what a killed process has left."""
+        """Remove unfinished folders of a killed process."""
         if self._cleaned or not self._is_first():
             return
         self._cleaned = True

@@ -38,7 +38,7 @@ def prepare(
         tree_of_arrays: the tree.
         info: JSON data to keep with it.
         copy: let no memory be shared with the tree, which may be donated or changed before it is written.
-        first: this is the process that writes what all processes have.
+        first: this is the process that writes the arrays that all processes have.
 
     Raises:
         CheckpointError: for leaves that cannot be saved; names each.

@@ -24,7 +24,7 @@ class Checkpoint:
     """An open checkpoint.
 
     Attributes:
-        manifest: what it holds.
+        manifest: its contents.
         foreign: True for a file that another program wrote.
     """
 

@@ -37,7 +37,7 @@ def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, a
 
     Raises:
         ShapeError: where leaves differ in size along the axis, or have no such axis.
-        ArgumentError: where fn does not return what it takes.
+        ArgumentError: where the results of fn differ from its operands in structure, shape or dtype.
 
     >>> lax.associative_scan(fnp.multiply, fnp.asarray([1, 2, 3, 4, 5])).tolist()
     [1, 2, 6, 24, 120]

@@ -65,7 +65,7 @@ def fori_loop(
         lower: whole number, or integer scalar. If both bounds are floats, the index is one too: lower, lower + 1, and
             so on below `upper`.
         upper: whole number, or integer scalar; or a float, beside a float.
-        body_fun: `(i, val) -> val`; what it returns has the structure, shapes and dtypes of what it takes.
+        body_fun: `(i, val) -> val`; its result has the structure, shapes and dtypes of `val`.
         init_val: the first value, a pytree of arrays and numbers.
         unroll: number of steps in one round of the compiled loop; True for all of them. Only with known bounds.
 

@@ -209,7 +209,7 @@ def ppermute(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]])
 @overload
 def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T: ...
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Sends what each position along a named axis holds to another.
+    """Send the value of each position along a named axis to another.
 
     Args:
         x: array, or pytree of arrays.
@@ -235,7 +235,7 @@ def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: .
 @overload
 def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T: ...
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """Reorders what positions along a named axis hold: position i gets what position perm[i] had.
+    """Reorder the values along a named axis: position i gets the value of position perm[i].
 
     Args:
         x: array, or pytree of arrays.

@@ -92,7 +92,7 @@ def reduce(operands: T, init_values: PyTree, computation: Callable[[Any, Any], A
 
     Raises:
         ShapeError: where the operands differ in shape, or dimensions are not there.
-        ArgumentError: where the computation does not give what it takes.
+        ArgumentError: where the results of the computation differ from its operands in shape or dtype.
         UnsupportedError: where it closes over arrays.
 
     >>> lax.reduce(fnp.asarray([[3, 1], [4, 1]]), 0, lambda a, b: 2 * a * 0 + (a | b), (1,)).tolist()

@@ -46,7 +46,7 @@ def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry
 
     Args:
         cond_fun: of the value; gives a boolean scalar.
-        body_fun: of the value; what it returns has the structure, shapes and dtypes of what it takes.
+        body_fun: of the value; its result has the structure, shapes and dtypes of its operand.
         init_val: the first value, a pytree of arrays and numbers. A Python number takes the dtype that body_fun
             returns for it.
 

@@ -81,7 +81,8 @@ def reduce_window(
 
     Raises:
         ShapeError: where parameters do not fit the rank, or operands differ in shape.
-        ArgumentError: where the computation does not give what it takes, or for unknown padding.
+        ArgumentError: where the results of the computation differ from its operands in shape or dtype, or for
+            unknown padding.
         UnsupportedError: where the computation closes over arrays.
 
     >>> lax.reduce_window(fnp.arange(6.0), -fnp.inf, lax.max, (2,), (2,), "VALID").tolist()

@@ -1,4 +1,4 @@
-"""Base of what is looked at: text when printed, HTML in notebooks, colours in terminals that show them."""
+"""Base of displays: text when printed, HTML in notebooks, colours in terminals that show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTML that is escaped by construction: whatever is not `Markup` becomes text.
+"""HTML that is escaped by construction: a value that is not `Markup` becomes text.
 
 Colours are inherited from the page, and lines and backgrounds are mixed from them, so one style sheet serves light and
 dark themes.
@@ -137,7 +137,7 @@ def _escaped(child: object) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped, and without what no HTML may contain: control characters, and halves of surrogate pairs."""
+    """Escaped, and without characters that no HTML may contain: control characters, halves of surrogate pairs."""
     return text.encode("utf-8", "replace").decode("utf-8").translate(_ESCAPES)
 
 

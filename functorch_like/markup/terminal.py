@@ -42,7 +42,7 @@ def has_colours(stream: TextIO | Any) -> bool:
 
 
 def paint_for(stream: TextIO | Any) -> Paint:
-    """Return the styles for what is written to a stream."""
+    """Return the styles for text written to a stream."""
     return ansi if has_colours(stream) else plain
 
 
@@ -90,7 +90,7 @@ def trimmed(text: str, most: int) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], *, numbers: Sequence[int] = ()) -> list[str]:
-    """Return rows as lines, with columns as wide as what stands in them.
+    """Return rows as lines, with columns as wide as their cells.
 
     Args:
         rows: cells of each row; they may be coloured.

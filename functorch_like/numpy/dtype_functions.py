@@ -40,7 +40,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike | ShapeDtypeStruct) ->
 
 class finfo:
     """Limits of a floating dtype, bfloat16 and float8 too: `bits`, `eps`, `max`, `min`, `smallest_normal`, `dtype`, and
-    what else `numpy.finfo` has. Numbers are Python floats, as in the array API standard.
+    the other attributes of `numpy.finfo`. Numbers are Python floats, as in the array API standard.
 
     Args:
         dtype: a dtype, or an array; of complex ones the limits of a part.

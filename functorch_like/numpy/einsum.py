@@ -108,7 +108,7 @@ def einsum_path(
     *operands: ArrayLike | ShapeDtypeStruct | Sequence[object],
     optimize: bool | str | Sequence[object] | None = None,
 ) -> tuple[list[object], PathInfo]:
-    """The order of contractions `einsum` would take, and what it costs.
+    """The order of contractions `einsum` would take, and its cost.
 
     Args:
         subscripts: as for `einsum`.

@@ -336,7 +336,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool = True,
 ) -> Array:
-    """Elements at positions along an axis, other positions for each of the other indices: what `argsort` gives.
+    """Elements at positions along an axis, other positions for each of the other indices, as `argsort` gives them.
 
     Args:
         arr: array.

@@ -245,7 +245,7 @@ def _number_in(x: Any, dtype: np.dtype[Any], kind: type, signs: Any) -> np.ndarr
 
 
 def _signs(number: Any, kind: type) -> Any:
-    """Return what tells a Python number from others that equal it, part of cache keys: 0.0 is not -0.0."""
+    """Return a key by which a Python number differs from others that equal it: 0.0 is not -0.0."""
     return math.copysign(1.0, number) if kind is float else repr(number) if kind is complex else None
 
 

@@ -50,7 +50,7 @@ def arange(
         start: first number; the only argument is `stop`, and the start 0.
         stop: the end, which is excluded.
         step: 1 by default; may be negative or a fraction.
-        dtype: by default what the arguments promote to: int32 or float32.
+        dtype: by default that of the promoted arguments: int32 or float32.
         device: the device of the result.
 
     Returns:

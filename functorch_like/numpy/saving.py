@@ -66,7 +66,7 @@ def savez(
 
 
 def load(file: str | os.PathLike[str] | BinaryIO, *args: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Any:
-    """Read what `save`, `savez` and NumPy wrote.
+    """Read files of `save`, `savez` and NumPy.
 
     Args:
         file: path or open file.

@@ -1,6 +1,6 @@
 """Universal functions: `ufunc` objects, and the methods of elementwise functions, such as `fnp.add.reduce`.
 
-The functions themselves stay functions. What they share with `frompyfunc` is this class: `of` gives a function's
+The functions themselves stay functions. They share this class with `frompyfunc`: `of` gives a function's
 object.
 """
 

@@ -173,7 +173,7 @@ class BCOO(JAXSparse):
 
     # --------------------------------------------------------------------------------------------------------- pytree
     def tree_flatten(self) -> tuple[tuple[Array, Array], object]:
-        """Return the leaves and what stays."""
+        """Return the leaves and the static part."""
         return (self.data, self.indices), (
             self._tail, self._dense_rank, self.indices_sorted, self.unique_indices,
         )  # fmt: skip

@@ -153,7 +153,7 @@ class BCSR(JAXSparse):
         return self.to_bcoo()[item]
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], object]:
-        """Return the leaves and what stays."""
+        """Return the leaves and the static part."""
         return (self.data, self.indices, self.indptr), (self._tail, self.indices_sorted, self.unique_indices)
 
     @classmethod

@@ -74,7 +74,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
 
     Args:
         mat: the BCOO.
-        new_sizes: the shape. Batch dimensions and dense dimensions stay what they are.
+        new_sizes: the shape. Batch dimensions and dense dimensions do not change.
         dimensions: order in which the axes are read; as they are by default.
 
     Raises:

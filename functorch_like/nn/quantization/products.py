@@ -173,7 +173,7 @@ class QuantizedTrace(Trace):
             if prim is structural.transpose:
                 return QuantizedTracer(self, operands[0].transpose(params["permutation"]))
             if prim is structural.reshape and tuple(params["shape"]) == operands[0].shape:
-                return QuantizedTracer(self, operands[0])  # matmul reshapes operands whatever their shapes are
+                return QuantizedTracer(self, operands[0])  # matmul reshapes operands of every shape
             if prim is contraction.dot_general:
                 lhs, rhs = operands
                 chosen = (params.get(key) for key in ("dimension_numbers", "precision", "preferred_element_type"))
