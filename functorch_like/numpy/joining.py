@@ -265,13 +265,13 @@ def array_split(
         if parts < 1:
             raise promotion.error(ArgumentError, f"fnp.array_split into {parts} parts", "use 1 or more")
         small, rest = divmod(n, parts)
-        cuts = np.cumsum([small + 1] * rest + [small] * (parts - rest))[:-1].tolist()
+        cuts = [k * small + min(k, rest) for k in range(1, parts)]
     else:
         cuts = [operator.index(i) for i in indices_or_sections]
     ends = [min(max(i + n if i < 0 else i, 0), n) for i in cuts]
     sizes = tuple(b - a for a, b in zip([0, *ends], [*ends, n], strict=True))
     if min(sizes) >= 0:
-        return list(_split(ary, sizes, d))
+        return list((_split.inline if isinstance(ary, Tracer) else _split)(ary, sizes, d))
     return [_cut(ary, d, a, max(a, b)) for a, b in zip([0, *ends], [*ends, n], strict=True)]
 
 

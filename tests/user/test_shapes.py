@@ -4,6 +4,7 @@ from support.compare import agrees, ours, same
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like.backends.xla import counters
 
 R = np.random.default_rng(0)
 X = R.normal(size=(3, 4, 5)).astype(np.float32)
@@ -147,7 +148,7 @@ def test_staged_sequences_equal_eager_ones():
         assert np.array_equal(np.asarray(ft.jit(f)()), np.asarray(f()))
 
 
-def test_linspace_ends_where_it_is_told():
+def test_linspace_ends_at_the_given_end():
     """XLA divides by a constant by multiplying with its rounded reciprocal: 9 * (1 / 9) is not always 1."""
     for n in (2, 10, 14, 199):
         assert float(fnp.linspace(np.float64(0.1), np.float64(1.9), n)[-1]) == 1.9
@@ -183,3 +184,15 @@ def test_functions_with_nothing_to_do_return_arrays(same):
     assert isinstance(out, ft.Array) and (out == x).all()
     x[0, 0] = 2  # which the array does not see
     assert out[0, 0] == 1
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 9])
+def test_parts_that_differ_in_size(parts):
+    x = np.arange(14, dtype=np.float32).reshape(2, 7)
+    f = lambda x: fnp.array_split(x, parts, axis=1)
+    before = counters.misses
+    ft.jit(f).trace(x)
+    assert counters.misses == before  # no way through C++ for a tracer
+    for got in (f(x), ft.jit(f)(x)):
+        for a, b in zip(got, np.array_split(x, parts, axis=1), strict=True):
+            np.testing.assert_array_equal(a, b)
