@@ -8,19 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+from clock import now
 from sides import IMPORTS
 
 Sampler = Callable[[], float]
 
 IMPORT = """
-import time
-begin = time.perf_counter()
+from time import {clock} as now
+begin = now()
 {imports}
-print(time.perf_counter() - begin)
+print(now() - begin)
 """
 
 GRAD_STEP = """
-import time
+from time import {clock} as now
 import numpy as np
 {imports}
 
@@ -31,10 +32,10 @@ def loss(params, x):
 
 params = [(np.full((64, 64), 0.01, np.float32), np.zeros(64, np.float32)) for _ in range(20)]
 x = np.ones((8, 64), np.float32)
-begin = time.perf_counter()
+begin = now()
 grads = ft.jit(ft.grad(loss))(params, x)
 grads[0][0].block_until_ready()
-print(time.perf_counter() - begin)
+print(now() - begin)
 """
 
 
@@ -54,7 +55,7 @@ def in_new_process(*program: str, **environment: str) -> float:
 
 def import_(api: SimpleNamespace) -> Sampler:
     """The package and its `numpy`, in a process that has imported nothing."""
-    program = IMPORT.format(imports=IMPORTS[api.side])
+    program = IMPORT.format(imports=IMPORTS[api.side], clock=now.__name__)
     return lambda: in_new_process("-c", program)
 
 
@@ -73,7 +74,8 @@ def second(*program: str, both_cached: bool = False, side: str) -> Sampler:
 
 def second_process(api: SimpleNamespace, both_cached: bool = False) -> Sampler:
     """From the first call of a jitted gradient to its result, the import not counted."""
-    return second("-c", GRAD_STEP.format(imports=IMPORTS[api.side]), both_cached=both_cached, side=api.side)
+    program = GRAD_STEP.format(imports=IMPORTS[api.side], clock=now.__name__)
+    return second("-c", program, both_cached=both_cached, side=api.side)
 
 
 def digits(what: str, both_cached: bool = False) -> Callable[[SimpleNamespace], Sampler]:
