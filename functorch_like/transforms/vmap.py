@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import source_info, tree
+from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.call_signature import argument_path, flatten_values
@@ -16,12 +16,13 @@ from functorch_like.calling.float0 import is_float0, with_axis, without_axis
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
-from functorch_like.core import ArrayImpl, BatchAxis, Tracer, aval_of, is_value, state, transform_stack
+from functorch_like.core import ArrayImpl, BatchAxis, Tracer, aval_of, is_value
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
 from functorch_like.interpreters import batching
 from functorch_like.primitives.base.shapes import move, widen
 from functorch_like.source_info import name_of
 from functorch_like.transforms.chunked_vmap import check_chunk_size, in_chunks, piece
+from functorch_like.transforms.tangents import error_context
 
 if TYPE_CHECKING:
     from functorch_like.typing import PyTree
@@ -224,10 +225,6 @@ def _padded(
     return mapped.padded(in_all, leaves, axes, size, allowed, name, lambda: axes_out)
 
 
-def _error_context() -> dict[str, str]:
-    return {"chain": transform_stack(state.trace), "at": str(source_info.user_line() or "")}
-
-
 def _prefix(axes: Any, whole: Any, what: str, name: str) -> list[Any]:
     """One axis for each leaf, from a prefix tree."""
     if axes is None or isinstance(axes, (int, np.integer)):
@@ -238,7 +235,7 @@ def _prefix(axes: Any, whole: Any, what: str, name: str) -> list[Any]:
             raise ArgumentError(
                 f"{what} of vmap({name}) has {axis!r} where an int or None belongs",
                 fix="use ints and None",
-                **_error_context(),
+                **error_context(),
             )
     return result
 
@@ -250,7 +247,7 @@ def _flat_in_axes(
         raise ArgumentError(
             f"in_axes={in_axes!r} of vmap({name}) has {len(in_axes)} entries for {len(args)} positional arguments",
             fix="give one entry for each positional argument, or one int for all",
-            **_error_context(),
+            **error_context(),
         )
     return [*_prefix(in_axes, args, "in_axes", name), *[0] * len(xla.flatten(kwargs)[0])]
 
@@ -265,7 +262,7 @@ def _aval(leaf: Any, axis: Any, position: int, in_tree: Any, name: str) -> Any:
     except FtError as e:
         path = argument_path(in_tree, position)
         e.reason = f"argument {path} of vmap({name}): {e.reason}"
-        raise e.complete(**_error_context()) from None
+        raise e.complete(**error_context()) from None
 
 
 def _canonical(axis: Any, position: int, in_tree: Any, aval: Any, name: str) -> int | None:
@@ -277,7 +274,7 @@ def _canonical(axis: Any, position: int, in_tree: Any, aval: Any, name: str) -> 
         raise ShapeError(
             f"vmap({name}) maps over axis {axis} of argument {path}, which is {aval!r} and has {ndim} axes",
             fix="choose an axis it has, or None in in_axes to pass it whole to every element",
-            **_error_context(),
+            **error_context(),
         )
     return int(axis) % ndim
 
@@ -292,7 +289,7 @@ def _size(axes: list[int | None], avals: list[Any], axis_size: int | None, in_tr
         raise ArgumentError(
             f"vmap({name}) has nothing to map over: in_axes are all None",
             fix="give at least one argument an axis, or say axis_size=",
-            **_error_context(),
+            **error_context(),
         )
     paths = [argument_path(in_tree, i) for i in range(len(avals))]
     lines = [
@@ -305,7 +302,7 @@ def _size(axes: list[int | None], avals: list[Any], axis_size: int | None, in_tr
     raise ShapeError(
         f"vmap({name}) maps over axes of different sizes: " + "; ".join(lines),
         fix="mapped axes must have one size; use None in in_axes for an argument that is the same for every element",
-        **_error_context(),
+        **error_context(),
     )
 
 
@@ -315,7 +312,7 @@ def _at_out_axis(out: Any, axis: int | None, out_axis: int | None, size: int, na
             raise ArgumentError(
                 f"out_axes of vmap({name}) is None for a result that differs between elements",
                 fix="give it an axis, or reduce it with a collective such as lax.psum",
-                **_error_context(),
+                **error_context(),
             )
         return out
     if axis is None:
@@ -326,7 +323,7 @@ def _at_out_axis(out: Any, axis: int | None, out_axis: int | None, size: int, na
         raise ArgumentError(
             f"out_axes of vmap({name}) puts the axis at {out_axis} of a result with {ndim} axes",
             fix=f"use {-ndim} to {ndim - 1}",
-            **_error_context(),
+            **error_context(),
         )
     return move(out, axis, out_axis % ndim)
 

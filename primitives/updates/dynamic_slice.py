@@ -104,6 +104,17 @@ def _slice_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, s
 
 
 _START = np.array(1, np.int32)
+#: Shape, starts, sizes and dtype of slices that the tests read and write.
+_SLICES: list[tuple[tuple[int, ...], tuple[Any, ...], tuple[int, ...], str]] = [
+    ((), (), (), "float32"),
+    ((5,), (_START,), (3,), "float32"),
+    ((5,), (np.array(-2, np.int64),), (3,), "float32"),
+    ((3, 4), (_START, np.array(9, np.int32)), (2, 3), "float32"),
+    ((2, 3, 4), (_START, _START, _START), (1, 3, 0), "float32"),
+    ((300,), (np.array(200, np.uint8),), (3,), "int32"),
+    ((4, 2), (_START, _START), (2, 1), "complex64"),
+    ((4,), (_START,), (2,), "bool"),
+]
 
 dynamic_slice = Primitive(
     "dynamic_slice",
@@ -115,16 +126,7 @@ dynamic_slice = Primitive(
     batch=_slice_batch,
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype), *starts), {"slice_sizes": sizes})
-        for shape, starts, sizes, dtype in [
-            ((), (), (), "float32"),
-            ((5,), (_START,), (3,), "float32"),
-            ((5,), (np.array(-2, np.int64),), (3,), "float32"),
-            ((3, 4), (_START, np.array(9, np.int32)), (2, 3), "float32"),
-            ((2, 3, 4), (_START, _START, _START), (1, 3, 0), "float32"),
-            ((300,), (np.array(200, np.uint8),), (3,), "int32"),
-            ((4, 2), (_START, _START), (2, 1), "complex64"),
-            ((4,), (_START,), (2,), "bool"),
-        ]
+        for shape, starts, sizes, dtype in _SLICES
     ],
     kind="movement",
     linear="jointly",
@@ -198,16 +200,7 @@ dynamic_update_slice = Primitive(
     batch=_update_batch,
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype), ShapedArray(sizes, dtype), *starts))
-        for shape, starts, sizes, dtype in [
-            ((), (), (), "float32"),
-            ((5,), (_START,), (3,), "float32"),
-            ((5,), (np.array(-2, np.int64),), (3,), "float32"),
-            ((3, 4), (_START, np.array(9, np.int32)), (2, 3), "float32"),
-            ((2, 3, 4), (_START, _START, _START), (1, 3, 0), "float32"),
-            ((300,), (np.array(200, np.uint8),), (3,), "int32"),
-            ((4, 2), (_START, _START), (2, 1), "complex64"),
-            ((4,), (_START,), (2,), "bool"),
-        ]
+        for shape, starts, sizes, dtype in _SLICES
     ],
     kind="movement",
     linear="jointly",

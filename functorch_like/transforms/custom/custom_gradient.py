@@ -18,7 +18,7 @@ from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.custom_vjp import custom_vjp
-from functorch_like.transforms.custom.rule_checks import Report, described
+from functorch_like.transforms.custom.rule_checks import Report, summary
 from functorch_like.transforms.custom.symbolic_zeros import instantiate, tangent_aval
 from functorch_like.transforms.tangents import Fun
 
@@ -99,7 +99,7 @@ def _pair(fun: Fun, pair: Any) -> Any:
     if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
         raise Report(fun, fun, ()).error(
             TreeError,
-            f"{name_of(fun)}, a function for custom_gradient, returned {described(pair)}",
+            f"{name_of(fun)}, a function for custom_gradient, returned {summary(pair)}",
             "return (result, rule), where rule is a function of the cotangent",
         )
     return pair

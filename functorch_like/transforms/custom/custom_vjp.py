@@ -21,7 +21,7 @@ from functorch_like.primitives.higher_order.custom.custom_fwd import custom_fwd
 from functorch_like.primitives.higher_order.custom.custom_vjp import Bwd, custom_vjp_call
 from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.base import Called, CustomFunction
-from functorch_like.transforms.custom.rule_checks import Column, described
+from functorch_like.transforms.custom.rule_checks import Column, summary
 from functorch_like.transforms.custom.symbolic_zeros import as_array, instantiate, strong, tangent_aval
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class _Backward:
         if not isinstance(back, tuple) or len(back) != count:
             raise report.error(
                 TreeError,
-                f"{report.name} returned {described(back)} for the cotangents of {count} argument{'s' * (count != 1)}",
+                f"{report.name} returned {summary(back)} for the cotangents of {count} argument{'s' * (count != 1)}",
                 "return a tuple with one entry for each argument, None for zero: (ct,) for a single one",
             )
         result = _spread(in_tree, back)

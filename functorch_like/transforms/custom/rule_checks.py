@@ -16,7 +16,7 @@ from functorch_like.transforms.custom.symbolic_zeros import given_aval, is_zero
 from functorch_like.transforms.tangents import error_context
 
 
-def described(x: Any) -> str:
+def summary(x: Any) -> str:
     """Describe the result of a rule in few words."""
     return f"a {type(x).__name__} of {len(x)}" if isinstance(x, (tuple, list)) else f"{x!r:.60}"
 
@@ -58,7 +58,7 @@ class Report(NamedTuple):
     def pair(self, returned: Any, meaning: str) -> Sequence[Any]:
         """Return the result as the pair that it must be, or raise."""
         if not isinstance(returned, (tuple, list)) or len(returned) != 2:
-            reason = f"{self.name} returned {described(returned)}, not a pair"
+            reason = f"{self.name} returned {summary(returned)}, not a pair"
             raise self.error(TreeError, reason, f"return {meaning}")
         return returned
 
