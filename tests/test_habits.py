@@ -110,6 +110,12 @@ def test_code_is_not_a_person():
     assert [hit for path in files() for hit in personal(path)] == []
 
 
+def test_names_of_tests_keep_to_the_words_too():
+    """Primitives have rules, not columns; code is not told anything and wants nothing."""
+    name = re.compile(r"def (test_\w*_(?:told|wants|nobody|whoever|somebody)(?:_\w*)?|test_\w*_every_column\w*)\(")
+    assert [hit for path in (ROOT / "tests").rglob("test_*.py") for hit in name.findall(path.read_text())] == []
+
+
 def test_persons_are_found_in_names_comments_and_docstrings(tmp_path: Path):
     (tmp_path / "a.py").write_text('"""For whoever reads."""\n\n\ndef f(told=1):  # ours\n    return f"{_told}"\n')
     assert personal(tmp_path / "a.py", tmp_path) == ["a.py:1: whoever", "a.py:4: ours", "a.py:4: told", "a.py:5: told"]

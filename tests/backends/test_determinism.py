@@ -132,7 +132,7 @@ def test_the_same_bits_in_fresh_processes():
     ft.testing.assert_deterministic(step, x, runs=2)
 
 
-def test_differing_bits_are_told(monkeypatch):
+def test_differing_bits_are_reported(monkeypatch):
     from functorch_like.testing import determinism as module
 
     answers = iter([[np.float32([1.0, 2.0])], [np.float32([1.0, 2.5])]])
@@ -141,7 +141,7 @@ def test_differing_bits_are_told(monkeypatch):
         ft.testing.assert_deterministic(lambda x: x, np.float32([1.0, 2.0]), runs=2)
 
 
-def test_a_function_that_is_traced_to_other_programs_is_told():
+def test_a_function_that_is_traced_to_other_programs_is_reported():
     with pytest.raises(AssertionError, match="something in it is random"):
         ft.testing.assert_deterministic(lambda x: x + np.random.default_rng().random(), np.float32(1))
 

@@ -179,7 +179,7 @@ def test_what_xla_does_not_use():
 
 
 # ------------------------------------------------------------------------------------------------------ other platforms
-def test_gpus_are_told_as_they_are(monkeypatch, tmp_path):
+def test_gpus_are_described_as_they_are(monkeypatch, tmp_path):
     assert backends.cuda.device_count() == len([d for d in ft.devices() if d.platform in ("gpu", "cuda")])
     assert backends.cuda.is_available() == (backends.cuda.device_count() > 0)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])

@@ -42,6 +42,6 @@ def test_from_text_as_an_environment_variable_has_it():
         ({"cpu_fast_math": True}, r"'cpu_fast_math' is no option of XLA; did you mean"),
     ],
 )  # fmt: skip
-def test_wrong_options_are_told_by_name(options, message):
+def test_wrong_options_are_reported_by_name(options, message):
     with pytest.raises(ft.errors.ArgumentError, match=message):
         ft.jit(lambda x: fnp.sin(x) + 6, compiler_options=options)(1.0)

@@ -73,7 +73,7 @@ sys.exit(3)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux pins processes")
-def test_a_script_runs_on_its_cores_and_its_status_is_told(tmp_path):
+def test_a_script_runs_on_its_cores_and_its_status_is_reported(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     line = [sys.executable, "-m", "functorch_like.backends.xeon.run_cpu", "--ncores", "1", str(tmp_path / "script.py")]
     run = subprocess.run([*line, "--a", "b"], capture_output=True, text=True, check=False)

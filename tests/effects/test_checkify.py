@@ -63,7 +63,7 @@ def test_vmap_tells_which_elements():
     assert err.get().startswith("at mapped index 1, 0: x must be positive, got -1.0")  # the map over columns is outside
 
 
-def test_many_failures_are_told_in_few_lines():
+def test_many_failures_are_reported_in_few_lines():
     err, _ = ft.vmap(ck.checkify(positive))(-fnp.ones(1000))
     assert len(err.get().split("\n")) == 9 and err.get().endswith("and 992 more")
 

@@ -53,7 +53,7 @@ def test_functions_made_anew(notes):
     says(note, "<lambda> was compiled 3 times", "another function object", "outside of the loop", "caching.md")
 
 
-def test_what_takes_no_time_is_not_told(notes, monkeypatch):
+def test_what_takes_no_time_is_not_reported(notes, monkeypatch):
     monkeypatch.setattr(compile_notices, "SECONDS", 1e6)
     for n in range(1, 6):
         ft.jit(fnp.sum)(fnp.ones(n))
@@ -77,7 +77,7 @@ def test_large_arrays_that_a_function_closes_over(notes, array):
     says(note, "predict, called at", "test_compile_notices.py", "2.34 KiB", "f32[20,30]", "as arguments")
 
 
-def test_small_arrays_and_arguments_are_not_told(notes):
+def test_small_arrays_and_arguments_are_not_reported(notes):
     small = fnp.ones(3)
     ft.jit(lambda x, big: x * small + big[:3])(fnp.ones(3), fnp.ones(10_000))
     ft.grad(lambda big: ft.jit(lambda x: fnp.sum(x * big))(2.0))(fnp.ones(10_000))  # values of an outer trace

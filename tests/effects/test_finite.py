@@ -80,7 +80,7 @@ def test_vmap_and_infinities():
         assert float(fnp.log(fnp.asarray(0.0))) == -np.inf
 
 
-def test_nan_that_came_in_is_told():
+def test_nan_that_came_in_is_reported():
     f = ft.jit(lambda x, y: x + y)
     assert "argument 1 of <lambda> has nan already" in blamed(f, 1.0, np.float32("nan")).reason
 

@@ -122,7 +122,7 @@ def test_no_input_at_all_goes_on(monkeypatch, capsys):
     assert capsys.readouterr().out.count("breakpoint at") == 2
 
 
-def test_an_open_pipe_that_nobody_writes_to_goes_on(monkeypatch, capsys):
+def test_an_open_pipe_without_a_writer_goes_on(monkeypatch, capsys):
     import os
 
     read, write = os.pipe()

@@ -131,7 +131,7 @@ def test_what_the_welcome_names_is_there():
         assert [name for name in READ if not (root / name).exists()] == []
 
 
-def test_a_self_check_that_fails_is_told(monkeypatch):
+def test_a_self_check_that_fails_is_reported(monkeypatch):
     monkeypatch.setattr(ft, "vmap", lambda f: lambda x: x)
     assert welcome.self_check().startswith("FAILED: jit(vmap(grad(sin))) differs from cos by")
 
@@ -143,7 +143,7 @@ def test_a_self_check_that_fails_is_told(monkeypatch):
 
 
 # ---------------------------------------------------------------------------------------------------------- the start
-def test_what_happens_is_told_first(monkeypatch, capsys):
+def test_the_plan_is_printed_first(monkeypatch, capsys):
     pytest.importorskip("sklearn")
 
     def load(seed):
@@ -157,7 +157,7 @@ def test_what_happens_is_told_first(monkeypatch, capsys):
     assert "Stopped." in said.err and "Traceback" not in said.err
 
 
-def test_compiling_is_told_before_and_after(quick):
+def test_compiling_is_reported_before_and_after(quick):
     text = quick[1]
     for name in ("training step", "per-sample gradients", "ensemble step"):
         before, after = text.index(f"compiling: {name} ..."), text.index(f": {name}, ")

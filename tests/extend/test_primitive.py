@@ -1,4 +1,4 @@
-"""A primitive defined by a user, with every column and a lowering of its own, under every transformation."""
+"""A primitive defined by a user, with every rule and a lowering of its own, under every transformation."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from functorch_like import extend, lax
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
 
 
-def make_fma(**columns):
+def make_fma(**rules):
     """a * b + c as one primitive."""
 
     def shape(a, b, c):
@@ -36,7 +36,7 @@ def make_fma(**columns):
         "transpose": extend.NotDefined("fma is not linear in all it takes; differentiate it with its jvp rule"),
         "samples": lambda: [extend.SampleInput((extend.ShapedArray((3,), "float32"),) * 3)],
     }  # fmt: skip
-    fma = extend.Primitive("fma", **(filled | columns))
+    fma = extend.Primitive("fma", **(filled | rules))
     return fma
 
 
@@ -80,7 +80,7 @@ def test_transformations_of_it_are_called_by_its_name(fma):
     assert str(ft.make_jaxpr(fma)(A, B, C)).startswith("def fma(")
 
 
-def test_an_empty_column_says_why():
+def test_a_missing_rule_gives_the_reason():
     made = make_fma(jvp=extend.NotDefined("fma was left without a derivative; use a * b + c"))
     try:
         with pytest.raises(UnsupportedError, match=r"left without a derivative[\s\S]*use a \* b \+ c"):

@@ -22,7 +22,7 @@ def test_names_of_pytorch(words):
     assert told.startswith("fnp.mean(a, axis=None, ") and told.endswith(f"what PyTorch calls {theirs} is {ours}")
 
 
-def test_the_signature_is_told():
+def test_the_signature_is_reported():
     assert notes(lambda: random.normal()).startswith("ft.random.normal(key, ")
     assert notes(lambda: ft.grad()).startswith("ft.grad(fun, ")
     assert "PyTorch" not in notes(lambda: fnp.ones())
@@ -50,7 +50,7 @@ def test_errors_of_the_user_stay_as_they_are():
 
 
 @pytest.mark.parametrize("name", ["zeros", "ones", "empty", "full"])
-def test_shapes_that_are_traced_are_told_with_the_function(name):
+def test_shapes_that_are_traced_are_reported_with_the_function(name):
     rest = (0.0,) if name == "full" else ()
     with pytest.raises(ft.errors.ConcretizationError, match=rf"^fnp\.{name} needs a shape"):
         ft.jit(lambda n: getattr(fnp, name)(n, *rest))(3)

@@ -61,7 +61,7 @@ def test_the_argument_is_no_array():
     says(message.head, "grad", "'text'", "str")
 
 
-def test_holomorphic_wants_complex():
+def test_holomorphic_requires_complex():
     message = refusal(lambda: ft.grad(loss, holomorphic=True)(X), errors.DifferentiationError)
     says(message.head, "holomorphic", "f32[3]")
 
@@ -86,7 +86,7 @@ def test_not_a_function(transform):
     says(message.head, transform.__name__ if transform is not ft.value_and_grad else "value_and_grad", "float")
 
 
-def test_has_aux_wants_a_pair():
+def test_has_aux_requires_a_pair():
     message = refusal(lambda: ft.grad(loss, has_aux=True)(X), errors.DifferentiationError)
     says(message.head, "has_aux", "pair", "it returned f32[]")
     message = refusal(lambda: ft.vjp(lambda x: (x, x, x), X, has_aux=True), errors.DifferentiationError)

@@ -28,7 +28,7 @@ def test_shapes_and_dtypes_side_by_side():
     says(refusal(lambda: ft.jit(f)(X)).under, "jit(f)")
 
 
-def test_only_leaves_that_differ_are_told():
+def test_only_leaves_that_differ_are_reported():
     message = refusal(lambda: lax.cond(True, lambda: (X, X), lambda: (X, X > 0)), errors.DtypeError, TypeError)
     rows = [row.split() for row in message.head.split("\n")[1:]]
     assert rows == [["true_fun", "false_fun"], ["[1]", "f32[3]", "bool[3]"]]

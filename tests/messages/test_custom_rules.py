@@ -156,7 +156,7 @@ def test_a_tangent_that_does_not_depend_on_tangents():
     says(refusal(lambda: ft.grad(f)(2.0)).head, "does not depend on the given ones, and is not zero")
 
 
-def test_rules_that_are_linear_in_ways_nobody_sees_are_let_through():
+def test_rules_whose_linearity_is_hidden_are_let_through():
     f = ft.custom_jvp(lambda x: x * x)
     double = lambda t: ft.pure_callback(lambda a: np.asarray(2 * a, np.float32), t, t)
     f.defjvps(lambda t, out, x: double(t) * x)

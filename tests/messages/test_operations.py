@@ -153,7 +153,7 @@ def test_no_rule_says_what_to_do_instead():
         assert isinstance(caught.value, NotImplementedError)
 
 
-def test_no_rule_names_the_operation_and_the_column():
+def test_no_rule_names_the_operation_and_the_rule():
     from functorch_like import core
 
     prim = core.Primitive(

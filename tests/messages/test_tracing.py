@@ -141,7 +141,7 @@ def test_a_leaked_value_has_a_harmless_repr():
 
 
 # ------------------------------------------------------------------------------------------------------- axis names
-def test_an_axis_name_nobody_binds():
+def test_an_axis_name_that_no_transformation_binds():
     def reduce(x):
         return lax.psum(x, "rows")  # the sum
 

@@ -1,4 +1,4 @@
-"""The batch column of every primitive is a loop, over every combination of mapped axes."""
+"""The batch rule of every primitive is a loop, over every combination of mapped axes."""
 
 import numpy as np
 import pytest

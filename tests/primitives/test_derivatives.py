@@ -1,4 +1,4 @@
-"""The jvp and transpose columns of every primitive, judged by finite differences and adjointness."""
+"""The jvp and transpose rules of every primitive, judged by finite differences and adjointness."""
 
 import pytest
 from support.primitive_checks import check_adjoint, check_jvp, check_second, check_transpose, linear_sets, reversible

@@ -240,7 +240,7 @@ def test_an_eager_hessian_compiles_few_programs():
     np.testing.assert_allclose(hessian, want, rtol=1e-4, atol=1e-5)
 
 
-def test_the_user_is_told_once(monkeypatch, caplog):
+def test_the_user_is_notified_once(monkeypatch, caplog):
     monkeypatch.setattr(eager_notice, "_programs", 0)
     monkeypatch.setattr(eager_notice, "_seconds", 0.0)
     monkeypatch.setattr(eager_notice, "PROGRAMS", 3)

@@ -44,9 +44,9 @@ def test_the_page_says_everything_of_each_primitive():
         assert f"| {primitive.name} | {primitive.family} |" in text
         for alternative in alternatives_of(primitive.lower):
             assert f"| {primitive.name} | {alternative.limits} | {alternative.name} |" in text
-        for column in core.RULES:
-            if isinstance(getattr(primitive, column), NotDefined):
-                assert f"{getattr(primitive, column)}." in text
+        for rule in core.RULES:
+            if isinstance(getattr(primitive, rule), NotDefined):
+                assert f"{getattr(primitive, rule)}." in text
 
 
 def test_the_page_is_written(tmp_path, capsys):

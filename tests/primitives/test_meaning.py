@@ -16,13 +16,13 @@ PRIMITIVES = [pytest.param(p, id=p.name) for p in core.TABLE.values()]
 
 
 @pytest.mark.parametrize("prim", PRIMITIVES)
-def test_every_column_is_filled(prim):
-    for column in RULES:
-        cell = getattr(prim, column)
-        assert callable(cell)
-        if isinstance(cell, NotDefined):
-            why, _, instead = cell.partition("; ")
-            assert len(why) >= 15 and instead, f"{column} of {prim}: say why, and after '; ' what to do instead"
+def test_every_rule_is_there(prim):
+    for rule in RULES:
+        value = getattr(prim, rule)
+        assert callable(value)
+        if isinstance(value, NotDefined):
+            why, _, instead = value.partition("; ")
+            assert len(why) >= 15 and instead, f"{rule} of {prim}: say why, and after '; ' what to do instead"
     assert ".py:" in prim.where and prim.family
 
 

@@ -83,7 +83,7 @@ def test_refused(wrong, kind, message):
         wrong()
 
 
-def test_meshes_that_look_alike_are_told_apart():
+def test_meshes_that_look_alike_are_distinguished():
     """By their devices: which of them two arrays are on is all that differs."""
     first, second = (
         ft.device_put(X, NamedSharding(Mesh(ft.devices()[4 * k : 4 * k + 4], "h"), P("h"))) for k in (0, 1)

@@ -87,7 +87,7 @@ def test_a_damaged_checkpoint_names_the_others(tmp_path):
     assert manager.restore(4)["w"].tolist() == [4, 4, 4]
 
 
-def test_a_write_that_failed_is_told_at_the_next_call(tmp_path, monkeypatch):
+def test_a_write_that_failed_is_reported_at_the_next_call(tmp_path, monkeypatch):
     manager = filled(tmp_path, range(2))
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", lambda *args: (_ for _ in ()).throw(OSError(28, "No space left on device")))

@@ -219,7 +219,7 @@ def test_threads_end_however_the_loop_does():
     assert len(finished) == 3
 
 
-def test_python_ends_with_items_that_nobody_took():
+def test_python_ends_with_items_left():
     program = """
 import numpy as np, itertools
 import functorch_like as ft

@@ -51,7 +51,7 @@ def test_values_that_are_not_mapped_count_once_for_each_element():
     close(got, np.full(3, 6.0))
 
 
-def test_nested_axes_are_told_apart():
+def test_nested_axes_are_distinguished():
     f = lambda x: (lax.psum(x, "rows"), lax.psum(x, "columns"), lax.axis_index("rows") * 10 + lax.axis_index("columns"))
     for wrap in (lambda f: f, ft.jit):
         rows, columns, index = wrap(ft.vmap(ft.vmap(wrap(f), axis_name="columns"), axis_name="rows"))(X)

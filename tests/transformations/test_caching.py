@@ -105,7 +105,7 @@ def test_another_signature_is_traced_anew_and_the_first_is_kept(name):
     assert counted.calls == 2
 
 
-def test_static_values_are_told_apart_by_type():
+def test_static_values_are_distinguished_by_type():
     counted = Counted(lambda x, n: (x * n, type(n)))
 
     def fun(x, n):
@@ -137,7 +137,7 @@ HELD = {
 
 @pytest.mark.parametrize("name", HELD)
 @pytest.mark.parametrize("how", ["position", "name"])
-def test_static_values_are_told_apart_by_types_and_signs_inside_of_them(name, how):
+def test_static_values_are_distinguished_by_types_and_signs_inside_of_them(name, how):
     seen = []
     f = ft.jit(lambda x, n: seen.append(n) or x, static_argnames="n")
     call = (lambda n: f(X, n)) if how == "position" else (lambda n: f(X, n=n))

@@ -102,7 +102,7 @@ def test_another_program_for_the_same_trace():
     assert [e.about["why"] for e in happened.events if e.kind == "program"] == ["args[0]: float before, float32 now"]
 
 
-def test_derived_functions_are_told():
+def test_derived_functions_are_reported():
     f = ft.jit(lambda x: fnp.tanh(x))  # another test may have derived the jvp of fnp.tanh itself
     assert "derived <lambda>_jvp: jvp of <lambda>" in str(ft.explain(ft.grad(f))(1.0))
     assert ft.explain(ft.grad(f))(1.0).count("derive") == 0

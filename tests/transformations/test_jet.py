@@ -214,7 +214,7 @@ def _by_row():
 
 
 @pytest.mark.parametrize("case", list(_by_row()))
-def test_rules_agree_with_the_jvp_column(case):
+def test_rules_agree_with_the_jvp_rule(case):
     xs = [ft.device_put(x) for x in case.draw()]
     drawn = zip(*(direction(case, case.draw(), k) for k in range(3)), strict=True)
     curves = [[None if v is None else ft.device_put(v) for v in vs] for vs in drawn]

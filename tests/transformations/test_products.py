@@ -163,7 +163,7 @@ NONLINEAR = {
 
 @wrapped
 @pytest.mark.parametrize("name", NONLINEAR)
-def test_what_is_not_linear_is_told_with_its_line(name, wrap):
+def test_what_is_not_linear_is_reported_with_its_line(name, wrap):
     f, told = NONLINEAR[name]
     message = refusal(lambda: ft.linear_transpose(wrap(f), STRUCT), errors.DifferentiationError)
     says(message.head, "linear_transpose is not linear", told)

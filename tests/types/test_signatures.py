@@ -121,7 +121,7 @@ def stub_members():
     return {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_type_checkers_are_told_what_arrays_have():
+def test_the_stub_of_arrays_is_complete():
     told, has = stub_members(), vars(type(ft.numpy.ones(1)))
     has = {name: value for name, value in has.items() if not isinstance(value, Renamed)}
     assert [name for name in told if name not in has] == []

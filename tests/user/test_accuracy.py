@@ -82,7 +82,7 @@ def test_an_error_is_seen():
     assert accuracy.errors(x, off, want).wrong == 1
 
 
-def test_what_is_less_exact_than_jax_is_told():
+def test_what_is_less_exact_than_jax_is_reported():
     found = Accuracy("exp", "float32", "mpmath", 9, Errors(2.0, (), 0, ""), Errors(1.9, (), 0, ""))
     assert not accuracy.worse(found)
     assert accuracy.worse(found._replace(theirs=Errors(1.0, (), 0, "")))

@@ -53,7 +53,7 @@ def test_complex_systems(name):
     assert info == 0
 
 
-def test_steps_are_limited_and_told():
+def test_steps_are_limited_and_reported():
     for solve, given in ((sparse.linalg.cg, {}), (sparse.linalg.bicgstab, {}), (sparse.linalg.gmres, {"restart": 2})):
         assert solve(SPD, B, tol=1e-12, maxiter=2, **given)[1] == 2
         assert solve(SPD, B, tol=0.0, atol=1e3)[0].tolist() == [0.0] * 8

@@ -57,7 +57,7 @@ def test_the_message_names_operation_argument_line_and_remedy():
         step(fnp.zeros(3, "float16"), X.astype("float32"), Y.astype("float32"))
 
 
-def test_it_is_told_once_for_each_line():
+def test_it_is_reported_once_for_each_line():
     def fun(w, x):
         a = w * x
         b = w + x
@@ -192,11 +192,11 @@ CHOSEN = {
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_nothing_is_told_of_what_was_chosen(name):
+def test_nothing_is_reported_of_chosen_dtypes(name):
     assert told(CHOSEN[name], fnp.ones(3))[0] == []
 
 
-def test_nothing_is_told_where_64_bits_are_the_default():
+def test_nothing_is_reported_where_64_bits_are_the_default():
     w = fnp.ones(3)
     try:
         ft.set_default_dtype("float64")

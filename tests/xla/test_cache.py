@@ -174,15 +174,15 @@ def test_a_file_that_others_can_write_to_is_compiled_again(folder, mode):
     assert compile() == LOADED
 
 
-def test_a_file_of_somebody_else_is_compiled_again(folder, monkeypatch):
-    """As when somebody has put another directory in the place of the user's."""
+def test_a_file_of_another_user_is_compiled_again(folder, monkeypatch):
+    """As when another user has put another directory in the place of the user's."""
     compile()
     assert cache.directory() == folder  # looked at before
     monkeypatch.setattr(os, "getuid", lambda: -1)
     assert compile() == COMPILED
 
 
-def test_a_directory_of_somebody_else_is_not_used(use, tmp_path, monkeypatch):
+def test_a_directory_of_another_user_is_not_used(use, tmp_path, monkeypatch):
     use(tmp_path)
     tmp_path.chmod(0o700)
     monkeypatch.setattr(os, "getuid", lambda: -1)

@@ -82,7 +82,7 @@ def test_interruptions_pass():
         program(interrupted).execute([np.ones(3, np.float32)])
 
 
-def test_exceptions_that_nobody_collects_are_few():
+def test_uncollected_exceptions_are_few():
     call = HostCall(lambda: 1 / 0, [], False)
     for _ in range(200):
         with pytest.raises(RuntimeError, match="callback failure"):

@@ -15,7 +15,7 @@ def test_devices_and_their_names():
 
 
 @pytest.mark.parametrize("spec", ["tpu", "cpu:99", "cpu:x", "cpu:-1", 3])
-def test_missing_devices_are_told_from_those_there_are(spec):
+def test_missing_devices_are_distinguished_from_present_ones(spec):
     with pytest.raises(DeviceError, match=r"is no device|there is no device") as caught:
         xla.find_device(spec)
     assert '"cpu:0"' in str(caught.value)

@@ -47,7 +47,7 @@ def test_constants_of_a_template_are_written_in_each_block():
     np.testing.assert_allclose(again, slope(slope(x)), rtol=1e-5)
 
 
-def test_parameters_that_are_equal_and_differ_in_sign_are_told_apart():
+def test_parameters_that_are_equal_and_differ_in_sign_are_distinguished():
     numbers = lax.GatherDimensionNumbers((), (0,), (0,))
 
     def fill(empty, value):

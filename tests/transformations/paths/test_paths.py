@@ -307,7 +307,7 @@ def test_an_impure_function_is_refused_by_its_line():
         f(-1.0)
 
 
-def test_an_impure_function_is_refused_by_what_its_operations_are_told():
+def test_an_impure_function_is_refused_by_the_arguments_of_its_operations():
     calls, square = [], np.arange(4, dtype=np.float32).reshape(2, 2)
 
     def axis(x):

@@ -312,7 +312,7 @@ def program(x, y):
 
 
 @pytest.mark.parametrize("name", ["LONG", "TWICE"])
-def test_conditions_are_told_apart_by_more_than_their_position(name):
+def test_conditions_are_distinguished_by_more_than_their_position(name):
     plain = made(globals()[name], {"truth": bool})
     tree = ast.parse(globals()[name])
     if name == "TWICE":  # as code that was generated may have it
