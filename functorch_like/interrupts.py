@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from types import FrameType, ModuleType
 from typing import Any
 
+_Handler = Callable[[int, FrameType | None], Any]
 _PACKAGE = __name__.partition(".")[0] + "."
-
 
 #: Signals whose handlers raise in some programs: they end them, or set them a time limit.
 _OTHERS = (
@@ -50,9 +50,8 @@ class _Held:
     def __init__(self, *names: str) -> None:
         self._numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
         self._depth = 0
-        self._passes_on = False
-        self._previous: dict[int, Callable[[int, FrameType | None], Any]] = {}
-        self._received: dict[int, FrameType | None] = {}
+        self._previous: dict[int, _Handler] = {}
+        self._received: dict[int, tuple[_Handler, FrameType | None]] = {}
 
     def __enter__(self) -> None:
         if threading.get_ident() != threading.main_thread().ident:
@@ -73,7 +72,6 @@ class _Held:
             self._give_back()
 
     def _take_over(self) -> None:
-        self._passes_on = False
         for number in self._numbers:
             previous: Any = signal.getsignal(number)
             # SIG_IGN and SIG_DFL raise nothing; one from outside of Python stays
@@ -87,23 +85,23 @@ class _Held:
                 return
 
     def _give_back(self) -> None:
-        handlers, self._passes_on = dict(self._previous), True
+        """Put the handlers back, the first one last, and then deliver. One that is back may raise meanwhile."""
         try:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)  # one that is back may raise here: the others pass on until then
+            while self._previous:
+                number = next(reversed(self._previous))
+                signal.signal(number, self._previous[number])
                 del self._previous[number]
         finally:
+            if self._previous:
+                self._give_back()
             received, self._received = self._received, {}
-            _deliver([(handlers[number], number, frame) for number, frame in received.items()])
+            _deliver([(handler, number, frame) for number, (handler, frame) in received.items()])
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self._passes_on:
-            self._previous[number](number, frame)
-        else:
-            self._received[number] = frame
+        self._received[number] = self._previous[number], frame
 
 
-def _deliver(received: list[tuple[Callable[[int, FrameType | None], Any], int, FrameType | None]]) -> None:
+def _deliver(received: list[tuple[_Handler, int, FrameType | None]]) -> None:
     """Call handlers in turn, the later ones where an earlier one raises, too."""
     if received:
         handler, number, frame = received[0]
