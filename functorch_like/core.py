@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from functorch_like import dtypes, foreign_values, source_info
+from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.errors import DtypeError, FtError, LeakError, NumberError, UnsupportedError
+from functorch_like.foreign import values as foreign_values
 from functorch_like.masked import unmasked
 
 ArrayImpl = xla.ArrayImpl
@@ -111,11 +112,13 @@ class Primitive:
         effects: `(**params) -> frozenset` of "ordered" and "unordered": what applying it does besides computing
             results. None means that it does nothing else, so that it may be dropped, shared and moved.
         multiple_results: whether it has several results (a tuple), rather than one.
-        kind: "elementwise", "movement", "reduction", "product", "loop" or "random"; "" for others.
+        kind: "elementwise", "movement", "reduction", "product", "loop", "call", "bits" (random words, computed from
+            a key) or "random" (a draw that `vmap` may make different for each element); "" for others.
         linear: "jointly" if linear in all operands together, "separately" if in each of the first two while the other
             stays, a position if in that operand alone; None if nonlinear, or not known. Integers do not count.
         fusible: True if XLA computes it again wherever its result is read. Of others, such as exp, it keeps results.
         exact: True if NumPy computes it to the bit as XLA does, so that constants can be folded.
+        repeated: True if it is applied as often as it is written: two equal applications are not made one.
     """
 
     name: str
@@ -136,6 +139,7 @@ class Primitive:
     linear: str | int | None = None
     fusible: bool = False
     exact: bool = False
+    repeated: bool = False
     where: str = ""
     family: str = ""
     builtin: bool = False  # whether it is the package's own

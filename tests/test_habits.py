@@ -142,10 +142,11 @@ OPEN = ("sparse_jacobian.py",)
 
 
 def test_the_engine_knows_primitives_by_what_they_say_of_themselves():
-    """A primitive's `kind`, `linear`, `fusible` and `exact` stand with it, not in tables of names elsewhere."""
+    """A primitive's `kind`, `linear`, `fusible`, `exact` and `repeated` stand with it, not in tables of names."""
     names = (
         "sin", "cos", "exp", "tanh", "mul", "sub", "eq", "reshape", "rev", "reduce_sum", "select_n", "concatenate",
         "dot_general", "conv_general_dilated", "threefry2x32", "ffi_call", "gather",
+        "optimization_barrier",
     )  # fmt: skip
     quoted = re.compile(rf'["\']({"|".join(names)})["\']')
     engine = [p for p in files() if any(f"functorch_like/{top}" in p.as_posix() for top in ENGINE)]

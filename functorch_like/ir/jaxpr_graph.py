@@ -99,7 +99,7 @@ def _opened(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr that is called, where one does nothing but call it."""
     while len(jaxpr.equations) == 1:
         inner = [value for value in jaxpr.equations[0].params.values() if isinstance(value, Jaxpr)]
-        if jaxpr.equations[0].prim.name != "call" or len(inner) != 1:
+        if jaxpr.equations[0].prim.kind != "call" or len(inner) != 1:
             break
         jaxpr = inner[0]
     return jaxpr

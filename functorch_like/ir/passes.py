@@ -10,8 +10,6 @@ import numpy as np
 from functorch_like import core
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var, effects
 
-#: Primitives that are applied as often as the user wrote them: a value behind two barriers is computed twice.
-_APART = frozenset(("optimization_barrier",))
 #: Floating arithmetic on the narrow kinds is left to XLA, which may keep more precision in between.
 _FOLDED_KINDS = "biufc"
 
@@ -89,7 +87,7 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
         if not apart(inputs):
             inputs = [same.get(a, a) for a in inputs]
             e = e.of(inputs)
-        if prim.name not in _APART and (prim.effects is None or not effects(e)):
+        if not prim.repeated and (prim.effects is None or not effects(e)):
             alike = e.signature
             if alike is None or not alike.interned:
                 alike = _alike(e)

@@ -166,4 +166,5 @@ optimization_barrier = Primitive(
     ],
     multiple_results=True,
     kind="movement", linear="jointly",
+    repeated=True,  # a value behind two barriers is computed twice
 )  # fmt: skip
