@@ -19,7 +19,6 @@ from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it 
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as _backends
 from functorch_like import debug as _debug
-from functorch_like import foreign_modules as _foreign_modules
 from functorch_like.arrays.devices import Device as Device
 from functorch_like.arrays.devices import block_until_ready as block_until_ready
 from functorch_like.arrays.devices import default_backend as default_backend
@@ -43,6 +42,7 @@ from functorch_like.core import Array as Array
 from functorch_like.dtypes import float0 as float0
 from functorch_like.dtypes import set_default_dtype as set_default_dtype
 from functorch_like.errors import FtError as FtError
+from functorch_like.foreign import modules as _foreign_modules
 from functorch_like.transforms.abstract_calls import eval_shape as eval_shape
 from functorch_like.transforms.abstract_calls import make_jaxpr as make_jaxpr
 from functorch_like.transforms.abstract_calls import typeof as typeof

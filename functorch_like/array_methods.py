@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import dtypes, foreign_methods
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.arrays import conversions
 from functorch_like.backends import xla
@@ -19,6 +19,7 @@ from functorch_like.backends.xla.arrays import present
 from functorch_like.calling.api_boundary import wrap_public_function
 from functorch_like.core import INT32, Array, ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, DtypeError, FtError
+from functorch_like.foreign import methods as foreign_methods
 from functorch_like.numpy import binary, logic, matrix_products, unary
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.promotion import blame

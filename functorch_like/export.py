@@ -16,17 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes, export_format, source_info
+from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.compiler import lower as lowering
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, NumberError, UnsupportedError
-from functorch_like.export_dimensions import symbolic_scope as symbolic_scope
-from functorch_like.export_dimensions import symbolic_shape as symbolic_shape
-from functorch_like.export_format import Contents, argument_names, leaves_of
-from functorch_like.export_symbolic import MAGIC, exported_for, is_symbolic, one_of, read
+from functorch_like.exporting import format as file_format
+from functorch_like.exporting.dimensions import symbolic_scope as symbolic_scope
+from functorch_like.exporting.dimensions import symbolic_shape as symbolic_shape
+from functorch_like.exporting.format import Contents, argument_names, leaves_of
+from functorch_like.exporting.symbolic import MAGIC, exported_for, is_symbolic, one_of, read
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.effects.call_exported import Artifact, call_exported
 
@@ -47,7 +48,7 @@ class Exported:
         self, artifact: Artifact, in_tree: Any, out_tree: Any, version: str, written_by: dict[str, str] | None = None
     ) -> None:
         self._artifact, self.stablehlo_version = artifact, version
-        self.written_by = export_format.versions() if written_by is None else written_by
+        self.written_by = file_format.versions() if written_by is None else written_by
         self.fun_name, self.in_tree, self.out_tree = artifact.name, in_tree, out_tree
         self.platforms = tuple(name for name, _ in artifact.programs)
         self.in_avals, self.out_avals = artifact.in_avals, artifact.out_avals
@@ -138,7 +139,7 @@ class Exported:
             UnsupportedError: where arguments or results are of other containers than dicts, lists, tuples and None.
         """
         stored = (self.in_tree, self.out_tree, self.in_avals, self.out_avals, self._artifact.programs)
-        return export_format.pack(Contents(self.fun_name, self.stablehlo_version, *stored, self.written_by))
+        return file_format.pack(Contents(self.fun_name, self.stablehlo_version, *stored, self.written_by))
 
     def __repr__(self) -> str:
         avals = ", ".join(map(repr, self.in_avals))
@@ -230,7 +231,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     if bytes(blob[: len(MAGIC)]) == MAGIC:
         symbolic: Any = read(bytes(blob), deserialize)
         return symbolic
-    stored = export_format.unpack(bytes(blob))
+    stored = file_format.unpack(bytes(blob))
     artifact = Artifact(stored.name, stored.programs, stored.in_avals, stored.out_avals)
     return Exported(artifact, stored.in_tree, stored.out_tree, stored.stablehlo, stored.written_by)
 
@@ -279,6 +280,6 @@ def _with_constants(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
 
 
 if __name__ == "__main__":
-    from functorch_like.export_inspect import main
+    from functorch_like.exporting.command import main
 
     raise SystemExit(main(lambda blob: one_of(deserialize(blob))))

@@ -10,7 +10,7 @@ import types
 from typing import Any, TypeVar
 
 from functorch_like.errors import nearest
-from functorch_like.foreign_names import ELSEWHERE, RENAMED
+from functorch_like.foreign.names import ELSEWHERE, RENAMED
 
 #: Where a name may be that a module does not have, in this order, and how users write it.
 _SIBLINGS = (

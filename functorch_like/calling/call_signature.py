@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import dtypes, foreign_values, tree
+from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import DONATED_TWICE, ONCE
 from functorch_like.calling.float0 import flatten_results
 from functorch_like.core import INT32, Tracer, argument_aval, in_width, is_value, state, transform_stack
 from functorch_like.errors import ArgumentError, DonatedError, DtypeError, FtError
+from functorch_like.foreign import values as foreign_values
 from functorch_like.ir import dtype_origins
 from functorch_like.source_info import name_of
 

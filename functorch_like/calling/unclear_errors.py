@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from functorch_like import source_info
 from functorch_like.calling import argument_notes
 from functorch_like.errors import ArgumentError, FtError
-from functorch_like.foreign_values import ANY, quote, transformation_remedy
+from functorch_like.foreign.values import ANY, quote, transformation_remedy
 
 
 class _Kind(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
-from functorch_like.foreign_values import quote
+from functorch_like.foreign.values import quote
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of, ints_of
 from functorch_like.numpy.creation import asarray

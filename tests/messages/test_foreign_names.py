@@ -11,8 +11,10 @@ from support.messages import refusal, says
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import errors, foreign_methods, foreign_names, source_info
+from functorch_like import errors, source_info
 from functorch_like.experimental import sparse
+from functorch_like.foreign import methods as foreign_methods
+from functorch_like.foreign import names as foreign_names
 
 X = fnp.ones(3)
 #: Methods of NumPy's that write to an array, or tell how it is stored.

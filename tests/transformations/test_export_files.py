@@ -13,7 +13,9 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import errors, export, export_format, export_inspect
+from functorch_like import errors, export
+from functorch_like.exporting import command
+from functorch_like.exporting import format as file_format
 
 FOLDER = Path(__file__).parent / "exported"
 FILES = sorted(FOLDER.glob("*.ft"))
@@ -48,7 +50,7 @@ def test_files_of_earlier_versions(path):
 # ------------------------------------------------------------------------------------------------------ what is refused
 def parts(data=None):
     """The header and the programs of a file."""
-    body = (data or (FOLDER / "format_1.ft").read_bytes())[len(export_format.MAGIC) + 32 :]
+    body = (data or (FOLDER / "format_1.ft").read_bytes())[len(file_format.MAGIC) + 32 :]
     size = int.from_bytes(body[:8], "little")
     return json.loads(body[8 : 8 + size]), body[8 + size :]
 
@@ -57,7 +59,7 @@ def signed(header, programs=b"", size=None):
     """A file whose checksum is right."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     body = (len(text) if size is None else size).to_bytes(8, "little") + text + programs
-    return export_format.MAGIC + hashlib.sha256(body).digest() + body
+    return file_format.MAGIC + hashlib.sha256(body).digest() + body
 
 
 def changed(**fields):
@@ -192,7 +194,7 @@ def test_headers_with_changed_characters():
 
 # ---------------------------------------------------------------------------------------------------------- the command
 def inspected(arguments):
-    return export_inspect.main(export.deserialize, arguments)
+    return command.main(export.deserialize, arguments)
 
 
 def test_inspect(capsys):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import functorch_like as ft
-from functorch_like import foreign_names
+from functorch_like.foreign import names as foreign_names
 
 DOCS = Path(__file__).parents[2] / "docs"
 SHORT = {

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import functorch_like as ft
-from functorch_like.foreign_methods import Renamed
+from functorch_like.foreign.methods import Renamed
 
 ANY = re.compile(r"(?<!dtype\[)(?<!ndarray\[Any, )(?<!ndarray\[)\bAny\b")
 #: A pytree among parameters is a type: nothing narrower is true. As a result it says as little as `Any`.

@@ -16,7 +16,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.errors import FtError, UnsupportedError
-from functorch_like.export_dimensions import Scope
+from functorch_like.exporting.dimensions import Scope
 
 #: Sizes that are compared, where constraints allow them; also the smallest and the largest that they allow.
 _SMALL, _LARGE = (1, 2, 3, 5, 8), (100, 300, 1100)

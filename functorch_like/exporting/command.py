@@ -56,7 +56,7 @@ def summary(program: Exported, title: str) -> Iterator[str]:
 
     Example:
         >>> import functorch_like as ft
-        >>> from functorch_like.export_inspect import summary
+        >>> from functorch_like.exporting.command import summary
         >>> made = ft.export.export(ft.jit(lambda x: x * 2))(ft.ShapeDtypeStruct((3,), "float32"))
         >>> print(*list(summary(made, "model.ft"))[-2:], sep="\\n")  # doctest: +ELLIPSIS
           program for cpu: ... operations, ...

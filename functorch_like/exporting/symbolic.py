@@ -1,7 +1,7 @@
 """Exported programs with symbolic dimensions: stored for some sizes, and made for those of each call.
 
 A file holds the programs for a few sizes, as portable artifacts. They are compared when it is made and when it is read:
-see `export_template.py`.
+see `template.py`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary
 from functorch_like.core import argument_aval
 from functorch_like.errors import ArgumentError, CompileError, FtError, ShapeError, UnsupportedError
-from functorch_like.export_checks import check
-from functorch_like.export_dimensions import Dimension, Scope, solved
-from functorch_like.export_format import argument_names, leaves_of
-from functorch_like.export_template import Template, polynomial, refusal, whole
+from functorch_like.exporting.checks import check
+from functorch_like.exporting.dimensions import Dimension, Scope, solved
+from functorch_like.exporting.format import argument_names, leaves_of
+from functorch_like.exporting.template import Template, polynomial, refusal, whole
 
 MAGIC = b"functorch_like symbolic program\n"
 _MOST = 256  # sizes of calls that are kept

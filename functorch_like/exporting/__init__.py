@@ -1,0 +1,1 @@
+"""Parts of `functorch_like.export`: the file format, symbolic dimensions, programs for all sizes, the command."""

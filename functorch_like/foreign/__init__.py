@@ -1,0 +1,1 @@
+"""Names, methods, modules and values of other libraries, and what to use here instead."""
