@@ -106,9 +106,9 @@ class Primitive:
             alone).
         stage_params: of primitives whose parameters hold Python functions only: `(args, params) -> (args, params)`,
             what enters a jaxpr in their place: the functions staged, and what they close over among the operands.
-        dce: of higher-order primitives only: `(used, **params) -> (in_mask, out_mask, params)`: the operands and the
-            results of the primitive with only the results marked in `used`, and its parameters. (A loop may need a
-            carry whose last value is not used.)
+        dce: of higher-order primitives only: `(used, **params) -> (in_mask, out_mask, params)`: the primitive with only
+            the results marked in `used`; masks of the operands that it then needs and of the results that it gives. (A
+            loop may need a carry whose last value is not used.)
         effects: `(**params) -> frozenset` of "ordered" and "unordered": what applying it does besides computing
             results. None means that it does nothing else, so that it may be dropped, shared and moved.
         multiple_results: whether it has several results (a tuple), rather than one.

@@ -79,7 +79,7 @@ def _host_arguments_marked(fastpath: Any, leaves: Sequence[Any]) -> Any:
     if not any(host):
         return fastpath
     host = [False] * len(fastpath.const_args) + host
-    marks = [_HOST if h else None for h, kept in zip(host, fastpath.kept_var_bitvec, strict=True) if kept]
+    marks = [_HOST if h else None for h, used in zip(host, fastpath.kept_var_bitvec, strict=True) if used]
     return fastpath._replace(in_device_local_layouts=marks)
 
 
@@ -108,7 +108,7 @@ def function(
     handed = 0  # fast paths given to C++ since it last forgot those of this function,
     clearings = _clearings  # or those of all functions
 
-    def kept() -> int:
+    def cache_size() -> int:
         made = itself()
         return 0 if made is None else made._cache_size()
 
@@ -141,7 +141,7 @@ def function(
                 handed, clearings = 0, _clearings
             # So does an interrupt ahead of this `try`. Then fast paths are handed over again and again, in vain.
             handed += result[1] is not None and not result[2]
-            size = kept()
+            size = cache_size()
             if size >= MOST_SIGNATURES or handed > max(_MOST_REPEATED, 2 * size):
                 forget()
             return result

@@ -153,11 +153,11 @@ class Emitter(Attributes, Effects, Partitioned):
             if name is None:
                 values.append(self._constant_of(results))
                 continue
-            given = [values[i] for i in taken]
+            inputs = [values[i] for i in taken]
             if fold is None:
-                values.append(_create(name, results, given, attrs, None, 0, place, point).result)
+                values.append(_create(name, results, inputs, attrs, None, 0, place, point).result)
             else:
-                values.append(self._reduce(results, attrs, fold, given))
+                values.append(self._reduce(results, attrs, fold, inputs))
         made = [values[i] for i in template.returned]
         return made if template.several else made[0]
 

@@ -168,10 +168,10 @@ class Executable:
             )
         return arrays.device_put(x, self.device)
 
-    def _mismatch(self, given: Sequence[ShapedArray]) -> ArgumentError:
-        expected, got = (", ".join(map(repr, avals)) for avals in (self.in_avals, given))
+    def _mismatch(self, in_avals: Sequence[ShapedArray]) -> ArgumentError:
+        expected, actual = (", ".join(map(repr, avals)) for avals in (self.in_avals, in_avals))
         return ArgumentError(
-            f"the program {self.name!r} takes ({expected}), got ({got})",
+            f"the program {self.name!r} takes ({expected}), got ({actual})",
             fix="pass what it was compiled for, or compile another",
         )
 

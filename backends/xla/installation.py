@@ -20,8 +20,8 @@ def about() -> dict[str, dict[str, Any]]:
         except importlib.metadata.PackageNotFoundError:
             continue
     folder = cache.directory()
-    kept: dict[str, Any] = {"directory": folder or "off"}
+    summary: dict[str, Any] = {"directory": folder or "off"}
     if folder is not None:
         files = cache.files(folder)
-        kept |= {"programs": cache.programs(files), "bytes": round(sum(file.size for file in files))}
-    return {"versions": versions, "cache": kept}
+        summary |= {"programs": cache.programs(files), "bytes": round(sum(file.size for file in files))}
+    return {"versions": versions, "cache": summary}

@@ -147,8 +147,8 @@ def _broadcast_along(op: str, rank: int, inputs: list[_Value], attributes: str) 
         return frozenset()
     of = inputs[0].broadcast
     if op == "broadcast":
-        kept = _ordered(attributes, "dimensions")
-        return frozenset(d for d in range(rank) if d not in kept or kept.index(d) in of)
+        dimensions = _ordered(attributes, "dimensions")
+        return frozenset(d for d in range(rank) if d not in dimensions or dimensions.index(d) in of)
     if op == "transpose":
         return frozenset(i for i, d in enumerate(_ordered(attributes, "dimensions")) if d in of)
     if op == "reduce":

@@ -125,9 +125,9 @@ def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any
             )
         arrays.check_alive(x)
         by_device[arrays.device_of(x)] = x
-    wanted = [where._device] if single else where.mesh.local_devices
-    if len(parts) != len(wanted) or set(by_device) != set(wanted):
-        devices = f"the device of {where!r}" if single else f"the {len(wanted)} devices of {where.mesh!r}"
+    targets = [where._device] if single else where.mesh.local_devices
+    if len(parts) != len(targets) or set(by_device) != set(targets):
+        devices = f"the device of {where!r}" if single else f"the {len(targets)} devices of {where.mesh!r}"
         raise ArgumentError(
             f"parts are on {', '.join(sorted(map(str, by_device)))} ({len(parts)} in all), for {devices}",
             fix="give one array on each of its devices",
@@ -135,7 +135,7 @@ def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any
     if single:
         return ArrayImpl(aval, where, list(parts), committed=True, _skip_checks=True)
     with stubbed:
-        return _make(aval, where, [by_device[device] for device in wanted], wanted, True)
+        return _make(aval, where, [by_device[device] for device in targets], targets, True)
 
 
 def _shown(index: tuple[slice, ...]) -> str:

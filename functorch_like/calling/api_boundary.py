@@ -161,7 +161,7 @@ def filter_traceback(traceback: types.TracebackType | None) -> types.TracebackTy
         if source_info.is_users(traceback.tb_frame.f_code.co_filename):
             frames.append(traceback)
         traceback = traceback.tb_next
-    kept: types.TracebackType | None = None
+    result: types.TracebackType | None = None
     for entry in reversed(frames):
-        kept = types.TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return kept
+        result = types.TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return result

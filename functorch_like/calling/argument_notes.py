@@ -49,8 +49,8 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
     if _NONE.match(str(error)) and not getattr(error, "__notes__", None):
         error.add_note("one of them is None: a function without `return` gives None")
         return
-    found = _MISMATCH.match(str(error))
-    if found is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
+    match = _MISMATCH.match(str(error))
+    if match is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
         return
     name = name_of(fun)
     if error.__traceback__.tb_next is None:  # the call of `fun` failed, not one inside of it
@@ -64,7 +64,7 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
             renamed.append("; a derivative belongs to a function: ft.grad(f)(x)")
         error.add_note(call_of(fun) + "".join(renamed[:1]))
     elif fun.__module__ == f"{_PACKAGE}.lax" and _inside(error.__traceback__):
-        error.add_note(f"{name} called {found[1]}; help({name}) says with which arguments")
+        error.add_note(f"{name} called {match[1]}; help({name}) says with which arguments")
 
 
 def call_of(fun: Callable[..., Any]) -> str:

@@ -187,11 +187,11 @@ def split_values(
     """The arrays among the leaves of arguments, and how others in their place become arguments again."""
     leaves, in_tree = xla.flatten((tuple(args), kwargs))
     moves = [_is_array(leaf) or (numbers and is_value(leaf)) for leaf in leaves]
-    kept = [None if m else leaf for leaf, m in zip(leaves, moves, strict=True)]
+    others = [None if m else leaf for leaf, m in zip(leaves, moves, strict=True)]
 
     def rebuild(arrays: Sequence[Any]) -> Any:
-        given = iter(arrays)
-        return in_tree.unflatten([next(given) if m else k for k, m in zip(kept, moves, strict=True)])
+        remaining = iter(arrays)
+        return in_tree.unflatten([next(remaining) if m else k for k, m in zip(others, moves, strict=True)])
 
     return [leaf for leaf, m in zip(leaves, moves, strict=True) if m], rebuild
 

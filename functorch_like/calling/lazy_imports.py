@@ -82,10 +82,10 @@ class _Table:
     def get(self, name: str) -> Any:
         """The package's `__getattr__`."""
         if name in self.submodules:
-            found: Any = importlib.import_module(f"{self.package}.{name}")
+            value: Any = importlib.import_module(f"{self.package}.{name}")
         elif name in self.names:
             module, attribute = self.names[name]
-            found = api_boundary.wrap_public_function(
+            value = api_boundary.wrap_public_function(
                 getattr(importlib.import_module(module), attribute), self.package, name
             )
         elif name == "__all__":
@@ -93,7 +93,7 @@ class _Table:
         else:
             raise public_names.missing(self.module, name)
         # Threads at the same time must get one object: pickle and comparisons by `is` rely on it.
-        return self.namespace.setdefault(name, found)
+        return self.namespace.setdefault(name, value)
 
     def listing(self) -> list[str]:
         """The package's `__dir__`."""

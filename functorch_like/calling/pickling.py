@@ -101,12 +101,12 @@ def importable_name(value: Any, pickler: types.FrameType | None = None) -> str |
         pickler: the frame that pickles it. Names in `__main__` do not serve picklers that carry its functions along.
     """
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    found: Any = sys.modules.get(module) if isinstance(module, str) else None
-    if found is None or not isinstance(name, str):
+    target: Any = sys.modules.get(module) if isinstance(module, str) else None
+    if target is None or not isinstance(name, str):
         return None
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if found is not value or (module == "__main__" and _carries_functions(pickler)):
+        target = getattr(target, part, None)
+    if target is not value or (module == "__main__" and _carries_functions(pickler)):
         return None
     return name
 

@@ -94,7 +94,7 @@ def staged(
         fun: takes and returns pytrees.
         call: example arguments.
         what: whose body it is, for errors and for the text of the jaxpr ("cond").
-        kept: where to keep it instead, for a function that is made for the occasion.
+        cache: holds it in place of the function's own cache, for a function that is made for one call.
         through: makes of the function the one that is staged; always the same for one `what`.
     """
     if cache is None:
@@ -104,20 +104,20 @@ def staged(
             cache = Cache()
     key: Any = (what, call.key, follower(state.trace) is not None)
     try:
-        found = cache.get(key)
+        result = cache.get(key)
     except TypeError:  # a static value, or static data of a pytree node, is not hashable: nothing is kept
-        found = key = None
-    if found is None:
+        result = key = None
+    if result is None:
         xla.counters.traces += 1
         flat, trees = call.flatten_function(fun if through is None else through(fun))
         name = name_of(fun)
         jaxpr, consts = stage(
             flat, call.avals, name=name, origin=f"traced by {what}", chain=f"{what}({name})", hosts=call.hosts()
         )
-        found = TracedFunction(jaxpr, consts, trees[0])
+        result = TracedFunction(jaxpr, consts, trees[0])
         if key is not None and not any(isinstance(c, Tracer) for c in consts):
-            cache.keep(key, found, _MOST_BODIES)
-    return found
+            cache.keep(key, result, _MOST_BODIES)
+    return result
 
 
 def structure_diff_table(

@@ -45,13 +45,13 @@ def notice(operands: Sequence[Any], avals: Sequence[ShapedArray], dtype: np.dtyp
 def _error(
     avals: Sequence[ShapedArray], narrow: ShapedArray, wide: ShapedArray, text: str, dtype: np.dtype[Any]
 ) -> DtypeError:
-    kept = dtypes.complex64 if dtypes.is_complex(wide.dtype) else dtypes.real_part(narrow.dtype)
+    target = dtypes.complex64 if dtypes.is_complex(wide.dtype) else dtypes.real_part(narrow.dtype)
     return DtypeError(
         f"the {wide.dtype.name} operand, {text}, widens {narrow.dtype.name} to {dtype.name}",
         operation=f"{_called()}({', '.join(map(repr, avals))})",
         chain=transform_stack(state.trace),
         at=str(source_info.user_line(state.source) or ""),
-        fix=f"convert it where it comes in, X.astype({kept.name!r}), to stay in {narrow.dtype.name}; or say that 64 "
+        fix=f"convert it where it comes in, X.astype({target.name!r}), to stay in {narrow.dtype.name}; or say that 64 "
         f"bits are meant: fnp.asarray(X, {wide.dtype.name!r}), or ft.set_default_dtype('float64') for all. "
         "ft.backends.promotion.widening = 'allow' ends these warnings, 'raise' makes errors of them",
     )

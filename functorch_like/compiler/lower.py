@@ -195,8 +195,8 @@ def lower(
         ]
         return emit(e, Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, name), converted)
 
-    given = [d for d, k in zip(donated or [False] * len(kept), kept, strict=True) if k]
-    given = tuple(i for i, d in enumerate(given) if d)
+    donated_inputs = [d for d, k in zip(donated or [False] * len(kept), kept, strict=True) if k]
+    donated_inputs = tuple(i for i, d in enumerate(donated_inputs) if d)
     host_calls: list[Any] = []
     # Not where calls return before they are done: a process that ends must not leave a kernel running.
     with_kernels = platform == "cpu" and partitioning is None and not portable and not client.CPU_ASYNC
@@ -209,7 +209,7 @@ def lower(
             name,
             arriving,
             body,
-            donated=given,
+            donated=donated_inputs,
             platform=platform,
             host_calls=host_calls,
             host_kernels=with_kernels,
@@ -219,7 +219,7 @@ def lower(
 
     def identify(partitioning: Any) -> bytes | None:
         split = () if partitioning is None else partitioning.text()
-        return fingerprint(jaxpr, name, kept, arriving, given, platform, split, with_kernels)
+        return fingerprint(jaxpr, name, kept, arriving, donated_inputs, platform, split, with_kernels)
 
     return Lowered(build, jaxpr, kept, arriving, name, identify, host_calls, partitioning)
 
@@ -252,31 +252,31 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
             operands = [values[a] for a in eqn.inputs]
             values.update(zip(eqn.outputs, e.call(symbol, operands, out_avals, False), strict=True))
             continue
-        found = lines.get(eqn.source)
-        if found is None:
-            found = lines[eqn.source] = _place(e, eqn.source)
-        line, place = found
+        entry = lines.get(eqn.source)
+        if entry is None:
+            entry = lines[eqn.source] = _place(e, eqn.source)
+        line, place = entry
         if place is not None:
             e.place = place
         prim, inputs, outputs, params = eqn.prim, eqn.inputs, eqn.outputs, eqn.params
-        given = [*map(read, inputs)]
+        arguments = [*map(read, inputs)]
         key = eqn.signature
         if key is None:
             key = core.find_signature(prim, [a.aval for a in inputs], params)
         template = templates.get(key)
         if template:
-            out = e.write(template, given)
+            out = e.write(template, arguments)
         else:
             if key is None or not key.plain:
                 template = False
             e.ins, e.outs = [a.aval for a in inputs], [v.aval for v in outputs]
             try:
                 if template is _MET:
-                    out, template = e.written_by(prim.lower, given, params)
+                    out, template = e.written_by(prim.lower, arguments, params)
                     if template is not None:
                         templates[key] = template
                 else:
-                    out = prim.lower(e, *given, **params)
+                    out = prim.lower(e, *arguments, **params)
                     if template is None:
                         templates[key] = _MET
             except FtError as error:

@@ -77,15 +77,17 @@ def _transposes(jaxpr: Jaxpr) -> dict[Atom, Jaxpr]:
     constants = {v for e in jaxpr.equations if _is_constant(e) for v in e.outputs}
     # XLA may as well write a product in the other order.
     produced = {v for e in jaxpr.equations if e.prim.kind == "product" for v in e.outputs}
-    kept = {v for v, e in made.items() if e.inputs[0] not in produced}
+    candidates = {v for v, e in made.items() if e.inputs[0] not in produced}
     read: set[Atom] = set()
     for e in jaxpr.equations:
         arrays = {a for a in e.inputs if type(a) is Var and a not in constants}
         read.update(arrays)
         # Only elementwise loops fuse a transpose; and where only transposes meet, XLA transposes their result instead.
         if e.prim.kind != "elementwise" or (len(arrays) > 1 and arrays <= made.keys()):
-            kept -= arrays
-    return {v: Jaxpr([e.inputs[0]], [e], [v], "transpose", "kept apart") for v, e in made.items() if v in kept & read}
+            candidates -= arrays
+    return {
+        v: Jaxpr([e.inputs[0]], [e], [v], "transpose", "kept apart") for v, e in made.items() if v in candidates & read
+    }
 
 
 def _is_slow(e: Equation) -> bool:

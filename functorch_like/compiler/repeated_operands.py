@@ -29,23 +29,23 @@ def narrow_products(jaxpr: Jaxpr) -> Jaxpr:
         return jaxpr
     repeats: dict[Any, frozenset[int]] = {}  # the dimensions along which a variable repeats, where there are any
     apart = repeats.keys().isdisjoint
-    kept: list[Equation] = []
+    equations: list[Equation] = []
     for e in jaxpr.equations:
         prim = e.prim
         if apart(e.inputs):
-            kept.append(e)
+            equations.append(e)
             if prim is not broadcast_in_dim:
                 continue
         elif prim is dot_general:
-            kept.extend(_narrowed(e, repeats))
+            equations.extend(_narrowed(e, repeats))
         else:
-            kept.append(e)
+            equations.append(e)
         along = _repeats_along(e, repeats) if len(e.outputs) == 1 else _NONE
         if along:
             repeats[e.outputs[0]] = along
-    if len(kept) == len(jaxpr.equations):
+    if len(equations) == len(jaxpr.equations):
         return jaxpr
-    return Jaxpr(jaxpr.inputs, kept, jaxpr.outputs, jaxpr.name, jaxpr.origin)
+    return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name, jaxpr.origin)
 
 
 def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset[int]:
@@ -53,12 +53,12 @@ def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset
     out = e.outputs[0].aval
     if e.prim is broadcast_in_dim:
         operand = e.inputs[0]
-        kept = {
+        sources = {
             d: i
             for i, d in enumerate(e.params["broadcast_dimensions"])
             if operand.aval.shape[i] == out.shape[d] and i not in repeats.get(operand, _NONE)
         }
-        return frozenset(d for d in range(out.ndim) if d not in kept)
+        return frozenset(d for d in range(out.ndim) if d not in sources)
     of = repeats.get(e.inputs[0], _NONE)
     if e.prim is transpose:
         return frozenset(i for i, d in enumerate(e.params["permutation"]) if d in of)

@@ -178,10 +178,10 @@ def begin_eager(
     good. A large program has tiers. Others, such as one operation on many elements, are optimised at once.
     """
     if mode == "default" and _may_be_quick(lowered, device, options):
-        found = tier_costs.estimate(lowered.jaxpr)
-        if found.run_seconds <= _UNNOTICED:
+        costs = tier_costs.estimate(lowered.jaxpr)
+        if costs.run_seconds <= _UNNOTICED:
             return lowered.compile(device, options, fitting={**lowered.fitting(device), **option_sets.QUICK}), None
-        if found.compile_seconds >= _LARGE or compilation.tiers == "quick":
+        if costs.compile_seconds >= _LARGE or compilation.tiers == "quick":
             return begin(lowered, device, options, mode)
     return lowered.compile(device, options, mode=mode), None
 
@@ -192,8 +192,8 @@ def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None, mo
         return False
     if compilation.tiers == "quick":
         return True
-    found = tier_costs.estimate(lowered.jaxpr)
-    return found.equations >= tier_costs.FEWEST and found.run_seconds < found.compile_seconds
+    costs = tier_costs.estimate(lowered.jaxpr)
+    return costs.equations >= tier_costs.FEWEST and costs.run_seconds < costs.compile_seconds
 
 
 def _may_be_quick(lowered: Lowered, device: Any, options: dict[str, Any] | None) -> bool:

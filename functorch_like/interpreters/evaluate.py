@@ -163,12 +163,12 @@ class Program:
             from functorch_like.compiler import autotune
 
             first = lowered()
-            given = [
+            operands = [
                 a if p is None else np.asarray(a, p)
                 for a, p, k in zip([*consts, *args], physical, first.kept, strict=True)
                 if k
             ]
-            way = autotune.choose(lowered, self.device, options, given, name)
+            way = autotune.choose(lowered, self.device, options, operands, name)
             fitting, settings = way.fitting, way.settings()
         self.quick: QuickTier | None = None
         with settings:
@@ -190,8 +190,8 @@ class Program:
         from functorch_like.backends.xla import sharded_arrays
 
         places = iter(self.executable.in_shardings)
-        kept = self.lowered.kept[: len(consts)]
-        return [sharded_arrays.bring(c, next(places)) if k else c for c, k in zip(consts, kept, strict=True)]
+        mask = self.lowered.kept[: len(consts)]
+        return [sharded_arrays.bring(c, next(places)) if k else c for c, k in zip(consts, mask, strict=True)]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run from Python."""
@@ -225,8 +225,8 @@ class Program:
             raise self._completed(e, args)  # noqa: B904  (the same error, completed)
 
     def _completed(self, error: FtError, args: Sequence[Any]) -> FtError:
-        given = ", ".join(repr(aval_of(a)) for a in args)
-        return error.complete(operation=f"{self.lowered.name}({given})")
+        avals = ", ".join(repr(aval_of(a)) for a in args)
+        return error.complete(operation=f"{self.lowered.name}({avals})")
 
     def exchange(self) -> None:
         """Run the optimised form from now on, which has been compiled.

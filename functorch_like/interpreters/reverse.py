@@ -162,7 +162,7 @@ class LinearMap:
 def dead_code_elimination(equations: list[Equation], outputs: Sequence[Any]) -> list[Equation]:
     """The equations that some output depends on, and those with effects (the printing of a tangent)."""
     needed = {v for v in outputs if type(v) is Var}
-    kept: list[Equation] = []
+    result: list[Equation] = []
     for e in reversed(equations):
         for v in e.outputs:
             if v in needed:
@@ -170,12 +170,12 @@ def dead_code_elimination(equations: list[Equation], outputs: Sequence[Any]) -> 
         else:
             if e.prim.effects is None or not effects(e):
                 continue
-        kept.append(e)
+        result.append(e)
         for a in e.inputs:
             if type(a) is Var:
                 needed.add(a)
-    kept.reverse()
-    return kept
+    result.reverse()
+    return result
 
 
 def linearize(
@@ -242,8 +242,8 @@ def backward_pass(
                     accumulate(a, ct)
     finally:
         state.source = carried
-    found = {v: taken(v) for v in inputs}
-    return [found[v] for v in inputs]
+    results = {v: taken(v) for v in inputs}
+    return [results[v] for v in inputs]
 
 
 def _converted(x: Any, dtype: Any) -> Any:

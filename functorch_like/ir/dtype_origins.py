@@ -63,8 +63,8 @@ def origin(x: Any) -> str:
         return _staged(x._trace, x._var)
     if isinstance(x, np.ndarray):
         return "a NumPy array" if x.ndim else ""
-    found = _MADE.get(id(x)) if _MADE and type(x) is ArrayImpl else None
-    return found[1] if found is not None and found[0]() is x else ""
+    entry = _MADE.get(id(x)) if _MADE and type(x) is ArrayImpl else None
+    return entry[1] if entry is not None and entry[0]() is x else ""
 
 
 def hosts(values: Iterable[Any]) -> dict[int, str]:
@@ -81,13 +81,13 @@ def _innermost(x: Any) -> Any:
 
 def _staged(trace: Any, var: Var) -> str:
     """`origin` of a variable; reads the equations recorded since the last call."""
-    found, (equations, constants) = trace.hosts, trace.looked
+    origins, (equations, constants) = trace.hosts, trace.looked
     if len(trace.const_vars) > constants:
-        found.update((v, text) for v, value in trace.originals()[constants:] if (text := origin(value)))
+        origins.update((v, text) for v, value in trace.originals()[constants:] if (text := origin(value)))
     for equation in trace.equations[equations:]:
-        found.update(_computed(equation, found))
+        origins.update(_computed(equation, origins))
     trace.looked = len(trace.equations), len(trace.const_vars)
-    return found.get(var, "")
+    return origins.get(var, "")
 
 
 def _computed(equation: Equation, known: dict[Var, str]) -> dict[Var, str]:

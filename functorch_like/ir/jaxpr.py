@@ -316,11 +316,11 @@ class _Printer:
         return repr(value)
 
     def unique(self, name: str) -> str:
-        found, k = name, 1
-        while found in self.taken:
-            found, k = f"{name}_{k}", k + 1
-        self.taken.add(found)
-        return found
+        result, k = name, 1
+        while result in self.taken:
+            result, k = f"{name}_{k}", k + 1
+        self.taken.add(result)
+        return result
 
 
 def letters(n: int) -> str:

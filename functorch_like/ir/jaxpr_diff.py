@@ -184,9 +184,9 @@ class _Correspondence:
 
 def _near(changes: list[Change]) -> Iterator[Change | None]:
     """Changes with some equal equations around them; None where others are left out."""
-    kept = {k + d for k, c in enumerate(changes) if c.sign != " " for d in range(-CONTEXT, CONTEXT + 1)}
+    positions = {k + d for k, c in enumerate(changes) if c.sign != " " for d in range(-CONTEXT, CONTEXT + 1)}
     before = -1
-    for k in sorted(k for k in kept if 0 <= k < len(changes))[:MOST_SHOWN]:
+    for k in sorted(k for k in positions if 0 <= k < len(changes))[:MOST_SHOWN]:
         if k != before + 1:
             yield None
         yield changes[k]

@@ -145,12 +145,12 @@ def row_lines(row: Row, width: int, paint: terminal.Paint, margin: str = "    ")
         paint: gives parts a style.
         margin: stands before it.
     """
-    found = _wrapped(short(row), margin, margin + "    ")
+    lines = _wrapped(short(row), margin, margin + "    ")
     place = f"  # {row.place}" if row.place else ""
-    blanks = max(width + len(margin) - len(found[-1]), 0)
-    fits = len(found[-1]) + blanks + len(place) <= terminal.WIDEST
+    blanks = max(width + len(margin) - len(lines[-1]), 0)
+    fits = len(lines[-1]) + blanks + len(place) <= terminal.WIDEST
     name = f" = {row.primitive}("
-    painted = [_AVAL.sub(lambda m: m[1] + paint(m[2], "green"), line) for line in found]
+    painted = [_AVAL.sub(lambda m: m[1] + paint(m[2], "green"), line) for line in lines]
     painted = [line.replace(name, f" = {paint(row.primitive, 'blue')}(", 1) for line in painted]
     if place and fits:
         painted[-1] += " " * blanks + paint(place, "grey")

@@ -20,7 +20,7 @@ def dead_code(jaxpr: Jaxpr) -> Jaxpr:
     What has effects stays.
     """
     needed: set[Atom] = set(jaxpr.outputs)
-    kept: list[Equation] = []
+    equations: list[Equation] = []
     for e in reversed(jaxpr.equations):
         prim = e.prim
         if prim.dce is None:  # nearly all: kept short, every program comes by here
@@ -36,21 +36,21 @@ def dead_code(jaxpr: Jaxpr) -> Jaxpr:
             if not any(used) and not effects(e):
                 continue
             made = _pruned(e, tuple(used))
-        kept.append(made)
+        equations.append(made)
         needed.update(made.inputs)  # its literals, too, which nothing looks for
-    kept.reverse()
-    if kept == jaxpr.equations:
+    equations.reverse()
+    if equations == jaxpr.equations:
         return jaxpr
-    return Jaxpr(jaxpr.inputs, kept, jaxpr.outputs, jaxpr.name, jaxpr.origin)
+    return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name, jaxpr.origin)
 
 
 def _pruned(e: Equation, used: tuple[bool, ...]) -> Equation:
     assert e.prim.dce is not None
-    kept, given, params = e.prim.dce(used, **e.params)
-    if all(given) and all(kept):
+    in_mask, out_mask, params = e.prim.dce(used, **e.params)
+    if all(out_mask) and all(in_mask):
         return e
-    inputs = [a for a, k in zip(e.inputs, kept, strict=True) if k]
-    outputs = [v for v, g in zip(e.outputs, given, strict=True) if g]
+    inputs = [a for a, k in zip(e.inputs, in_mask, strict=True) if k]
+    outputs = [v for v, g in zip(e.outputs, out_mask, strict=True) if g]
     return Equation(e.prim, inputs, params, outputs, e.source)
 
 
@@ -58,11 +58,11 @@ def without_unused(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[Jaxpr, list[bool
     """A jaxpr with only the outputs marked in `used`, and which of its inputs it then still has."""
     outputs = [a for a, u in zip(jaxpr.outputs, used, strict=True) if u]
     live = dead_code(Jaxpr(jaxpr.inputs, jaxpr.equations, outputs, jaxpr.name, jaxpr.origin))
-    kept = used_inputs(live)
-    if all(used) and all(kept) and live.equations == jaxpr.equations:
-        return jaxpr, kept
-    inputs = [v for v, k in zip(live.inputs, kept, strict=True) if k]
-    return Jaxpr(inputs, live.equations, outputs, jaxpr.name, jaxpr.origin), kept
+    mask = used_inputs(live)
+    if all(used) and all(mask) and live.equations == jaxpr.equations:
+        return jaxpr, mask
+    inputs = [v for v, k in zip(live.inputs, mask, strict=True) if k]
+    return Jaxpr(inputs, live.equations, outputs, jaxpr.name, jaxpr.origin), mask
 
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:
@@ -81,7 +81,7 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
     apart = same.keys().isdisjoint
     operands = _Operands()
     seen: dict[Any, Equation] = {}
-    kept: list[Equation] = []
+    equations: list[Equation] = []
     for e in jaxpr.equations:
         prim, inputs = e.prim, e.inputs
         if not apart(inputs):
@@ -101,11 +101,11 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
                 for v, known in zip(e.outputs, twin.outputs, strict=True):
                     same[v] = known
                 continue
-        kept.append(e)
-    if len(kept) == len(jaxpr.equations):
+        equations.append(e)
+    if len(equations) == len(jaxpr.equations):
         return jaxpr
     outputs: list[Atom] = [same.get(a, a) for a in jaxpr.outputs]
-    return Jaxpr(jaxpr.inputs, kept, outputs, jaxpr.name, jaxpr.origin)
+    return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name, jaxpr.origin)
 
 
 class _Operands(dict[Any, Any]):
@@ -133,7 +133,7 @@ def _alike(e: Equation) -> Any:
 def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
     """Compute equations on literals now, where NumPy's result is XLA's bit for bit."""
     known: dict[Any, Literal] = {}
-    kept: list[Equation] = []
+    equations: list[Equation] = []
     for e in jaxpr.equations:
         changed = bool(known) and not known.keys().isdisjoint(e.inputs)
         inputs: Sequence[Any] = [known.get(a, a) for a in e.inputs] if changed else e.inputs
@@ -144,11 +144,11 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
                     value = np.asarray(e.prim.ref(*[a.value for a in inputs], **e.params))
                 known[e.outputs[0]] = Literal(value.astype(aval.dtype), aval)
                 continue
-        kept.append(e.of(inputs) if changed else e)
+        equations.append(e.of(inputs) if changed else e)
     if not known:
         return jaxpr
     outputs: list[Atom] = [known.get(a, a) for a in jaxpr.outputs]
-    return Jaxpr(jaxpr.inputs, kept, outputs, jaxpr.name, jaxpr.origin)
+    return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name, jaxpr.origin)
 
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
