@@ -46,22 +46,22 @@ def resolve_argnums(fun: Callable[..., Any], nums: Any, names: Any, what: str = 
     Raises:
         ArgumentError: for positions or names the function does not have.
     """
-    positions, given = as_tuple(nums), as_tuple(names)
-    if not positions and not given:
+    positions, argnames = as_tuple(nums), as_tuple(names)
+    if not positions and not argnames:
         return Static((), ())
     if not all(isinstance(n, (int, np.integer)) for n in positions):
         raise ArgumentError(f"{what}_argnums={nums!r} are no positions", fix=f"give ints; or names: {what}_argnames=")
-    if not all(isinstance(n, str) for n in given):
+    if not all(isinstance(n, str) for n in argnames):
         raise ArgumentError(f"{what}_argnames={names!r} are no names", fix=f"give strs; or positions: {what}_argnums=")
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):  # builtins without a signature
-        return Static(positions, given)
+        return Static(positions, argnames)
     ordered = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = any(p.kind == p.VAR_POSITIONAL for p in parameters)
     by_name = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
     any_name = any(p.kind == p.VAR_KEYWORD for p in parameters)
-    found: list[int] = []
+    argnums: list[int] = []
     for n in positions:
         k = n + len(ordered) if n < 0 else n
         if not 0 <= k < len(ordered) and not (rest and k >= 0):
@@ -70,15 +70,15 @@ def resolve_argnums(fun: Callable[..., Any], nums: Any, names: Any, what: str = 
                 f"but {name_of(fun)} takes {len(ordered)} positional arguments",
                 fix=f"use positions 0 to {len(ordered) - 1}" if ordered else "name keyword arguments instead",
             )
-        found.append(k)
-    for name in given:
+        argnums.append(k)
+    for name in argnames:
         if name not in by_name and not any_name:
             raise ArgumentError(
                 f"{what}_argnames={names!r} names {name!r}, which {name_of(fun)} does not have",
                 fix=f"its parameters are {', '.join(p.name for p in parameters)}",
             )
-    all_nums = {*found, *(ordered.index(n) for n in given if n in ordered)}
-    all_names = {*given, *(ordered[k] for k in found if k < len(ordered) and ordered[k] in by_name)}
+    all_nums = {*argnums, *(ordered.index(n) for n in argnames if n in ordered)}
+    all_names = {*argnames, *(ordered[k] for k in argnums if k < len(ordered) and ordered[k] in by_name)}
     return Static(tuple(sorted(all_nums)), tuple(sorted(all_names)))
 
 

@@ -78,12 +78,12 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
     for kind in _KINDS:
         match = kind.message.search(str(error))
         about = "" if match is None else next(filter(None, match.groups()))
-        found = list((_of_value if kind.by_value else _of_type)(about, fun, args, kwargs)) if about else []
-        if found:
-            given = ", ".join(f"{name}={quote(value)}" for name, value, _ in found)
-            one = "one of " if len(found) > 1 else ""
-            reason = f"{argument_notes.name_of(fun)}: {one}{given} {kind.reason}"
-            remedy = f"{kind.remedy(found[0][2])}; the arguments are {argument_notes.call_of(fun)}"
+        matches = list((_of_value if kind.by_value else _of_type)(about, fun, args, kwargs)) if about else []
+        if matches:
+            arguments = ", ".join(f"{name}={quote(value)}" for name, value, _ in matches)
+            one = "one of " if len(matches) > 1 else ""
+            reason = f"{argument_notes.name_of(fun)}: {one}{arguments} {kind.reason}"
+            remedy = f"{kind.remedy(matches[0][2])}; the arguments are {argument_notes.call_of(fun)}"
             return ArgumentError(reason, fix=remedy)
     return None
 
@@ -98,11 +98,11 @@ def name_argument(error: FtError, fun: Callable[..., Any], args: Any, kwargs: An
     if error.operation or _HAS_PLACE.match(error.reason):
         return
     error.operation = argument_notes.name_of(fun)
-    found = [(name, quote(value)) for name, value, part in _of_type(match[1], fun, args, kwargs) if value is part]
-    if len(found) > 1:
-        found = [(name, text) for name, text in found if error.reason.startswith(f"{text} of type")]
-    if len(found) == 1:
-        name, text = found[0]
+    parameters = [(name, quote(value)) for name, value, part in _of_type(match[1], fun, args, kwargs) if value is part]
+    if len(parameters) > 1:
+        parameters = [(name, text) for name, text in parameters if error.reason.startswith(f"{text} of type")]
+    if len(parameters) == 1:
+        name, text = parameters[0]
         value = name if text == "a value" else f"{name}={text}"
         error.reason = f"{value} of type {match[1]} is not an array"
 
