@@ -148,7 +148,7 @@ def main(arguments: list[str]) -> int:
     """Print, or write; names that are no primitives are an error."""
     if arguments[:1] == ["--markdown"]:
         if len(arguments) != 2:
-            print("--markdown wants the name of one file", file=sys.stderr)
+            print("--markdown takes the name of one file", file=sys.stderr)
             return 2
         Path(arguments[1]).write_text(markdown(), encoding="utf-8")
         return 0

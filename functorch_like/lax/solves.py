@@ -289,7 +289,7 @@ class _System:
         elif any(a.shape != w.shape for a, w in zip(avals, in_avals, strict=True)):
             kind = ShapeError
         table = structure_diff_table(["takes", "gives"], [self.structure, out_tree], [in_avals, avals])
-        raise error(kind, f"the {role} gives what it does not take:\n{table}", "make them alike")
+        raise error(kind, f"the results of the {role} are not like its operands:\n{table}", "make them alike")
 
 
 def _like(x: Any, aval: ShapedArray) -> Any:

@@ -121,7 +121,7 @@ def _form(params: mha.SDPAParams, implementation: str | None) -> str:
     why = mha.uncut(implementation, params)
     if why:
         fix = "pad them and mask the padding, or use implementation='math'"
-        raise promotion.error(ArgumentError, f"{why}, as {implementation!r} wants", fix)
+        raise promotion.error(ArgumentError, f"{why}, which {implementation!r} needs", fix)
     return implementation
 
 

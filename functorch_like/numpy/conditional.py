@@ -80,7 +80,7 @@ def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise")
     elif mode == "clip":
         index = clip(index, 0, n - 1)
     else:
-        raise promotion.error(ArgumentError, f"fnp.choose does not know mode={mode!r}", "use 'raise', 'wrap' or 'clip'")
+        raise promotion.error(ArgumentError, f"fnp.choose: mode={mode!r} is unknown", "use 'raise', 'wrap' or 'clip'")
     index, *arrays = [
         promotion.broadcast(v, promotion.broadcast_shapes(aval_of(a).shape, *(aval_of(c).shape for c in arrays)))
         for v in (index, *promotion.promote(*arrays))

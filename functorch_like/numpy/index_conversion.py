@@ -92,7 +92,7 @@ def _bounded(i: Any, n: int, mode: str) -> Any:
         return i % max(n, 1)
     if mode != "raise":
         raise promotion.error(
-            ArgumentError, f"fnp.ravel_multi_index does not know mode={mode!r}", "use 'raise', 'wrap', 'clip'"
+            ArgumentError, f"fnp.ravel_multi_index: mode={mode!r} is unknown", "use 'raise', 'wrap', 'clip'"
         )
     host = known(i)
     if host is None:

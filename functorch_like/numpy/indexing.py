@@ -46,7 +46,7 @@ def mode_of(mode: Any, default: str, what: str) -> str:
     if name not in MODES:
         raise promotion.error(
             ArgumentError,
-            f"{what} does not know mode={mode!r}",
+            f"{what}: mode={mode!r} is unknown",
             "use 'clip', 'fill' ('drop'), 'wrap' or 'promise_in_bounds'",
         )
     return MODES[name]

@@ -124,7 +124,7 @@ def top_k(
     [[1, 2], [1, 2]]
     """
     if mode not in ("largest", "smallest"):
-        raise promotion.error(ArgumentError, f"fnp.top_k does not know mode={mode!r}", "use 'largest' or 'smallest'")
+        raise promotion.error(ArgumentError, f"fnp.top_k: mode={mode!r} is unknown", "use 'largest' or 'smallest'")
     a = a if promotion.is_array(a) else asarray(a)
     d = axis_of(axis, ndim(a), "fnp.top_k")
     (count,) = ints_of(k)

@@ -225,7 +225,7 @@ def pad(
     """
     a = arr(array, "fnp.pad")
     if mode not in _MODES:
-        raise promotion.error(ArgumentError, f"fnp.pad does not know mode={mode!r}", f"use one of {', '.join(_MODES)}")
+        raise promotion.error(ArgumentError, f"fnp.pad: mode={mode!r} is unknown", f"use one of {', '.join(_MODES)}")
     widths = _pairs(pad_width, ndim(a), "pad_width")
     widths = [(operator.index(lo), operator.index(hi)) for lo, hi in widths]
     if any(lo < 0 or hi < 0 for lo, hi in widths):

@@ -40,7 +40,7 @@ def _shape(
     taken = groups(jaxpr.in_avals, num_consts, num_carry)
     expected = [*taken.consts, *taken.carries, *(_stacked(a, length) for a in taken.slices)]
     if [a.strong() for a in avals] != [a.strong() for a in expected]:
-        raise ShapeError(f"the body of scan wants {expected}, got {list(avals)}", fix="pass what it was traced with")
+        raise ShapeError(f"the body of scan takes {expected}, got {list(avals)}", fix="pass what it was traced with")
     outs = jaxpr.out_avals
     ends = [c.update(weak_type=c.weak_type and o.weak_type) for c, o in zip(taken.carries, outs, strict=False)]
     return (*ends, *(_stacked(a, length) for a in outs[num_carry:]))

@@ -46,7 +46,7 @@ def _shape(
     taken = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
     strong = lambda found: [a.strong() for a in found]
     if strong(avals) != strong(taken):
-        raise ShapeError(f"the body of while wants {taken}, got {list(avals)}", fix="pass what it was traced with")
+        raise ShapeError(f"the body of while takes {taken}, got {list(avals)}", fix="pass what it was traced with")
     starts = body_jaxpr.in_avals[body_nconsts:]
     if strong(starts) != strong(body_jaxpr.out_avals) or strong(cond_jaxpr.out_avals) != [PREDICATE]:
         raise ShapeError(
