@@ -1,7 +1,7 @@
-"""Several processes, on one machine or many, that compute together.
+"""Programs of several processes, on one machine or many.
 
 - `initialize`, `shutdown`, `is_initialized`: join the processes of a program and leave them.
-- `elastic_loop`: a training loop that outlives its workers.
+- `elastic_loop`: a training loop that goes on when workers end or join.
 - `python -m functorch_like.distributed.run --nproc 4 script.py` starts them on one machine; see docs/distributed.md.
 
 Names and signatures are those of jax.distributed.

@@ -1,4 +1,4 @@
-"""The coordinator: where the processes of a program meet, exchange small values, and get notice of each other's end.
+"""Coordinator of a program's processes: it connects them, exchanges small values, and reports ends of processes.
 
 It runs on threads of process 0, or in the launcher. Each process keeps one TCP connection to it. A death closes
 that connection; a frozen process or lost machine stops its heartbeats.
@@ -43,14 +43,14 @@ def _fix(error: OSError) -> str:
 
 
 class Coordinator:
-    """Serves the processes of one program.
+    """Server for the processes of one program.
 
     Args:
         listener: from `listen`.
-        address: what processes connect to.
-        count: of processes.
-        start_service: starts jaxlib's service at an address, when all have come.
-        join_timeout: seconds within which all processes must come.
+        address: the one that processes connect to.
+        count: number of processes.
+        start_service: starts jaxlib's service at an address, when all processes have connected.
+        join_timeout: seconds within which all processes must connect.
         heartbeat_timeout: seconds of silence after which a process counts as gone.
         host_process: the number of the process that it runs in; None for a launcher.
         on_silence: called with the number of a process that is silent, and a text about it.
@@ -78,16 +78,16 @@ class Coordinator:
         self._ended = threading.Event()
         self._all_left = threading.Event()
         self._connections: dict[int, Connection] = {}
-        self._failing: set[int] = set()  # those that reported why they end
+        self._failing: set[int] = set()  # processes that reported why they end
         self._hellos: dict[int, Message] = {}
         self._clock = RunningClock(heartbeat_timeout / 4)
-        self._heard: dict[int, float] = {}  # by that clock
+        self._heard: dict[int, float] = {}  # time of the last message of each process, by that clock
         self._left: set[int] = set()
         self._gone: dict[int, str] = {}
         self._disconnected: set[int] = set()
         self._exchanges: dict[str, dict[int, bytes]] = {}
         self._service: Any = None
-        self._complete = False  # all have come
+        self._complete = False  # all processes have connected
         self._started = False
         self._refused = False
         for target in (self._accept, self._watch):
@@ -120,7 +120,7 @@ class Coordinator:
         )
 
     def _refuse(self, reason: str) -> None:
-        """End the start for everybody."""
+        """Refuse all processes, because the program cannot begin."""
         with self._lock:
             if self._started or self._refused:
                 return
@@ -148,7 +148,7 @@ class Coordinator:
                 self._check_all_left()
 
     def _greet(self, connection: Connection, hello: Message) -> int | None:
-        """Take a process in; refuse everybody where it does not fit."""
+        """Accept a process; refuse all processes where it does not fit."""
         rank = int(hello["rank"])
         with self._lock:
             if self._refused or self._complete:
@@ -182,10 +182,10 @@ class Coordinator:
         try:
             self._listener.shutdown(socket.SHUT_RDWR)
         except OSError:
-            return  # it wakes up by itself
+            return  # `accept` then ends by its timeout
 
     def _begin(self) -> None:
-        """Start jaxlib's service, which takes the port over, and let everybody go."""
+        """Start jaxlib's service, which takes the port over, and let all processes begin."""
         try:
             service = self._start_service(self._address)
         except Exception as error:  # else the processes would wait for an answer until their time is over
@@ -272,10 +272,10 @@ class Coordinator:
                     self._lost(rank, reason)
 
     def fail(self, reason: str, timeout: float) -> None:
-        """Notify every process that the coordinator's own process ends, and why; wait until they have ended by this.
+        """Notify every process that the coordinator's own process ends, and why; wait until the others have ended.
 
         Args:
-            reason: why.
+            reason: cause of the end, for messages.
             timeout: seconds to wait at most.
         """
         if self._host_process is not None:
@@ -291,7 +291,7 @@ class Coordinator:
             time.sleep(0.01)
 
     def close(self, timeout: float) -> None:
-        """Stop, as the last of all: wait at most `timeout` seconds for the others to disconnect."""
+        """Wait at most `timeout` seconds for the others to disconnect, and stop."""
         self._await_others(timeout)
         self._ended.set()
         with self._lock:

@@ -11,11 +11,11 @@ from functorch_like.errors import DistributedError, nearest
 
 
 class Place(NamedTuple):
-    """The place of a process. None for what the environment does not give.
+    """The place of a process; None for facts that the environment does not give.
 
     Attributes:
-        coordinator_address: where the processes meet, "host:port".
-        num_processes: how many there are.
+        coordinator_address: address of the coordinator, "host:port".
+        num_processes: number of processes.
         process_id: the number of this one.
         local_process_id: its number among those of this machine.
         source: of these facts, for messages.
@@ -56,7 +56,7 @@ def detect(method: str | None = None, env: Environment | None = None) -> Place:
 
 
 def _plain(env: Environment) -> Place | None:
-    """`FT_...`, as `functorch_like.distributed.run` sets them; then the names that PyTorch's launcher sets."""
+    """Return the place that `functorch_like.distributed.run` sets as `FT_...`, or PyTorch's launcher by its names."""
     if "FT_PROCESS_ID" in env or "FT_COORDINATOR_ADDRESS" in env:
         return Place(
             env.get("FT_COORDINATOR_ADDRESS"),
@@ -77,7 +77,10 @@ def _plain(env: Environment) -> Place | None:
 
 
 def _slurm(env: Environment) -> Place | None:
-    """A task of a SLURM step: `srun python script.py`. In a batch script, outside of a step, there are no tasks."""
+    """Return the place of a task of a SLURM step, `srun python script.py`; None without its variables.
+
+    In a batch script, outside of a step, there are no tasks.
+    """
     if "SLURM_JOB_ID" not in env or "SLURM_PROCID" not in env:
         return None
     nodes = env.get("SLURM_STEP_NODELIST") or env.get("SLURM_JOB_NODELIST") or env.get("SLURM_NODELIST")
@@ -88,7 +91,10 @@ def _slurm(env: Environment) -> Place | None:
 
 
 def _openmpi(env: Environment) -> Place | None:
-    """A process of `mpirun`. The coordinator is on the machine that mpirun's own address names (Open MPI 4)."""
+    """Return the place of a process of `mpirun`; None for other processes.
+
+    The coordinator is on the machine that mpirun's own address names (Open MPI 4).
+    """
     if "OMPI_COMM_WORLD_RANK" not in env:
         return None
     uri = env.get("OMPI_MCA_orte_hnp_uri", "")
@@ -124,7 +130,7 @@ def _number(env: Environment, name: str) -> int | None:
 
 
 def _port(job: int) -> int:
-    """A port that differs between jobs, from those that are free for any use."""
+    """Return a port that differs between jobs, of the range that is free for any use."""
     return 49152 + job % 16384
 
 

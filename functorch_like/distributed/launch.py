@@ -1,4 +1,4 @@
-"""The processes of a program on one machine: started, their output marked, ended together."""
+"""Launcher of a program's processes on one machine: start them, mark their output, and end them together."""
 
 from __future__ import annotations
 

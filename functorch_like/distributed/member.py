@@ -1,7 +1,7 @@
-"""The place of this process among others: its connection to the coordinator, exchanges of values, and the watch.
+"""A process's connection to the coordinator: exchanges of values, and the watch for processes that end.
 
 TRAP: a collective that waits for a process that has ended may wait for ever, in C++, where no exception reaches it.
-So the watch ends this process some time after it learned of the loss, unless it ended by itself.
+So the watch ends this process some time after it has notice of the loss, unless it ended by itself.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Member:
     """A process that joined a program.
 
     Args:
-        address: of the coordinator.
+        address: the coordinator's.
         rank: the number of this process.
-        count: of processes.
+        count: number of processes.
         version: of the packages; all processes must have the same.
         join_timeout: seconds to wait for the others.
         heartbeat_timeout: seconds of silence after which the coordinator counts as gone, and for which this process
@@ -36,7 +36,7 @@ class Member:
         host_process: the process that the coordinator runs in; None for a launcher.
 
     Raises:
-        DistributedError: where not all processes came, or they do not fit together.
+        DistributedError: where not all processes connected, or they do not fit together.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class Member:
         self._answers: dict[str, dict[int, bytes]] = {}
         self._missing: dict[str, Message] = {}
         self._coordinator_lost = ""
-        self._closed = False  # all processes have left
-        self._quit = threading.Event()  # this process leaves
+        self._closed = False  # set when all processes have left
+        self._quit = threading.Event()  # set when this process leaves
         self._rounds: dict[str, int] = {}
         self._clock = RunningClock(heartbeat_timeout / 4)
         deadline = time.monotonic() + join_timeout
@@ -132,7 +132,7 @@ class Member:
                 return
             self._coordinator_lost = reason
             self._news.notify_all()
-        # jaxlib would abort this process, with many more words.
+        # jaxlib would abort this process, with a longer message.
         _announce(f"process {self.rank}: {self.loss()}", "without the coordinator this process ends now")
         _end_process()
 
@@ -171,7 +171,7 @@ class Member:
         with self._news:
             while not self.has_losses and time.monotonic() < deadline:
                 self._news.wait(deadline - time.monotonic())
-            for rank, reason in self._gone.items():  # the first; others ended because of it
+            for rank, reason in self._gone.items():  # the first process; the others ended because of it
                 return f"process {rank} of {self.count} is gone: {reason}"
             return self._coordinator_lost or self._left_text()
 

@@ -18,7 +18,7 @@ Message = dict[str, Any]
 
 
 class Closed(Exception):
-    """The other side closed the connection, or sent something that is no message."""
+    """Error where the peer closed the connection, or sent bytes that are no message."""
 
 
 class Connection:
@@ -34,7 +34,7 @@ class Connection:
 
     @property
     def local_host(self) -> str:
-        """The address of this side."""
+        """Local address of the connection."""
         return str(self._sock.getsockname()[0])
 
     def fileno(self) -> int:
@@ -46,7 +46,7 @@ class Connection:
         self._sock.close()
 
     def send(self, header: Message, payload: bytes = b"") -> bool:
-        """Send a message; return False if the other side is gone."""
+        """Send a message; return False if the peer is gone."""
         text = json.dumps(header).encode()
         try:
             with self._lock:
@@ -92,7 +92,7 @@ class Connection:
             try:
                 step()
             except OSError:
-                continue  # the other side was faster
+                continue  # closed already, by the peer
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -115,7 +115,7 @@ def pack(values: dict[int, bytes]) -> tuple[list[tuple[int, int]], bytes]:
 
 
 def unpack(table: list[tuple[int, int]], payload: bytes) -> dict[int, bytes]:
-    """Undo `pack`."""
+    """Split a payload that `pack` joined; returns values by process."""
     values, start = {}, 0
     for rank, size in table:
         values[rank] = payload[start : start + size]

@@ -1,4 +1,4 @@
-"""Return if two pytrees hold the same values; if not, the first place where they differ, and both values."""
+"""Comparison of two pytrees; errors show the first place where they differ, and both values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 #: Tolerances, relative and absolute, by dtype (a complex dtype has that of its real part).
 TOLERANCES = {"float64": 1e-10, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
-_COARSE = 0.25  # of dtypes with three bits of mantissa or fewer
+_COARSE = 0.25  # tolerance of dtypes with three bits of mantissa or fewer
 
 
 def tolerance(dtype: DTypeLike) -> float:
-    """The default tolerance of a dtype, relative and absolute; zero where values are exact.
+    """Return the default tolerance of a dtype, relative and absolute; zero where values are exact.
 
     >>> tolerance(np.float32), tolerance(np.complex64), tolerance(np.int32)
     (2e-05, 2e-05, 0.0)
@@ -130,7 +130,7 @@ def difference(
 
 
 def as_numpy(x: Any) -> np.ndarray[Any, Any]:
-    """A leaf as NumPy array."""
+    """Return a leaf as a NumPy array."""
     return xla.to_numpy(x) if isinstance(x, xla.ArrayImpl) else np.asarray(x)
 
 

@@ -43,8 +43,8 @@ class Effort(NamedTuple):
     """Way to compile programs.
 
     Args:
-        ways: besides the default, in turn; None for all.
-        quick: leave LLVM's optimisations out, which is four times faster and changes nothing of what goes to libraries.
+        ways: number of option sets besides the default, taken in turn; None for all.
+        quick: leave LLVM's optimisations out: four times faster, with the same calls of libraries.
     """
 
     ways: int | None = None
@@ -59,8 +59,8 @@ class Kind(NamedTuple):
     """A kind of programs.
 
     Args:
-        draw: makes one of choices.
-        check: `(program, number, effort) -> messages`: what is wrong with it.
+        draw: makes a program of choices.
+        check: `(program, number, effort) -> messages`, one for each defect.
     """
 
     draw: Callable[[Choices], Program]
@@ -68,7 +68,7 @@ class Kind(NamedTuple):
 
 
 def _under_options(program: Program, number: int, effort: Effort) -> list[str]:
-    """The default, and others in turn."""
+    """Check a program under the default options, and under others in turn."""
     default, *others = differential.candidates()
     ways = len(others) if effort.ways is None else min(effort.ways, len(others))
     chosen = [others[(number * ways + k) % len(others)] for k in range(ways)]
@@ -95,8 +95,8 @@ class Finding(NamedTuple):
     """A wrong program.
 
     Args:
-        number: of the program.
-        messages: what is wrong.
+        number: the program's number.
+        messages: one for each defect.
         script: the smallest program found that is wrong, too.
     """
 
@@ -111,9 +111,9 @@ def examine(kind: str, seed: int, number: int, effort: Effort = _ALL, attempts: 
     Args:
         kind: a key of `KINDS`.
         seed: of the run.
-        number: of the program.
-        effort: how it is compiled.
-        attempts: smaller programs that are tried where it is wrong.
+        number: the program's number.
+        effort: amount of work for it.
+        attempts: number of smaller programs to try where it is wrong.
 
     Returns:
         What was found, or None.
@@ -141,7 +141,7 @@ def examine(kind: str, seed: int, number: int, effort: Effort = _ALL, attempts: 
 
 
 def _messages(check: Any, program: Program, number: int, effort: Effort) -> list[str]:
-    """List what is wrong, errors that the program should not raise included."""
+    """Return a message for each defect, errors that the program should not raise included."""
     try:
         return check(program, number, effort)
     except differential.Refused:
@@ -160,8 +160,8 @@ def _sort(messages: list[str]) -> str:
 
 
 def _block(kind: str, seed: int, numbers: range, effort: Effort) -> Iterator[dict[str, Any]]:
-    """Check some programs; each gives a line before it is checked, and one more if it is wrong."""
-    gc.freeze()  # what was imported stays
+    """Check some programs; yield a line before each one, and one more if it is wrong."""
+    gc.freeze()  # imported modules stay
     for number in numbers:
         yield {"checking": number, "cpu": round(time.process_time(), 3)}
         try:
@@ -189,13 +189,13 @@ class _Ended(NamedTuple):
 
 
 def _in_a_process(kind: str, seed: int, numbers: range, effort: Effort) -> _Ended:
-    """Check some programs in a process of their own, which may die of them."""
+    """Check some programs in a process of their own, which a program may crash."""
     name = __name__ if __name__ != "__main__" else "functorch_like.testing.nightly"
     command = [sys.executable, "-P", "-m", name, kind]
     command += ["--seed", str(seed), "--block", str(numbers.start), str(numbers.stop)]
     command += [] if effort.ways is None else ["--ways", str(effort.ways)]
     command += ["--quick"] if effort.quick else []
-    # Memory never written shows as such; nothing is kept on disk, because no program comes twice.
+    # Memory is filled, so that reads before a write show; there is no cache on disk, because no program comes twice.
     environment = {**os.environ, "MALLOC_PERTURB_": "85", "FT_CACHE": "0"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{") and line.endswith("}")]
@@ -293,7 +293,7 @@ def _runs(numbers: Sequence[int]) -> Iterator[range]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m functorch_like.testing.nightly",
         description=__doc__,
