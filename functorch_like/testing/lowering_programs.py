@@ -23,7 +23,7 @@ class LoweringDrawer(Drawer):
             self._small_products, self._many_rows, self._windows, self._reduced_rows, self._reduced_columns,
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
-            self._many_features,
+            self._many_features, self._quantile,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -54,6 +54,10 @@ class LoweringDrawer(Drawer):
         return self.w.write(
             f"lax.sort(({key}, {others}), dimension={axis}, num_keys={self.c.pick((1, 1, 2))})[{which}]"
         )
+
+    def _quantile(self) -> Value | None:
+        shape, axis = self.rows(self.c.pick(_SORTED))
+        return self.w.write(f"fnp.quantile({self.operand(shape, 1)}, {self.c.pick((0.5, 0.0, 0.3, 1.0))}, axis={axis})")
 
     def _greatest(self) -> Value | None:
         n = self.c.pick((8192, 100, 8191, 8193, 16390))
