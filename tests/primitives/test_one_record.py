@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / "primitives").is_dir(), reason="the 
 APPLY = (
     "functorch_like/numpy", "functorch_like/lax", "functorch_like/nn", "functorch_like/scipy", "functorch_like/random",
     "functorch_like/image.py", "functorch_like/jax_alias", "functorch_like/examples", "functorch_like/testing",
-    "functorch_like/parallel", "functorch_like/data", "functorch_like/array_methods.py", "functorch_like/foreign_",
+    "functorch_like/parallel", "functorch_like/data", "functorch_like/array_methods.py", "functorch_like/foreign/",
     "primitives/higher_order",
 )  # fmt: skip
 #: Lists that users choose from, and rules of interpreters that not every primitive has.
