@@ -100,7 +100,7 @@ def stats() -> Stats:
     files = [] if folder is None else _disk.files(folder)
     return Stats(
         _counters.cache_hits,
-        _counters.compiles,
+        _counters.compiles + _counters.optimised,
         _counters.cache_writes,
         _disk.programs(files),
         sum(file.size for file in files),

@@ -6,6 +6,7 @@ traces = 0  # functions traced by jit, make_jaxpr and eval_shape
 compiles = 0  # programs XLA compiled
 cache_hits = 0  # programs loaded from disk instead
 cache_writes = 0  # programs written to disk
+optimised = 0  # programs compiled or loaded by the background thread, in place of their quick forms
 modules = 0  # StableHLO modules built
 host_to_device = 0  # NumPy values copied in by Python (those C++ moves on its fast path are not seen)
 device_to_host = 0  # arrays read back
@@ -23,6 +24,7 @@ _NAMES = (
     "host_to_device",
     "misses",
     "modules",
+    "optimised",
     "traces",
 )
 

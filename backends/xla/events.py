@@ -75,6 +75,11 @@ def listening(listener: Callable[[Event], Any]) -> Generator[None]:
         _listeners.all = before
 
 
+def is_in_background() -> bool:
+    """Return True in a block of `in_background`."""
+    return _listeners.in_background
+
+
 @contextmanager
 def in_background() -> Generator[None]:
     """Within the block, mark what is logged as work of a background thread, which this thread is."""

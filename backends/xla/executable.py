@@ -371,7 +371,10 @@ def _loaded(
             compile_options.check_known(str(error))
             mlir.verify(module)  # raises a better error, if the module itself is wrong
             raise CompileError(f"XLA cannot compile {name!r} for {device}: {error}", fix=_remedy(overrides)) from error
-        counters.compiles += 1
+        if events.is_in_background():
+            counters.optimised += 1
+        else:
+            counters.compiles += 1
         events.tell("compile", name, time.perf_counter() - started, device=device, options=overrides or {}, how=why)
         if key is not None:
             cache.store(key, made)
@@ -400,7 +403,10 @@ def _from_disk(
         if loaded is not None:
             cache.remember(note, key)
     if loaded is not None:
-        counters.cache_hits += 1
+        if events.is_in_background():
+            counters.optimised += 1
+        else:
+            counters.cache_hits += 1
         events.tell("load", name, time.perf_counter() - started, device=device)
     return loaded, key, note
 

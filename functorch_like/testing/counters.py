@@ -57,6 +57,8 @@ def _counting(*names: str) -> Generator[Counted]:
 def count_compiles() -> AbstractContextManager[Counted]:
     """Count the programs that were needed anew: `compiles` by XLA, and `cache_hits` loaded from disk instead.
 
+    Optimised forms, which the background thread compiles when a program has run for long, do not count.
+
     >>> import functorch_like as ft
     >>> double = ft.jit(lambda x: 2 * x)
     >>> x = ft.device_put(np.ones(3))

@@ -65,9 +65,9 @@ def kinds(why):
 
 def compiled(call):
     """How many programs a call compiles."""
-    before = counters.compiles
+    before = counters.compiles + counters.optimised
     call()
-    return counters.compiles - before
+    return counters.compiles + counters.optimised - before
 
 
 def finish():
@@ -239,6 +239,14 @@ def test_two_threads_ask_for_the_optimised_form():
     f(X)
     asking = [threading.Thread(target=f.optimised) for _ in range(3)]
     assert compiled(lambda: [*map(threading.Thread.start, asking), *map(threading.Thread.join, asking)]) == 1
+
+
+def test_optimised_forms_are_no_programs_that_were_needed_anew():
+    f = ft.jit(curve)
+    with ft.testing.count_compiles() as first:
+        f(X)
+        f.optimised()
+    assert first.count == 1
 
 
 # ------------------------------------------------------------------------------------------------------------- failures
