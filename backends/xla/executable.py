@@ -371,15 +371,18 @@ def _loaded(
             compile_options.check_known(str(error))
             mlir.verify(module)  # raises a better error, if the module itself is wrong
             raise CompileError(f"XLA cannot compile {name!r} for {device}: {error}", fix=_remedy(overrides)) from error
-        if events.is_in_background():
-            counters.optimised += 1
-        else:
-            counters.compiles += 1
+        _count("compiles")
         events.tell("compile", name, time.perf_counter() - started, device=device, options=overrides or {}, how=why)
         if key is not None:
             cache.store(key, made)
             cache.remember(note, key)
         return made
+
+
+def _count(name: str) -> None:
+    """Count a program that was compiled or loaded; what the background thread does counts as optimised."""
+    name = "optimised" if events.is_in_background() else name
+    setattr(counters, name, getattr(counters, name) + 1)
 
 
 def _from_disk(
@@ -403,10 +406,7 @@ def _from_disk(
         if loaded is not None:
             cache.remember(note, key)
     if loaded is not None:
-        if events.is_in_background():
-            counters.optimised += 1
-        else:
-            counters.cache_hits += 1
+        _count("cache_hits")
         events.tell("load", name, time.perf_counter() - started, device=device)
     return loaded, key, note
 
