@@ -35,7 +35,10 @@ def convolution(
 
     ls, rs, os = params["dimension_numbers"]
     n = len(ls) - 2
-    backwards = _mistaken(*ins, params) if e.platform == "cpu" else []
+    lhs, left, params = _cut(e, lhs, ins[0], params)
+    if not left.size:  # all that is left are padding and holes
+        return e.full(0, out)
+    backwards = _mistaken(left, ins[1], params) if e.platform == "cpu" else []
     if backwards:
         dimensions = {"dimensions": e.i64s([rs[2 + k] for k in backwards])}
         rhs = e.op("stablehlo.reverse", [rhs], [ins[1]], attrs=dimensions)
@@ -53,6 +56,26 @@ def convolution(
         "precision_config": precision_config(e, params.get("precision"), e.ins[0].dtype),
     }
     return e.op("stablehlo.convolution", [lhs, rhs], [out], attrs=attrs)
+
+
+def _cut(e: Any, lhs: Any, left: ShapedArray, params: dict[str, Any]) -> tuple[Any, ShapedArray, dict[str, Any]]:
+    """The left operand without what negative padding takes away, and parameters without negative padding.
+
+    XLA:CPU's kernel of Eigen ignores the sign of padding, and reads memory that is not the operand's. With holes of
+    d - 1 between elements, a cut that ends in a hole leaves padding of less than d.
+    """
+    spaces = zip(params["dimension_numbers"][0][2:], params["padding"], params["lhs_dilation"], strict=True)
+    kept, padding = [slice(0, n, 1) for n in left.shape], []
+    for d, (low, high), hole in spaces:
+        first, last = (max(0, -(edge // hole)) for edge in (low, high))
+        kept[d] = slice(first, max(left.shape[d] - last, first), 1)
+        padding.append((low + first * hole, high + last * hole))
+    if all(s.stop - s.start == n for s, n in zip(kept, left.shape, strict=True)):
+        return lhs, left, params
+    rest = left.update(shape=tuple(s.stop - s.start for s in kept))
+    if not rest.size:
+        return lhs, rest, params
+    return emit_tap(e, lhs, kept, rest), rest, params | {"padding": tuple(padding)}
 
 
 def _mistaken(left: ShapedArray, right: ShapedArray, params: dict[str, Any]) -> list[int]:
