@@ -19,20 +19,6 @@ from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it 
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as _backends
 from functorch_like import debug as _debug
-from functorch_like.arrays.devices import Device as Device
-from functorch_like.arrays.devices import block_until_ready as block_until_ready
-from functorch_like.arrays.devices import default_backend as default_backend
-from functorch_like.arrays.devices import default_device as default_device
-from functorch_like.arrays.devices import device_count as device_count
-from functorch_like.arrays.devices import device_get as device_get
-from functorch_like.arrays.devices import device_put as device_put
-from functorch_like.arrays.devices import devices as devices
-from functorch_like.arrays.devices import live_arrays as live_arrays
-from functorch_like.arrays.devices import local_device_count as local_device_count
-from functorch_like.arrays.devices import local_devices as local_devices
-from functorch_like.arrays.devices import process_count as process_count
-from functorch_like.arrays.devices import process_index as process_index
-from functorch_like.arrays.devices import set_default_device as set_default_device
 from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from functorch_like.backends import precision as _precision
 from functorch_like.caches import clear_caches as clear_caches
@@ -43,19 +29,6 @@ from functorch_like.dtypes import float0 as float0
 from functorch_like.dtypes import set_default_dtype as set_default_dtype
 from functorch_like.errors import FtError as FtError
 from functorch_like.foreign import modules as _foreign_modules
-from functorch_like.transforms.abstract_calls import eval_shape as eval_shape
-from functorch_like.transforms.abstract_calls import make_jaxpr as make_jaxpr
-from functorch_like.transforms.abstract_calls import typeof as typeof
-from functorch_like.transforms.disable_jit import disable_jit as disable_jit
-from functorch_like.transforms.grad import grad as grad
-from functorch_like.transforms.grad import grad_and_value as grad_and_value
-from functorch_like.transforms.grad import value_and_grad as value_and_grad
-from functorch_like.transforms.jit import jit as jit
-from functorch_like.transforms.jvp_vjp import fwd_and_bwd as fwd_and_bwd
-from functorch_like.transforms.jvp_vjp import jvp as jvp
-from functorch_like.transforms.jvp_vjp import linearize as linearize
-from functorch_like.transforms.jvp_vjp import vjp as vjp
-from functorch_like.transforms.vmap import vmap as vmap
 
 with _lazy_imports.block(__name__):
     from functorch_like import amp as amp
@@ -85,6 +58,20 @@ with _lazy_imports.block(__name__):
     from functorch_like import typing as typing
     from functorch_like.amp.autocasting import autocast as autocast
     from functorch_like.amp.casting import cast_floating as cast_floating
+    from functorch_like.arrays.devices import Device as Device
+    from functorch_like.arrays.devices import block_until_ready as block_until_ready
+    from functorch_like.arrays.devices import default_backend as default_backend
+    from functorch_like.arrays.devices import default_device as default_device
+    from functorch_like.arrays.devices import device_count as device_count
+    from functorch_like.arrays.devices import device_get as device_get
+    from functorch_like.arrays.devices import device_put as device_put
+    from functorch_like.arrays.devices import devices as devices
+    from functorch_like.arrays.devices import live_arrays as live_arrays
+    from functorch_like.arrays.devices import local_device_count as local_device_count
+    from functorch_like.arrays.devices import local_devices as local_devices
+    from functorch_like.arrays.devices import process_count as process_count
+    from functorch_like.arrays.devices import process_index as process_index
+    from functorch_like.arrays.devices import set_default_device as set_default_device
     from functorch_like.calling.host_callbacks import effects_barrier as effects_barrier
     from functorch_like.calling.host_callbacks import io_callback as io_callback
     from functorch_like.calling.host_callbacks import pure_callback as pure_callback
@@ -113,6 +100,9 @@ with _lazy_imports.block(__name__):
     from functorch_like.sharding.process_local import (
         make_array_from_process_local_data as make_array_from_process_local_data,
     )
+    from functorch_like.transforms.abstract_calls import eval_shape as eval_shape
+    from functorch_like.transforms.abstract_calls import make_jaxpr as make_jaxpr
+    from functorch_like.transforms.abstract_calls import typeof as typeof
     from functorch_like.transforms.checkpoint import checkpoint as checkpoint
     from functorch_like.transforms.checkpoint import checkpoint_name as checkpoint_name
     from functorch_like.transforms.checkpoint import remat as remat
@@ -121,22 +111,32 @@ with _lazy_imports.block(__name__):
     from functorch_like.transforms.custom.custom_gradient import custom_gradient as custom_gradient
     from functorch_like.transforms.custom.custom_jvp import custom_jvp as custom_jvp
     from functorch_like.transforms.custom.custom_vjp import custom_vjp as custom_vjp
+    from functorch_like.transforms.disable_jit import disable_jit as disable_jit
     from functorch_like.transforms.functional_call import functional_call as functional_call
     from functorch_like.transforms.functional_call import functionalize as functionalize
     from functorch_like.transforms.functional_call import named_parameters as named_parameters
     from functorch_like.transforms.functional_call import stack_state as stack_state
     from functorch_like.transforms.functional_call import unstack_state as unstack_state
+    from functorch_like.transforms.grad import grad as grad
+    from functorch_like.transforms.grad import grad_and_value as grad_and_value
+    from functorch_like.transforms.grad import value_and_grad as value_and_grad
     from functorch_like.transforms.hessian_products import gnvp as gnvp
     from functorch_like.transforms.hessian_products import hvp as hvp
     from functorch_like.transforms.jacobians import hessian as hessian
     from functorch_like.transforms.jacobians import jacfwd as jacfwd
     from functorch_like.transforms.jacobians import jacobian as jacobian
     from functorch_like.transforms.jacobians import jacrev as jacrev
+    from functorch_like.transforms.jit import jit as jit
+    from functorch_like.transforms.jvp_vjp import fwd_and_bwd as fwd_and_bwd
+    from functorch_like.transforms.jvp_vjp import jvp as jvp
+    from functorch_like.transforms.jvp_vjp import linearize as linearize
+    from functorch_like.transforms.jvp_vjp import vjp as vjp
     from functorch_like.transforms.linear_transpose import linear_transpose as linear_transpose
     from functorch_like.transforms.pmap import pmap as pmap
     from functorch_like.transforms.shard_map import shard_map as shard_map
     from functorch_like.transforms.sparse_jacobian import sparse_jacobian as sparse_jacobian
     from functorch_like.transforms.taylor.jet import jet as jet
+    from functorch_like.transforms.vmap import vmap as vmap
 
 with _lazy_imports.block(__name__, wrap=False):
     from functorch_like import custom_batching as custom_batching

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -58,6 +57,8 @@ def line(event: Event) -> str:
 def tell(kind: str, name: str, seconds: float = 0.0, **about: Any) -> None:
     """Pass an event to all listeners of this thread."""
     if LOGGED.value and kind in VERBS:
+        import logging  # takes 4 ms
+
         where = ", in the background" if _listeners.in_background else ""
         logging.getLogger("functorch_like").warning("%s%s", line(Event(kind, name, seconds, about)), where)
     for listener in _listeners.all:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -291,6 +290,7 @@ def _check_same(leaves: Sequence[Any], places: Sequence[Any]) -> None:
 
     All processes of a mesh meet here, at each call.
     """
+    from functorch_like.backends.xla.digest import sha256
     from functorch_like.backends.xla.mesh import Mesh
 
     spread: dict[Mesh, tuple[list[str], Any]] = {}
@@ -301,7 +301,7 @@ def _check_same(leaves: Sequence[Any], places: Sequence[Any]) -> None:
         if type(leaf) is ArrayImpl and not leaf.sharding.is_fully_addressable:
             continue  # it is one array already
         aval = aval_of(leaf)
-        shown, digest = spread.setdefault(mesh, ([], hashlib.sha256()))
+        shown, digest = spread.setdefault(mesh, ([], sha256()))
         shown.append(repr(aval))
         digest.update(repr(aval).encode())
         digest.update(np.asarray(leaf, aval.dtype).tobytes())

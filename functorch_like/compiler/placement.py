@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, aval_of
@@ -135,3 +137,11 @@ def _named(jaxpr: Jaxpr) -> Iterator[Any]:
             yield params["mesh"]
         for inner in inner_jaxprs(params):
             yield from meshes_in(inner)
+
+
+def physical_dtype(x: Any) -> np.dtype[Any] | None:
+    """The dtype in which C++ hands over a Python number (64 bits wide); None where it is the aval's."""
+    kind = type(x)
+    if kind is ArrayImpl or kind is np.ndarray or isinstance(x, np.generic) or kind is ShapeDtypeStruct:
+        return None
+    return np.asarray(x).dtype

@@ -20,13 +20,14 @@ from functorch_like import core, dtypes, source_info
 from functorch_like.backends.external_settings import External
 from functorch_like.backends.validators import boolean
 from functorch_like.calling import api_boundary
+from functorch_like.compiler.inspection import INSPECTED
 from functorch_like.core import aval_of
 from functorch_like.errors import NonFiniteError
-from functorch_like.interpreters.evaluate import INSPECTED, Program
 from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
 from functorch_like.primitives.effects.callbacks import io_callback
 
 if TYPE_CHECKING:
+    from functorch_like.compiler.program import Program
     from functorch_like.typing import Block
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like.backends.xla import events
 
 if TYPE_CHECKING:
-    from functorch_like.interpreters.evaluate import Program
+    from functorch_like.compiler.program import Program
 
 #: Seconds that a call through Python takes longer than one through C++.
 _DETOUR = 50e-6

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from functorch_like.calling import traced_function
+from functorch_like.compiler.placement import device_for
 from functorch_like.core import state
 from functorch_like.errors import ArgumentError
-from functorch_like.interpreters.evaluate import device_for
 from functorch_like.lax.branches import check_functions, choose
 from functorch_like.lax.operands import error
 from functorch_like.primitives.effects.platform_index import index_of, platform_index

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,12 +20,15 @@ from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling.call_signature import FlatCall, Static
+from functorch_like.compiler.placement import device_for
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, in_width, state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters import eager_tiers
-from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import stage
+
+if TYPE_CHECKING:
+    from functorch_like.compiler.program import Program
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -148,6 +151,8 @@ def _static(fun: Any, names: tuple[str, ...]) -> Static:
 
 
 def _compile(fun: Callable[..., Any], call: FlatCall, name: str) -> tuple[Program, Any]:
+    from functorch_like.compiler.program import Program  # not needed at import
+
     flat, trees = call.flatten_function(fun)
     jaxpr, consts = stage(
         flat, call.avals, name=name, parent=EVALUATE, chain="", hosts=dtype_origins.hosts(call.leaves)

@@ -27,9 +27,10 @@ from functorch_like.calling.call_signature import (
 )
 from functorch_like.calling.pickling import Transformed
 from functorch_like.calling.traced_function import operands
+from functorch_like.compiler.placement import device_for
+from functorch_like.compiler.program import Program
 from functorch_like.core import ArrayImpl, Tracer, state
 from functorch_like.errors import DtypeError, FtError
-from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interrupts import all_held
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs, RefusingTrace, follower

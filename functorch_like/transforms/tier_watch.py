@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.xla import events, nesting
+from functorch_like.compiler.program import Program
 from functorch_like.interpreters import eager_tiers
-from functorch_like.interpreters.evaluate import Program
 
 if TYPE_CHECKING:
     from functorch_like.transforms.jit_state import JitState

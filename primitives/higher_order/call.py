@@ -18,10 +18,11 @@ from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.lower import emit_carrying, token_avals
+from functorch_like.compiler.program import Program
 from functorch_like.core import BatchAxis, Primitive, SampleInput, Tracer, UndefinedPrimal, state
 from functorch_like.errors import ShapeError
 from functorch_like.interpreters import eager_tiers, reverse
-from functorch_like.interpreters.evaluate import Program, program_for
+from functorch_like.interpreters.evaluate import program_for
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate, inner_jaxprs
 from functorch_like.ir.reference import reference

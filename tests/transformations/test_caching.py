@@ -263,7 +263,7 @@ def test_equal_programs_for_numbers_and_arrays_keep_their_weak_types_apart():
 
 
 def test_clear_caches_forgets_everything_and_nothing_breaks():
-    from functorch_like.interpreters.evaluate import Program
+    from functorch_like.compiler.program import Program
     from functorch_like.ir.jaxpr import Jaxpr
 
     def kept():

@@ -91,9 +91,9 @@ def test_settings_are_those_of_the_caller():
 
 
 def test_a_call_waits_for_its_program(monkeypatch):
-    from functorch_like.interpreters import evaluate
+    from functorch_like.compiler import program
 
-    begun, go, compile_program = threading.Event(), threading.Event(), evaluate.Program.__init__
+    begun, go, compile_program = threading.Event(), threading.Event(), program.Program.__init__
 
     def slow(self, *args, **kwargs):
         if threading.current_thread() is not threading.main_thread():
@@ -101,7 +101,7 @@ def test_a_call_waits_for_its_program(monkeypatch):
             go.wait(30)
         compile_program(self, *args, **kwargs)
 
-    monkeypatch.setattr(evaluate.Program, "__init__", slow)
+    monkeypatch.setattr(program.Program, "__init__", slow)
     f = ft.jit(lambda x: x * 3)
     before = counters.compiles + counters.cache_hits
     x = fnp.ones(3)

@@ -10,8 +10,9 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.fingerprint import fingerprint
+from functorch_like.compiler.placement import device_for
+from functorch_like.compiler.program import Program
 from functorch_like.core import EVALUATE, ArrayImpl, aval_of
-from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural

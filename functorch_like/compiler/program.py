@@ -1,0 +1,168 @@
+"""Programs: a jaxpr compiled for a device, with its constants and its record for C++."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.compiler.inspection import INSPECTED
+from functorch_like.compiler.lower import Lowered, lower
+from functorch_like.compiler.placement import device_for, physical_dtype, settle
+from functorch_like.compiler.tiers import QuickTier, begin, begin_eager
+from functorch_like.core import ArrayImpl, aval_of
+from functorch_like.errors import FtError
+from functorch_like.ir.jaxpr import Jaxpr
+
+
+class Program:
+    """A jaxpr compiled for a device: runs on flat arguments, and gives C++ the record to run it without Python.
+
+    Args:
+        jaxpr: its first inputs are `consts`, the others the arguments.
+        consts: arrays.
+        args: example arguments, or their `ShapeDtypeStruct`s; it is compiled for their device and kinds of numbers.
+        donated: which arguments' memory the results may take.
+        keep_unused: whether arguments that nothing reads are passed all the same.
+        options: compile options of XLA.
+        mode: how others are chosen: see `jit`.
+        tiered: whether it may start in the quick tier.
+        eager: the same for a program outside of jit, which `eager_tiers` runs.
+
+    Attributes:
+        executable: the form that runs now.
+        quick: the stay in the quick tier; None for a program in its last tier.
+    """
+
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        args: Sequence[Any],
+        *,
+        name: str,
+        donated: Sequence[bool] | None = None,
+        keep_unused: bool = False,
+        options: dict[str, Any] | None = None,
+        mode: str = "default",
+        device: Any = None,
+        committed: bool | None = None,
+        tiered: bool = False,
+        eager: bool = False,
+    ) -> None:
+        place = device if device is not None else device_for(args)
+        partitioning = settle(jaxpr, consts, args, place)
+        self.device = place if partitioning is None else partitioning
+        if committed is None:
+            committed = any(type(a) is ArrayImpl and a._committed for a in args)
+        self.committed = committed
+        physical = [None] * len(consts) + [physical_dtype(a) for a in args]
+
+        def lowered(donated: Sequence[bool] | None = None) -> Lowered:
+            return lower(
+                jaxpr,
+                name=name,
+                donated=None if donated is None else [False] * len(consts) + list(donated),
+                keep_unused=keep_unused,
+                physical=physical,
+                platform=self.device.platform,
+                partitioning=partitioning,
+            )
+
+        fitting, settings = None, nullcontext()
+        if mode == "max-autotune":
+            from functorch_like.compiler import autotune
+
+            first = lowered()
+            operands = [
+                a if p is None else np.asarray(a, p)
+                for a, p, k in zip([*consts, *args], physical, first.kept, strict=True)
+                if k
+            ]
+            way = autotune.choose(lowered, self.device, options, operands, name)
+            fitting, settings = way.fitting, way.settings()
+        self.quick: QuickTier | None = None
+        with settings:
+            self.lowered = lowered(donated)
+            if tiered or (eager and fitting is None):
+                start = begin if tiered else begin_eager
+                self.executable, self.quick = start(self.lowered, self.device, options, mode)
+            else:
+                self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
+        self.consts = list(consts) if partitioning is None else self._placed(consts)
+        self.kept = self.lowered.kept
+        self._passes_all = not self.consts and all(self.kept)
+        self._donated = [] if donated is None else [False] * len(consts) + list(donated)
+        self.out_avals: list[ShapedArray] = self.lowered.out_avals
+        self._physical = physical
+
+    def _placed(self, consts: Sequence[Any]) -> list[Any]:
+        """Constants, once and for all where the program takes them."""
+        from functorch_like.backends.xla import sharded_arrays
+
+        places = iter(self.executable.in_shardings)
+        mask = self.lowered.kept[: len(consts)]
+        return [sharded_arrays.bring(c, next(places)) if k else c for c, k in zip(consts, mask, strict=True)]
+
+    def run(self, args: Sequence[Any]) -> list[Any]:
+        """Run from Python."""
+        flat = [
+            a if p is None else np.asarray(a, p)
+            for a, p, k in zip([*self.consts, *args], self._physical, self.kept, strict=True)
+            if k
+        ]
+        inspect = INSPECTED.value
+        if inspect is not None and any(self._donated):  # what is inspected must still be there
+            donated = [d for d, k in zip(self._donated, self.kept, strict=True) if k]
+            flat = [np.array(a) if d else a for a, d in zip(flat, donated, strict=True)]
+        try:
+            outs = self.executable.execute(flat, self.out_avals, committed=self.committed)
+            if inspect is not None:
+                inspect(self, args, outs)
+            return outs
+        except FtError as e:
+            raise self._completed(e, args)  # noqa: B904  (the same error, completed)
+
+    def run_placed(self, args: Sequence[Any]) -> list[Any]:
+        """Run on arrays that are placed as those of a run before: of the same avals, on the same devices."""
+        if INSPECTED.value is not None:
+            return self.run(args)
+        if not self._passes_all:
+            args = [a for a, k in zip([*self.consts, *args], self.kept, strict=True) if k]
+        sharded: Any = self.executable
+        try:
+            return sharded.execute_placed(args, self.out_avals)
+        except FtError as e:
+            raise self._completed(e, args)  # noqa: B904  (the same error, completed)
+
+    def _completed(self, error: FtError, args: Sequence[Any]) -> FtError:
+        avals = ", ".join(repr(aval_of(a)) for a in args)
+        return error.complete(operation=f"{self.lowered.name}({avals})")
+
+    def exchange(self) -> None:
+        """Run the optimised form from now on, which has been compiled.
+
+        Raises:
+            FtError: where XLA has refused it. The program then stays in the quick tier for good.
+        """
+        quick, self.quick = self.quick, None
+        if quick is not None and quick.compiled is not None:
+            self.executable = quick.compiled.result()
+
+    @property
+    def comes_to_python(self) -> bool:
+        """True if each call of it comes to Python, though it calls nothing there."""
+        return self.executable.is_windowed and not self.executable.calls_python
+
+    def leaves_python(self) -> bool:
+        """Return True if C++ may run it without Python."""
+        return INSPECTED.value is None and not self.executable.calls_python
+
+    def fastpath(self, out_tree: Any) -> Any:
+        """Return the record that lets C++ run later calls of the same signature; None where it may not."""
+        if not self.leaves_python():
+            return None
+        return self.executable.fastpath(out_tree, self.out_avals, self.kept, self.consts, committed=self.committed)
