@@ -108,9 +108,7 @@ def _depth(arrays: Any) -> int:
     depths = {_depth(a) for a in arrays}
     if len(depths) != 1:
         why = "an empty list" if not depths else f"lists of depths {sorted(depths)} side by side"
-        raise promotion.error(
-            ArgumentError, f"fnp.block was given {why}", "nest all lists equally deep, none of them empty"
-        )
+        raise promotion.error(ArgumentError, f"fnp.block got {why}", "nest all lists equally deep, none of them empty")
     return 1 + depths.pop()
 
 

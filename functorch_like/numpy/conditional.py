@@ -61,7 +61,7 @@ def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise")
     arrays = [choices[i] for i in range(len(choices))] if promotion.is_array(choices) else [_array(c) for c in choices]
     n = len(arrays)
     if not n:
-        raise promotion.error(ArgumentError, "fnp.choose was given no choices", "give one or more")
+        raise promotion.error(ArgumentError, "fnp.choose got no choices", "give one or more")
     index = promotion.convert(a, dtypes.default_int())
     if mode == "raise":
         host = known(a)
@@ -193,7 +193,7 @@ def piecewise(
     if len(funclist) not in (n, n + 1) or not n:
         raise promotion.error(
             ArgumentError,
-            f"fnp.piecewise was given {n} conditions and {len(funclist)} functions",
+            f"fnp.piecewise got {n} conditions and {len(funclist)} functions",
             "give a function for each condition, and at most one more",
         )
 
@@ -242,7 +242,7 @@ def place(arr: ArrayLike, mask: NestedArrayLike, vals: NestedArrayLike, *, inpla
     if not n:
         if not aval_of(x).size:
             return x
-        raise promotion.error(ArgumentError, "fnp.place was given no values", "give one or more")
+        raise promotion.error(ArgumentError, "fnp.place got no values", "give one or more")
     places = (cumsum(taken, dtype=dtypes.default_int()) - 1) % n
     values = reshape(take(promotion.convert(new, aval_of(x).dtype), places, mode="clip"), aval_of(x).shape)
     return where(reshape(taken, aval_of(x).shape), values, x)

@@ -125,8 +125,10 @@ def _from_initial(running: Any, x: Any, axis: int | None, dtype: Any, include_in
     what = f"fnp.cumulative_{running.__name__[3:]}"
     x = arr(x, what)
     if ndim(x) == 0 or (axis is None and ndim(x) != 1):
-        why = f"{what} of {aval_of(x)!r} was given axis={axis}"
-        raise promotion.error(ShapeError, why, "give an array of one dimension or more, and the axis of more than one")
+        why = f"{what} takes an axis of the array, got {aval_of(x)!r} with axis={axis}"
+        raise promotion.error(
+            ShapeError, why, "give an array of one dimension or more; with more than one, give the axis, too"
+        )
     d = axis_of(axis or 0, ndim(x), what)
     out = running(x, d, dtype)
     if not include_initial:
@@ -164,7 +166,7 @@ def diff(
     a = arr(a, "fnp.diff")
     n = operator.index(n)
     if n < 0:
-        raise promotion.error(ArgumentError, f"fnp.diff was given n={n}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.diff takes a non-negative n, got {n}", "use 0 or more")
     if ndim(a) == 0:
         raise promotion.error(ShapeError, "a scalar has no differences", "give an array of one dimension or more")
     d = axis_of(axis, ndim(a), "fnp.diff")

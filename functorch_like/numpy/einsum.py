@@ -140,7 +140,7 @@ def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any
     if text is not None:
         raise promotion.error(
             ArgumentError,
-            f"fnp.einsum was given the subscripts {text!r} after an operand",
+            f"fnp.einsum got the subscripts {text!r} after an operand",
             f"the subscripts come first: fnp.einsum({text!r}, ...)",
         )
     arrays, lists = args[::2], args[1::2]
@@ -151,8 +151,8 @@ def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any
         if not (isinstance(labels, (list, tuple)) and all(map(_is_label, labels))) or not lists:
             raise promotion.error(
                 ArgumentError,
-                f"fnp.einsum without text of subscripts was given {labels!r:.60} as the labels of an operand",
-                'give text and operands, as in fnp.einsum("ij,jk->ik", x, y); or after each operand a list of ints '
+                f"fnp.einsum without a string of subscripts takes labels after each operand, got {labels!r:.60}",
+                'give a string and operands, as in fnp.einsum("ij,jk->ik", x, y); or after each operand a list of ints '
                 "from 0 to 51",
             )
     letter = lambda k: "..." if k is Ellipsis else chr((97 if k < 26 else 39) + k)

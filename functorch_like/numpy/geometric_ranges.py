@@ -55,7 +55,7 @@ def geomspace(
     """
     n = operator.index(num)
     if n < 0:
-        raise promotion.error(ArgumentError, f"fnp.geomspace was given num={n}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.geomspace takes a non-negative num, got {n}", "use 0 or more")
     start, stop = (v if promotion.is_array(v) or type(v) in promotion.NUMBERS else asarray(v) for v in (start, stop))
     promoted = promotion.inexact_dtype(dtypes.promote(aval_of(start), aval_of(stop))[0])
     result_dtype = promoted if dtype is None else dtypes.as_dtype(dtype)
@@ -123,7 +123,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         raise promotion.error(ShapeError, f"fnp.vander of {aval_of(x)!r}", "give a vector")
     n = aval_of(x).size if N is None else operator.index(N)
     if n < 0:
-        raise promotion.error(ArgumentError, f"fnp.vander was given N={n}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.vander takes a non-negative N, got {n}", "use 0 or more")
     return _vander(x, n=n, increasing=bool(increasing))
 
 

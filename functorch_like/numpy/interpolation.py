@@ -59,7 +59,9 @@ def interp(
     if period is not None:
         value = known(period)
         if value is not None and value == 0:
-            raise promotion.error(ArgumentError, "fnp.interp was given period 0", "give another, or leave it out")
+            raise promotion.error(
+                ArgumentError, "fnp.interp takes a nonzero period, got 0", "give another, or leave it out"
+            )
     return _interp(x, xp, fp, left, right, period, beyond=beyond)
 
 

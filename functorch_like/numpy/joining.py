@@ -77,7 +77,7 @@ def _parts(arrays: Any, what: str) -> list[Any]:
     if not all(isinstance(a, (ArrayImpl, Tracer, np.ndarray)) for a in parts):
         parts = [asarray(a) for a in given(*parts)]
     if not parts:
-        raise promotion.error(ShapeError, f"{what} was given no arrays", "give at least one")
+        raise promotion.error(ShapeError, f"{what} got no arrays", "give at least one")
     return parts
 
 

@@ -35,7 +35,7 @@ def _length(n: Any) -> int:
     if length < 1:
         raise promotion.error(
             ArgumentError,
-            f"fnp.pad was given stat_length={n!r}",
+            f"fnp.pad got stat_length={n!r}",
             "give an int of at least 1, or None for the whole axis",
         )
     return length

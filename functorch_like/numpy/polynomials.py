@@ -35,7 +35,7 @@ def _coefficients(name: str, *ps: Any) -> tuple[Any, ...]:
 def _order(value: Any, name: str) -> int:
     m = operator.index(value)
     if m < 0:
-        raise promotion.error(ArgumentError, f"fnp.{name} was given m={m}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.{name} takes a non-negative m, got {m}", "use 0 or more")
     return m
 
 

@@ -56,9 +56,7 @@ def error(cls: type[FtError], reason: str, fix: str, operation: str = "") -> FtE
 def no_out(out: Any, what: str) -> None:
     """Raise for NumPy's `out=`: arrays are immutable."""
     if out is not None:
-        raise error(
-            ArgumentError, f"{what} was given out=, and arrays are immutable", "leave it out and use the result"
-        )
+        raise error(ArgumentError, f"{what} got out=, but arrays are immutable", "leave it out and use the result")
 
 
 # --------------------------------------------------------------------------------------------------------- conversion

@@ -68,8 +68,8 @@ def _public(
     how = {"axis": hashable(axis), "keepdims": bool(keepdims), "skip": skip, "end": end}
     if weights is not None:
         if method != "inverted_cdf":
-            why = f"{what} was given weights and method={method!r}"
-            raise promotion.error(ArgumentError, why, "use method='inverted_cdf', for which weights have a meaning")
+            why = f"{what} got weights with method={method!r}"
+            raise promotion.error(ArgumentError, why, "use method='inverted_cdf', the only one that takes weights")
         a, q, weights = promotion.numbers(a, q, weights)
         return _weighted(a, q, weights, **how)
     return _quantile(*promotion.numbers(a, q), method=method, **how)

@@ -70,7 +70,9 @@ def arange(
         first, end = 0, first
     by = 1 if by is None else by
     if by == 0:
-        raise promotion.error(ArgumentError, "fnp.arange was given step 0", "use a positive or negative step")
+        raise promotion.error(
+            ArgumentError, "fnp.arange takes a nonzero step, got 0", "use a positive or negative step"
+        )
     result_dtype = dtypes.promote(*(aval_of(v) for v in endpoints))[0] if dtype is None else dtypes.as_dtype(dtype)
     span = (end - first) / by
     if not math.isfinite(span):
@@ -148,7 +150,7 @@ def linspace(
     """
     n = operator.index(num)
     if n < 0:
-        raise promotion.error(ArgumentError, f"fnp.linspace was given num={n}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.linspace takes a non-negative num, got {n}", "use 0 or more")
     promoted = dtypes.promote(aval_of(start), aval_of(stop))[0]
     result_dtype = promotion.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
     if result_dtype in (dtypes.float64, dtypes.complex128) or dtypes.is_integer(result_dtype):
@@ -291,7 +293,9 @@ def _offset(k: Any, what: str) -> Any:
         return operator.index(k)
     aval = aval_of(k)
     if aval.shape or not dtypes.is_integer(aval.dtype):
-        raise promotion.error(DtypeError, f"{what} was given k={aval!r}", "give an int, or an integer scalar")
+        raise promotion.error(
+            DtypeError, f"{what} takes an integer k, got {aval!r}", "give an int, or an integer scalar"
+        )
     return k
 
 

@@ -85,7 +85,7 @@ def repeat(
     if isinstance(repeats, (int, np.integer)):
         n = operator.index(repeats)
         if n < 0:
-            raise promotion.error(ArgumentError, f"fnp.repeat was given {n}", "use 0 or more")
+            raise promotion.error(ArgumentError, f"fnp.repeat takes non-negative repeats, got {n}", "use 0 or more")
         dims = tuple(k if k <= d else k + 1 for k in range(len(shape)))
         wide = structural.broadcast_in_dim(a, shape=(*shape[: d + 1], n, *shape[d + 1 :]), broadcast_dimensions=dims)
         out = structural.reshape(wide, shape=(*shape[:d], shape[d] * n, *shape[d + 1 :]))
@@ -101,7 +101,7 @@ def repeat(
         if total_repeat_length is None:
             raise promotion.error(
                 ConcretizationError,
-                f"fnp.repeat was given traced repeats ({aval_of(repeats)!r}), and their sum is the size of the result",
+                f"fnp.repeat got traced repeats ({aval_of(repeats)!r}), whose sum is the size of the result",
                 "pass total_repeat_length=, or make repeats a NumPy array",
             )
         return _repeat_traced(a, repeats, d, total_repeat_length)
@@ -230,7 +230,7 @@ def pad(
     widths = [(operator.index(lo), operator.index(hi)) for lo, hi in widths]
     if any(lo < 0 or hi < 0 for lo, hi in widths):
         raise promotion.error(
-            ArgumentError, f"fnp.pad was given the negative width in {pad_width!r}", "cut with x[a:b] instead"
+            ArgumentError, f"fnp.pad takes non-negative widths, got pad_width={pad_width!r}", "cut with x[a:b] instead"
         )
     if mode in ("constant", "empty"):
         values = _pairs(constant_values, ndim(a), "constant_values")

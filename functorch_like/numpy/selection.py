@@ -59,7 +59,7 @@ def where(
 
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise promotion.error(ArgumentError, "fnp.where was given just one of x and y", "pass both, or neither")
+        raise promotion.error(ArgumentError, "fnp.where got only one of x and y", "pass both, or neither")
     if isinstance(condition, Tracer) or isinstance(x, Tracer) or isinstance(y, Tracer):
         return _where(condition, x, y)
     return _where_kernel(condition if not isinstance(condition, int) else bool(condition), *promotion.numbers(x, y))
@@ -97,7 +97,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     if len(condlist) != len(choicelist) or not condlist:
         raise promotion.error(
             ArgumentError,
-            f"fnp.select was given {len(condlist)} conditions and {len(choicelist)} choices",
+            f"fnp.select got {len(condlist)} conditions and {len(choicelist)} choices",
             "give one choice for each condition, and at least one",
         )
     dtype, _ = dtypes.promote(*(aval_of(c) for c in (*choicelist, default)))

@@ -422,7 +422,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """
     i, j = (axis_of(d, ndim(m), "fnp.rot90") for d in axes)
     if i == j:
-        raise promotion.error(ShapeError, f"fnp.rot90 was given axes {axes}", "name two different axes")
+        raise promotion.error(ShapeError, f"fnp.rot90 takes two different axes, got {axes}", "name each axis once")
     quarter = k % 4
     if quarter == 0:
         return asarray(m)

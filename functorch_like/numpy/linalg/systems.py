@@ -300,7 +300,7 @@ def matrix_rank(
     a = matrices(A, "matrix_rank")
     if tol is not None:
         if rtol is not None:
-            why = "fnp.linalg.matrix_rank was given both tol and rtol"
+            why = "fnp.linalg.matrix_rank takes tol or rtol, got both"
             raise promotion.error(ArgumentError, why, "give the absolute tolerance, or the relative one")
         return _rank_above(a, asarray(tol))
     return _matrix_rank_each(a, rtol) if promotion.is_array(rtol) else _matrix_rank(a, _rtol(a, rtol))

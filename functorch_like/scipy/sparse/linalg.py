@@ -111,7 +111,7 @@ def _map(f: Any, b: Any, what: str) -> Map:
         return f
     if not promotion.is_array(f) or aval_of(f).ndim != 2 or not promotion.is_array(b):
         raise promotion.error(
-            ArgumentError, f"{what} was given {type(f).__name__} for an operator on {type(b).__name__}",
+            ArgumentError, f"{what} got {type(f).__name__} as the operator, and {type(b).__name__} as b",
             "give a function, or a matrix and an array b",
         )  # fmt: skip
     return lambda x: fnp.matmul(f, x, precision="highest")
