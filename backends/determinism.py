@@ -66,7 +66,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     >>> backends.use_deterministic_algorithms(False)
     """
     if not isinstance(mode, bool):
-        raise ArgumentError(f"use_deterministic_algorithms was given mode={mode!r}", fix="give True or False")
+        raise ArgumentError(f"use_deterministic_algorithms got mode={mode!r}", fix="give True or False")
     Determinism.deterministic_algorithms.set("off" if not mode else "warn" if warn_only else "on")
 
 

@@ -234,9 +234,9 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bytes read as another dtype; a narrower one makes the last dimension longer, a wider one shorter."""
     if isinstance(dtype, (int, tuple, list)):
         sizes = dtype if type is None else (dtype, type)
-        raise ArgumentError(f"x.view was given sizes: {sizes!r}", fix="x.view takes a dtype; for sizes, x.reshape(...)")
+        raise ArgumentError(f"x.view takes a dtype, got sizes: {sizes!r}", fix="for sizes, use x.reshape(...)")
     if type is not None:
-        raise ArgumentError(f"x.view was given type={type!r}", fix="give a dtype alone; there is one type of arrays")
+        raise ArgumentError(f"x.view got type={type!r}, but there is one type of arrays", fix="give a dtype alone")
     from functorch_like.numpy import byte_views
 
     return byte_views.view(self, dtype)

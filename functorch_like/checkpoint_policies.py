@@ -75,7 +75,9 @@ class _Names:
 def _names(names: tuple[str, ...]) -> frozenset[str]:
     for name in names:
         if not isinstance(name, str):
-            raise ArgumentError(f"{name!r:.60} is no name", fix="give names, as checkpoint_name was given")
+            raise ArgumentError(
+                f"a policy takes names as strings, got {name!r:.60}", fix="give names that checkpoint_name has set"
+            )
     return frozenset(names)
 
 

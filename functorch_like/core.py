@@ -345,9 +345,9 @@ def leak(tracer: Tracer, using: str) -> LeakError:
     made = tracer.creation_site()
     line = source_info.user_line(made) if made is not None else None
     trace = tracer._trace
-    where = "which has already returned" if trace.finished else "and is used outside of it, where it means nothing"
+    where = "which has already returned" if trace.finished else "and is used outside of it, where it has no value"
     return LeakError(
-        f"{using} was given a {tracer.aval!r} that belongs to {trace!r}, {where}"
+        f"{using} got a {tracer.aval!r} that belongs to {trace!r}, {where}"
         + (f"; the value was made at {line}" if line else ""),
         fix="return the value from the transformed function instead of storing it in a list, an attribute or a global"
         if trace.finished
@@ -424,7 +424,7 @@ def in_width(x: Any) -> Any:
 
 
 def array_of(x: Any) -> Any:
-    """A result that is an operand as it was given: a NumPy array as an array."""
+    """An operand that is returned unchanged, as a result: NumPy arrays become arrays."""
     return xla.device_put(native(x)) if isinstance(x, np.ndarray) and x.dtype != object else x
 
 

@@ -162,7 +162,7 @@ class TracerIntegerConversionError(ConcretizationError):
 
 
 class TracerArrayConversionError(ConcretizationError):
-    """A value that is only traced was given to NumPy."""
+    """A value that is only traced was passed to NumPy."""
 
 
 class NonConcreteBooleanIndexError(ConcretizationError, IndexError):

@@ -215,7 +215,7 @@ def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING,
     if initializer is not _MISSING:
         return functools.reduce(f, leaf_list, initializer)
     if not leaf_list:
-        raise ArgumentError("tree.reduce was given a tree without leaves and no initializer", fix="pass an initializer")
+        raise ArgumentError("tree.reduce got a tree without leaves and no initializer", fix="pass an initializer")
     return functools.reduce(f, leaf_list)
 
 
@@ -238,7 +238,7 @@ def reduce_associative(
     """
     leaf_list = leaves(tree, is_leaf)
     if not leaf_list and identity is _MISSING:
-        raise ArgumentError("tree.reduce_associative was given a tree without leaves", fix="pass an identity")
+        raise ArgumentError("tree.reduce_associative got a tree without leaves and no identity", fix="pass an identity")
     if not leaf_list:
         return identity
     while len(leaf_list) > 1:

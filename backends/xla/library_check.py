@@ -11,7 +11,7 @@ XLA leaves products of bfloat16 to a library before it is known whether the libr
 compile, and fail when they run.
 
 XLA's own simplifier makes broadcasts of much (`where` with a scalar condition, `full(...) * s`, `pad` of a constant),
-so what counts is the program that XLA made, not the one it was given.
+so the check reads the program after these simplifications, not the one passed to XLA.
 """
 
 from __future__ import annotations

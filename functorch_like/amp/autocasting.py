@@ -49,7 +49,7 @@ class AutocastTrace(Trace):
 
     Attributes:
         policy: the policy.
-        changed: True once something was applied in another way than it was given.
+        changed: True once a primitive was applied in another dtype, or with other functions among its parameters.
     """
 
     __slots__ = ("changed", "policy")

@@ -43,7 +43,7 @@ def check_format(who: str, fmt: str, args: Sequence[Any], kwargs: Mapping[str, A
         )
     if "Traced<" in fmt and " with value " not in fmt:
         raise ArgumentError(
-            f"{who} was given a string in which a traced value has been formatted already: {fmt!r:.60}",
+            f"{who} got a string in which a traced value has already been formatted: {fmt!r:.60}",
             fix='leave out the f before the string, and pass the value: "x is {x}", x=x',
         )
     stand_in = _Anything()

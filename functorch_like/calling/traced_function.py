@@ -43,9 +43,9 @@ def check_callable(fun: Any, name: str, usage: str = "") -> None:
     """Refuse anything but a function.
 
     Args:
-        fun: what was given.
-        name: of what takes a function.
-        usage: the call that was meant, by default that of a transformation.
+        fun: the argument to check.
+        name: the name of the caller that takes the function.
+        usage: an example of a correct call, by default that of a transformation.
 
     Raises:
         ArgumentError: unless it can be called.

@@ -89,7 +89,7 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
 
 
 def name_argument(error: FtError, fun: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    """Complete an error about a value that is no array by the function and the parameter it was given as."""
+    """Add the names of the function and the parameter to an error about a value that is no array."""
     match = _NO_ARRAY.search(error.reason)
     if match is None:
         return

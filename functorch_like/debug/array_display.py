@@ -42,7 +42,8 @@ class ArrayDisplay(Display):
             x = key_data(x)
         if not isinstance(x, (ArrayImpl, Tracer, np.ndarray)):
             raise ArgumentError(
-                f"a display of an array was given a {type(x).__name__}", fix="see ft.inspect.tree for other values"
+                f"ft.inspect.array takes an array, got a {type(x).__name__}",
+                fix="see ft.inspect.tree for other values",
             )
         self._x = x
 

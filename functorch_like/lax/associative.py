@@ -64,7 +64,7 @@ def _sizes(call: Any, axis: int) -> tuple[int | None, list[int]]:
         shown = ", ".join(f"{p}: {a!r}" for p, a in zip(paths, call.avals, strict=True))
         raise error(
             ShapeError,
-            f"lax.associative_scan was given sizes that differ along axis {axis} of elems: {shown}",
+            f"lax.associative_scan got elems with different sizes along axis {axis}: {shown}",
             "make the sizes along that axis equal",
         )
     return next(iter(sizes), None), axes

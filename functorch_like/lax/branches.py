@@ -35,7 +35,7 @@ def _operands(operands: tuple[Any, ...], operand: Any, name: str) -> tuple[Any, 
     if operand is _MISSING:
         return operands
     if operands:
-        raise error(ArgumentError, f"lax.{name} was given operands and operand=", "pass operands by position alone")
+        raise error(ArgumentError, f"lax.{name} got operands by position and operand=", "pass all of them by position")
     return (operand,)
 
 
@@ -120,7 +120,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
     """
     operands = _operands(operands, operand, "switch")
     if not isinstance(branches, Sequence) or not branches:
-        raise error(ArgumentError, f"lax.switch was given {branches!r:.60} for branches", "give a list of functions")
+        raise error(ArgumentError, f"lax.switch got branches={branches!r:.60}", "give a list of functions")
     branches = tuple(branches)
     check_functions(branches, "switch")
     aval = _scalar(index, "switch", "index", "use an index for each element with vmap, or lax.select_n")

@@ -47,7 +47,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Cal
     if not callable(decomposition) or not isinstance(name, str) or not name or not isinstance(version, int):
         raise error(
             ArgumentError,
-            f"lax.composite was given {decomposition!r:.40}, name={name!r}, version={version!r}",
+            f"lax.composite got {decomposition!r:.40}, name={name!r}, version={version!r}",
             "pass a function, a name and an int",
         )
 

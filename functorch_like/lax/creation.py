@@ -46,7 +46,9 @@ def _full_of(shape: Any, fill_value: Any, dtype: Any, weak: bool) -> Array:
         fill_value = np.asarray(fill_value)
     aval = aval_of(fill_value)
     if aval.shape:
-        raise error(ShapeError, f"lax.full was given {aval!r} to fill with", "give a scalar, or use broadcast_in_dim")
+        raise error(
+            ShapeError, f"lax.full takes a scalar to fill with, got {aval!r}", "give a scalar, or use broadcast_in_dim"
+        )
     result_dtype = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
     if type(fill_value) is not ArrayImpl and not isinstance(fill_value, Tracer):
         with np.errstate(all="ignore"):

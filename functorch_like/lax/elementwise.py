@@ -167,7 +167,11 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     if type(m) is not int:
         return _polygamma(m, x)
     if m < 0:
-        raise error(ArgumentError, f"lax.polygamma was given m={m}", "derivatives are counted from 0, digamma itself")
+        raise error(
+            ArgumentError,
+            f"lax.polygamma takes a non-negative m, got {m}",
+            "use 0 for digamma itself, 1 for its derivative",
+        )
     return elementwise.polygamma(value(x), m=m)
 
 

@@ -181,7 +181,7 @@ def _length(call: FlatCall, carried: int, xs: Any, length: Any, what: str) -> in
             raise error(ArgumentError, f"length={length} of lax.{what} is negative", "give a count of steps")
     if not avals:
         if length is None:
-            raise error(ArgumentError, f"lax.{what} was given no length, and xs={xs!r:.60} has none", "give length=")
+            raise error(ArgumentError, f"lax.{what} got no length=, and no arrays in xs={xs!r:.60}", "give length=")
         return length
     sizes = {a.shape[0] if a.shape else None for a in avals}
     result = next(iter(sizes)) if length is None else length
@@ -197,10 +197,8 @@ def _length(call: FlatCall, carried: int, xs: Any, length: Any, what: str) -> in
                 if isinstance(xs, (list, tuple))
                 else "close over it instead",
             )
-        many = f"length={length}" if length is not None else "sizes that differ"
-        raise error(
-            ShapeError, f"lax.{what} was given {many} along the first axis of xs: {shown}", "make the first sizes equal"
-        )
+        many = f"length={length}, and xs with another size" if length is not None else "xs with different sizes"
+        raise error(ShapeError, f"lax.{what} got {many} along the first axis: {shown}", "make the first sizes equal")
     assert result is not None
     return result
 

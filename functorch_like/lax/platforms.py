@@ -48,8 +48,8 @@ def platform_dependent(*args: PyTree, default: Callable[..., R] | None = None, *
     if unknown or not by_platform:
         raise error(
             ArgumentError,
-            f"lax.platform_dependent was given functions for {list(by_platform)}",
-            f"give a function for each of {PLATFORMS} that matters, and a default",
+            f"lax.platform_dependent takes functions for {PLATFORMS} and default=, got {list(by_platform)}",
+            "give at least one function, under these names only",
         )
     functions = tuple(by_platform.values())
     check_functions(functions, "platform_dependent")

@@ -216,7 +216,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     several = isinstance(operand, (tuple, list))
     operands: Sequence[Any] = [value(x) for x in operand] if several else [value(operand)]
     if not operands:
-        raise error(ArgumentError, "lax.sort was given no arrays", "give at least one")
+        raise error(ArgumentError, "lax.sort got no arrays", "give at least one")
     at = axis_of(dimension, aval_of(operands[0]).ndim, "dimension")
     out = sorting.sort(*operands, dimension=at, is_stable=bool(is_stable), num_keys=num_keys)
     return tuple(out) if several else out[0]

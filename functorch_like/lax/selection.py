@@ -63,7 +63,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     2.0
     """
     if not cases:
-        raise error(ArgumentError, "lax.select_n was given no cases", "give at least one")
+        raise error(ArgumentError, "lax.select_n got no cases", "give at least one")
     return elementwise.select_n(value(which), *match(*cases))
 
 

@@ -199,7 +199,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     [0.0, 1.0, 1.0]
     """
     if not operands:
-        raise error(ShapeError, "lax.concatenate was given nothing to join", "give at least one array")
+        raise error(ShapeError, "lax.concatenate got no arrays", "give at least one")
     at = axis_of(dimension, aval_of(operands[0]).ndim, "dimension")
     return structural.concatenate(*map(value, operands), dimension=at)
 

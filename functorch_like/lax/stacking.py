@@ -40,7 +40,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     [[0.0, 1.0], [0.0, 1.0]]
     """
     if not operands:
-        raise error(ShapeError, "lax.stack was given nothing to join", "give at least one array")
+        raise error(ShapeError, "lax.stack got no arrays", "give at least one")
     at = axis_of(axis, aval_of(operands[0]).ndim + 1)
     return concatenate([expand_dims(x, (at,)) for x in operands], at)
 

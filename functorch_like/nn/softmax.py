@@ -32,11 +32,11 @@ def axes_of(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
     axes = axis if isinstance(axis, (tuple, list, range)) else (axis,)
     if not all(isinstance(a, (int, np.integer)) and -ndim <= a < ndim for a in axes):
         raise promotion.error(
-            AxisError, f"{name} was given axis={axis!r} of an array of rank {ndim}", "name dimensions it has"
+            AxisError, f"{name} got axis={axis!r} for an array of rank {ndim}", "name axes that the array has"
         )
     result = sorted(int(a) % ndim for a in axes)
     if len(set(result)) != len(result):
-        raise promotion.error(ShapeError, f"{name} was given axis={axis!r}", "name each dimension once")
+        raise promotion.error(ShapeError, f"{name} takes different axes, got axis={axis!r}", "name each axis once")
     return tuple(result)
 
 

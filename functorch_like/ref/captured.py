@@ -111,7 +111,7 @@ def check_once(refs: Sequence[tuple[str, Ref]], name: str) -> None:
         if ref in seen:
             raise error(
                 ArgumentError,
-                f"{name} was given one Ref twice, as {seen[ref]} and as {where}: {ref!r:.60}",
+                f"{name} got one Ref twice, as {seen[ref]} and as {where}: {ref!r:.60}",
                 "pass it once, and do not close over it as well; or make two Refs",
             )
         seen[ref] = where

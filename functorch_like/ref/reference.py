@@ -107,7 +107,7 @@ class Ref:
         return int(self._aval.shape[0])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise error(DtypeError, f"NumPy was given {self!r}, a Ref", self._remedy)
+        raise error(DtypeError, f"NumPy takes arrays, got {self!r}", self._remedy)
 
     def __getattr__(self, name: str) -> Any:
         known = not name.startswith("_") and hasattr(ArrayImpl, name)
@@ -160,12 +160,12 @@ class Ref:
 
     def _updated(self, held: Any, index: Any, value: Any, how: str) -> Any:
         if isinstance(value, Ref):
-            raise error(DtypeError, f"a Ref was given {value!r}, a Ref and no array", "write the other's ref[...]")
+            raise error(DtypeError, f"a Ref holds an array, got {value!r}", "write its value: ref[...]")
         aval = argument_aval(value)
         fits = aval.dtype == self.dtype or (aval.weak_type and dtypes.promote(self._aval, aval)[0] == self.dtype)
         if not fits:
             raise error(
-                DtypeError, f"a Ref of {self._aval!r} was given {aval!r}", f"convert it: x.astype({self.dtype.name!r})"
+                DtypeError, f"a Ref of {self._aval!r} got {aval!r}", f"convert it: x.astype({self.dtype.name!r})"
             )
         if index is Ellipsis and how == "set" and aval.shape == self.shape:
             return as_held(value, self.dtype)
@@ -178,7 +178,7 @@ class Ref:
             if made is not owner and made.is_nested_in(owner) and not made.finished:
                 raise error(
                     DifferentiationError,
-                    f"{self!r} belongs outside of {made.name or 'a derivative'}, and was given a value that "
+                    f"{self!r} belongs outside of {made.name or 'a derivative'}, but got a value that "
                     "is differentiated or transformed there",
                     "write ft.stop_gradient(x), return the value with has_aux=True, or make the Ref inside",
                 )

@@ -59,7 +59,7 @@ class JitShardings:
         if xla.flatten(kwargs)[0]:
             named = ", ".join(kwargs)
             raise ArgumentError(
-                f"jit({self.name}) has in_shardings for positional arguments, and was given {named} by name",
+                f"jit({self.name}) has in_shardings for positional arguments, but got {named} by name",
                 fix="pass them by position, or give one sharding for all arguments",
             )
         static = {i for i, _ in call.statics[0]}

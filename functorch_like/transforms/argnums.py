@@ -19,7 +19,7 @@ def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
     nums = as_positions(argnums, name)
     if any(not -count <= n < count for n in nums):
         raise ArgumentError(
-            f"{name} was given argnums={argnums}, but the call has {count} positional argument{'s' * (count != 1)}",
+            f"{name} got argnums={argnums}, but the call has {count} positional argument{'s' * (count != 1)}",
             fix=f"use positions {list(range(count))}; arguments to differentiate with respect to must be positional"
             if count
             else f"pass the arguments to differentiate with respect to without their names: {name}(f)(x)",

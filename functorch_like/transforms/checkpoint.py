@@ -118,12 +118,12 @@ def checkpoint_name(x: T, name: str) -> T:
         x. The policy decides by that name whether it is kept for the derivative or computed again.
 
     Raises:
-        ArgumentError: for a name that is no text.
+        ArgumentError: for a name that is not a string.
 
     >>> import functorch_like as ft
     >>> ft.checkpoint_name(2.0, "two").item()
     2.0
     """
     if not isinstance(name, str):
-        raise ArgumentError(f"checkpoint_name was given the name {name!r:.60}", fix="give it a text")
+        raise ArgumentError(f"checkpoint_name takes a string as the name, got {name!r:.60}", fix="give a string")
     return tree.map(lambda leaf: named(leaf, name=name), x)

@@ -72,7 +72,7 @@ def functional_call(
     if xla.structure(fun) != xla.leaf_structure:
         if defaults is not None:
             raise ArgumentError(
-                f"functional_call was given defaults= for {type(fun).__name__}, a model with parameters of its own",
+                f"functional_call got defaults= for {type(fun).__name__}, a model with parameters of its own",
                 fix="leave defaults out",
             )
         return _replaced(fun, params, tie_weights, strict)(*operands, **named)
@@ -126,18 +126,18 @@ def _replaced(model: Any, params: Any, tie_weights: bool, strict: bool) -> Any:
         for name, value in part.items():
             if name in values and values[name] is not value:
                 raise ArgumentError(
-                    f"functional_call was given two values for {name!r}", fix="name it once", **error_context()
+                    f"functional_call got two values for {name!r}", fix="name it once", **error_context()
                 )
             values[name] = value
     leaves = [leaf for _, leaf in pairs]
     if tie_weights:
-        owner: dict[int, str] = {}  # of each array that has a new value, the name it was given under
+        owner: dict[int, str] = {}  # the name under which each array has a new value
         for name, leaf in zip(names, leaves, strict=True):
             if name in values and _is_array(leaf):
                 first = owner.setdefault(id(leaf), name)
                 if values[first] is not values[name]:
                     raise ArgumentError(
-                        f"{first!r} and {name!r} are one array, and functional_call was given two values for it",
+                        f"{first!r} and {name!r} are one array, but functional_call got two values for it",
                         fix="give one, or set tie_weights=False",
                         **error_context(),
                     )
@@ -147,7 +147,7 @@ def _replaced(model: Any, params: Any, tie_weights: bool, strict: bool) -> Any:
     missing = [name for name in names if name not in values]
     if strict and missing:
         raise ArgumentError(
-            f"functional_call with strict=True was given no value for {', '.join(map(repr, missing))}",
+            f"functional_call with strict=True got no value for {', '.join(map(repr, missing))}",
             fix="name every parameter, or leave strict out",
             **error_context(),
         )
@@ -158,7 +158,7 @@ def _check_names(parts: Sequence[Any], names: Sequence[str], treedef: Any) -> No
     for part in parts:
         if not isinstance(part, Mapping):
             raise TreeError(
-                f"functional_call was given {xla.structure(part)} for parameters {treedef}",
+                f"functional_call got params of structure {xla.structure(part)} for parameters of structure {treedef}",
                 fix="give a pytree of that structure, or a dict of some of its leaves by name (named_parameters)",
                 **error_context(),
             )
@@ -166,7 +166,7 @@ def _check_names(parts: Sequence[Any], names: Sequence[str], treedef: Any) -> No
             if name not in names:
                 close = difflib.get_close_matches(str(name), names, 3, 0.5) or list(names[:5])
                 raise ArgumentError(
-                    f"functional_call was given a value for {name!r}, which is no parameter",
+                    f"functional_call got a value for {name!r}, which is no parameter",
                     fix=f"names are {', '.join(map(repr, close))}{', ...' if len(names) > len(close) else ''}",
                     **error_context(),
                 )

@@ -190,14 +190,14 @@ def jit(
 
         return bucketed(jit, jit_is_disabled, fun, buckets, bucket_sizes, options)
     if bucket_sizes is not None:
-        raise ArgumentError("jit was given bucket_sizes without buckets", fix='write buckets={"x": 0}')
+        raise ArgumentError("jit got bucket_sizes without buckets", fix='write buckets={"x": 0}')
     return JitState(fun, static, donate, spec, options, jit).public
 
 
 def _control_flow(control_flow: str | None, fullgraph: bool) -> str | None:
     """The value of `control_flow`, checked."""
     if control_flow is not None and control_flow not in ("error", "paths"):
-        raise ArgumentError(f"jit was given control_flow={control_flow!r}", fix="use 'error', 'paths' or None")
+        raise ArgumentError(f"jit got control_flow={control_flow!r}", fix="use 'error', 'paths' or None")
     if fullgraph and control_flow == "paths":
         raise ArgumentError("fullgraph=True refuses what control_flow='paths' allows", fix="give one of them")
     return "error" if fullgraph else control_flow

@@ -79,7 +79,7 @@ class RefCalls:
         if jitted.follows_paths:
             raise error(
                 UnsupportedError,
-                f"{name} has control_flow='paths', and was given or closes over a Ref",
+                f"{name} has control_flow='paths', and takes or closes over a Ref",
                 "jit it with control_flow='error', and choose with lax.cond",
             )
         refuse_paths(f"a Ref of {name}")

@@ -265,7 +265,7 @@ class Compiled(Display):
         for leaf, aval in zip(leaves, traced.in_avals, strict=True):
             if isinstance(leaf, Tracer):
                 raise ConcretizationError(
-                    f"{traced.spec.name} is compiled, and was given a {leaf.aval!r} that is being transformed: a "
+                    f"{traced.spec.name} is compiled, and got a {leaf.aval!r} that is being transformed: a "
                     "compiled function cannot be traced, mapped or differentiated any more",
                     chain=transform_stack(leaf._trace),
                     fix="call the jitted function itself; or transform first, then lower and compile the result",

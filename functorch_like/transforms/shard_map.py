@@ -92,7 +92,7 @@ def shard_map(
         where = current_mesh.value if mesh is None else mesh
         if where is None:
             raise ArgumentError(
-                f"shard_map({name}) was given no mesh, and none was chosen", fix="say mesh=, or use ft.use_mesh(mesh)"
+                f"shard_map({name}) got no mesh, and none is in force", fix="give mesh=, or use ft.use_mesh(mesh)"
             )
         return Mapped(fun, name, where, in_specs, out_specs, axis_names, check_vma)(args)
 

@@ -88,7 +88,7 @@ def tangent_leaves(in_tree: Any, tangents: Any, name: str) -> list[Any]:
         flat = None
     if flat is None or any(xla.flatten(t)[1] != xla.leaf_structure for t in flat if t is not None):
         raise TreeError(
-            f"{name} was given tangents of structure {xla.structure(tangents)} for primals of structure {in_tree}",
+            f"{name} got tangents of structure {xla.structure(tangents)} for primals of structure {in_tree}",
             fix="tangents mirror the arguments leaf by leaf",
             **error_context(),
         )
@@ -136,7 +136,7 @@ def cotangent_leaves(out_tree: Any, cotangent: Any, avals: list[ShapedArray]) ->
     leaves, structure = xla.flatten(cotangent)
     if structure != out_tree:
         raise TreeError(
-            f"the pullback was given a cotangent of structure {structure}, the function returned {out_tree}",
+            f"the pullback got a cotangent of structure {structure}, but the function returned {out_tree}",
             fix="pass a cotangent of the structure of the result",
             **error_context(),
         )

@@ -178,7 +178,7 @@ def _either(axes: Any, dims: Any, side: str, name: str) -> Any:
         return axes
     if axes != 0:
         raise ArgumentError(
-            f"vmap({name}) was given {side}_axes={axes!r} and {side}_dims={dims!r}, two names for one thing",
+            f"vmap({name}) got {side}_axes={axes!r} and {side}_dims={dims!r}, two names of one argument",
             fix=f"give {side}_axes alone",
         )
     return dims

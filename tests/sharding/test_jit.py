@@ -83,7 +83,7 @@ def test_trees_of_shardings(mesh, split):
     out = g(params, X, 3)
     close(out["y"], X @ W * 3)
     assert out["y"].sharding == split("x", "y") and out["w"].sharding == split(None, "y")
-    with pytest.raises(ft.FtError, match="was given shift by name"):
+    with pytest.raises(ft.FtError, match="got shift by name"):
         g(params, X, 3, shift=1.0)
     close(ft.jit(f, in_shardings=split(), static_argnums=2)(params, X, 3, shift=1.0)["y"], X @ W * 3 + 1)
 

@@ -217,7 +217,7 @@ def test_what_cannot_be_differentiated_by(jacobian):
     message = refusal(lambda: jacobian(fun)("text"), errors.DtypeError)
     says(message.head, jacobian.__name__, "'text'")
     message = refusal(lambda: jacobian(fun, argnums=1)(X), errors.ArgumentError)
-    says(message.head, f"{jacobian.__name__} was given argnums=1", "1 positional")
+    says(message.head, f"{jacobian.__name__} got argnums=1", "1 positional")
     message = refusal(lambda: jacobian(fun(X)), errors.ArgumentError)
     says(message.remedy, f"{jacobian.__name__}(f)(x)")
     message = refusal(lambda: jacobian(fun, chunk_size=0), errors.ArgumentError)

@@ -66,8 +66,8 @@ def test_what_functions_close_over():
 def test_refusals():
     with pytest.raises(errors.DifferentiationError, match="i32"):
         linear_call(lambda r, x: x, lambda r, t: t, (), 3)
-    with pytest.raises(errors.TreeError, match="linear arguments are") as caught:
+    with pytest.raises(errors.TreeError, match="linear_args are") as caught:
         linear_call(lambda r, x: x, lambda r, t: (t, t), (), 3.0)
-    assert "return from it what linear_args are" in str(caught.value)
+    assert "return cotangents of the structure, shapes and dtypes of linear_args" in str(caught.value)
     with pytest.raises(errors.DifferentiationError, match="by a residual"):
         ft.linear_transpose(lambda r: linear_call(lambda r, x: r * x, lambda r, t: r * t, r, 2.0), 1.0)(1.0)

@@ -43,7 +43,7 @@ def test_stages_take_shapes_instead_of_arrays():
 def test_what_is_compiled_is_not_transformed():
     compiled = ft.jit(fnp.sin).lower(X).compile()
     for transform in (ft.jit, ft.vmap, lambda f: ft.grad(lambda x: f(x).sum())):
-        with pytest.raises(ft.errors.ConcretizationError, match="sin is compiled, and was given a f32"):
+        with pytest.raises(ft.errors.ConcretizationError, match="sin is compiled, and got a f32"):
             transform(lambda x: compiled(x))(np.stack([X, X])[0])
 
 

@@ -129,7 +129,7 @@ def test_threads_may_write():
         (lambda r: ft.new_ref(r), errors.DtypeError, "read it first"),
         (lambda r: r.__setitem__(0, r), errors.DtypeError, "ref\\[...\\]"),
         (lambda r: r.__setitem__(0, 1.5), errors.DtypeError, "astype\\('int32'\\)"),
-        (lambda r: r.__setitem__(..., fnp.zeros(3)), errors.DtypeError, "was given f32"),
+        (lambda r: r.__setitem__(..., fnp.zeros(3)), errors.DtypeError, "got f32"),
         (lambda r: r.__setitem__(..., fnp.zeros(2, "int32")), errors.ShapeError, "i32\\[2\\]"),
         (lambda r: r[3], errors.BoundsError, "out of bounds"),
         (lambda r: r.__setitem__(-4, 1), errors.BoundsError, "out of bounds"),

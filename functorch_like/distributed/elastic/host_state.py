@@ -110,7 +110,7 @@ class HostState:
             changed = [p for p, old, new in zip(paths, self.layout, layout, strict=False) if old != new]
             raise ArgumentError(
                 f"step {step} returns a state of other shapes or dtypes: {self.layout!r:.200} became {layout!r:.200}",
-                fix=f"return the state as it was given{' at ' + changed[0] if changed and changed[0] else ''}",
+                fix=f"return the same shapes and dtypes{' at ' + changed[0] if changed and changed[0] else ''}",
             )
         slot = 1 - self._slot
         self._fill(slot, leaves)

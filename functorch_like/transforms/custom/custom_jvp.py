@@ -112,8 +112,7 @@ class custom_jvp(CustomFunction[P, R]):
         def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
             if len(jvps) != len(primals):
                 raise ArgumentError(
-                    f"defjvps of {self.name} was given {len(jvps)} rules, and the function has {len(primals)} "
-                    "arguments",
+                    f"defjvps of {self.name} got {len(jvps)} rules, but the function has {len(primals)} arguments",
                     fix="give one for each argument, None where it adds nothing",
                     **error_context(),
                 )
@@ -202,7 +201,7 @@ class Recorded:
         return x._var if isinstance(x, VarTracer) and x._trace is self.trace else None
 
     def check(self, tangents: Sequence[Any], report: Report) -> None:
-        """Refuse tangents that are known not to be linear in those that the rule was given."""
+        """Refuse tangents of the result that are known not to be linear in the tangents of the arguments."""
         if self.trace is None:
             return
         fix = "a tangent is a sum of given tangents, each times something that does not depend on tangents"

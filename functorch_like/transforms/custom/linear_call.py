@@ -68,9 +68,9 @@ def linear_call(
     actual = [a.strong() for a in back.jaxpr.out_avals]
     if back.out_tree != xla.structure(linear_args) or actual != expected:
         raise TreeError(
-            f"the transpose that linear_call was given takes cotangents of the result to {back.out_tree} of {actual}; "
-            f"the linear arguments are {xla.structure(linear_args)} of {expected}",
-            fix="return from it what linear_args are",
+            f"fun_transpose of linear_call returned {back.out_tree} of {actual}, "
+            f"but linear_args are {xla.structure(linear_args)} of {expected}",
+            fix="return cotangents of the structure, shapes and dtypes of linear_args",
             **error_context(),
         )
     consts, (f, t) = [], (forth.jaxpr, back.jaxpr)

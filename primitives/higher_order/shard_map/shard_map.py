@@ -106,7 +106,7 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Run it as a program of its own."""
     if not hasattr(params["mesh"], "devices"):
         raise ArgumentError(
-            f"{params['jaxpr'].name} was given {params['mesh']!r}, which has no devices to run on",
+            f"{params['jaxpr'].name} got {params['mesh']!r}, which has no devices to run on",
             fix="use a Mesh: ft.make_mesh(...); or call it inside of jit with arguments that are on one",
         )
     assert call.evaluate is not None

@@ -24,7 +24,10 @@ def check_fold(name: str, avals: Sequence[ShapedArray], jaxpr: Jaxpr) -> Sequenc
     """The operands, if they have one shape, an initial value each, and a computation of their scalars."""
     operands, inits = halves(avals)
     if not operands or len(operands) != len(inits):
-        raise ArgumentError(f"{name} was given {len(avals)} operands", fix="give an initial value for each operand")
+        raise ArgumentError(
+            f"{name} takes operands and an initial value for each, got {len(avals)} arrays",
+            fix="give one for each operand",
+        )
     for x, init in zip(operands, inits, strict=True):
         if x.shape != operands[0].shape:
             raise ShapeError(
