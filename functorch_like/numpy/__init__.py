@@ -1,7 +1,7 @@
 """NumPy's functions on arrays and tracers, under NumPy's names: `import functorch_like.numpy as fnp`.
 
-They follow NumPy, and where that cannot be (arrays are immutable, shapes are static) `jax.numpy`. Operands broadcast
-and are promoted; Python numbers and NumPy scalars take the dtype of the array they meet.
+They follow NumPy; where that is impossible (arrays are immutable, shapes are static), they follow `jax.numpy`. Operands
+broadcast and are promoted; Python numbers and NumPy scalars take the dtype of the array they meet.
 """
 
 from __future__ import annotations

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 def apply_along_axis(
     func1d: Callable[..., PyTree], axis: int, arr: ArrayLike, *args: object, **kwargs: object
 ) -> Array:
-    """A function of vectors applied to all of an array that lie along an axis, by `vmap`.
+    """Apply a function of vectors to all vectors along an axis of an array, by `vmap`.
 
     Args:
-        func1d: takes a vector, and gives an array or a pytree of arrays.
-        axis: of the vectors.
+        func1d: function of a vector; it returns an array or a pytree of arrays.
+        axis: the axis of the vectors.
         arr: array.
-        args: passed on, behind the vector.
-        kwargs: passed on.
+        args: further arguments of `func1d`, after the vector.
+        kwargs: keyword arguments of `func1d`.
 
     Returns:
-        The results, whose dimensions stand where the axis was.
+        The results; their dimensions take the place of the axis.
 
     Raises:
         ShapeError: where there is no such axis.
@@ -52,7 +52,7 @@ def apply_along_axis(
 
 
 def apply_over_axes(func: Callable[[Array, int], Array], a: NestedArrayLike, axes: int | Sequence[int]) -> Array:
-    """A reduction applied to one axis after the other; the axes stay, with size 1.
+    """Apply a reduction to one axis after the other; the axes are kept, with size 1.
 
     Args:
         func: called as func(array, axis).
@@ -63,7 +63,7 @@ def apply_over_axes(func: Callable[[Array, int], Array], a: NestedArrayLike, axe
         An array of as many dimensions as `a`, with size 1 along the reduced axes.
 
     Raises:
-        ShapeError: where the function gives neither as many dimensions nor one less.
+        ShapeError: where a result of `func` has neither as many dimensions as its argument nor one fewer.
 
     >>> fnp.apply_over_axes(fnp.sum, fnp.ones((2, 3)), (0, 1)).tolist()
     [[6.0]]
@@ -82,10 +82,10 @@ def apply_over_axes(func: Callable[[Array, int], Array], a: NestedArrayLike, axe
 
 
 def block(arrays: NestedArrayLike) -> Array:
-    """An array put together from blocks in nested lists: the innermost along the last axis, and so on.
+    """Join blocks in nested lists: those of the innermost lists along the last axis, and so on outwards.
 
     Args:
-        arrays: array, or list, or nested lists, all as deep as each other, of arrays and numbers.
+        arrays: array or number, or equally deep nested lists of these.
 
     Returns:
         An array of as many dimensions as the deepest list or block has.

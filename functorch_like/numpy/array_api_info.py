@@ -22,7 +22,7 @@ class ArrayNamespaceInfo:
     def capabilities(self) -> dict[str, Any]:
         """Return the capabilities of eager arrays: indexing by masks, and shapes that depend on values.
 
-        The number of dimensions is that of NumPy, through which arrays are printed and come from Python.
+        The greatest number of dimensions is NumPy's, since arrays are printed and made from Python values by NumPy.
 
         >>> fnp.__array_namespace_info__().capabilities()["boolean indexing"]
         True
@@ -30,7 +30,7 @@ class ArrayNamespaceInfo:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Any:
-        """The device that arrays are put on where none is named.
+        """The device of new arrays for which none is given.
 
         >>> fnp.zeros(2).device == fnp.__array_namespace_info__().default_device()
         True
@@ -38,7 +38,7 @@ class ArrayNamespaceInfo:
         return xla.default_device()
 
     def devices(self) -> list[Any]:
-        """The devices there are, of all platforms; the default one first.
+        """All devices of all platforms, the default device first.
 
         >>> fnp.__array_namespace_info__().default_device() in fnp.__array_namespace_info__().devices()
         True
@@ -48,10 +48,10 @@ class ArrayNamespaceInfo:
         return [default, *(d for d in result if d != default)]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """The dtypes of creation functions and of indices, on every device the same; see `ft.set_default_dtype`.
+        """The default dtypes of new arrays and of indices, the same on every device; see `ft.set_default_dtype`.
 
         Args:
-            device: a device, which must be there.
+            device: an existing device.
 
         >>> fnp.__array_namespace_info__().default_dtypes()["real floating"].name
         'float32'
@@ -65,14 +65,14 @@ class ArrayNamespaceInfo:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
-        """The dtypes of the standard by name, all of which every device has.
+        """The dtypes of the standard by name; every device has all of them.
 
         Args:
-            device: a device, which must be there.
+            device: an existing device.
             kind: "bool", "signed integer", "integral", "real floating", ..., or a tuple of these; all if None.
 
         Raises:
-            ArgumentError: for a kind that is not known.
+            ArgumentError: for an unknown kind.
 
         >>> list(fnp.__array_namespace_info__().dtypes(kind="real floating"))
         ['float32', 'float64']

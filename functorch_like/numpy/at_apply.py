@@ -1,4 +1,4 @@
-"""`x.at[idx].apply(func)`: as NumPy's `ufunc.at`, an element is replaced as often as its position occurs."""
+"""`x.at[idx].apply(func)`: as in NumPy's `ufunc.at`, an element is replaced as often as its position occurs."""
 
 from __future__ import annotations
 

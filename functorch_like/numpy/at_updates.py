@@ -98,8 +98,8 @@ class IndexRef:
     """`x.at[idx]`: its methods return updated copies.
 
     All take `indices_are_sorted` and `unique_indices`, promises that make them faster and are not checked, and `mode`:
-    "drop" (default: positions out of bounds are left out), "clip" (moved to the nearest element), "wrap" (counted
-    around) or "promise_in_bounds".
+    "drop" (default: positions out of bounds are left out), "clip" (moved to the nearest element), "wrap" (taken
+    modulo the size) or "promise_in_bounds".
     """
 
     __slots__ = ("array", "index")
@@ -213,7 +213,7 @@ class IndexRef:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Array:
-        """x, with x[idx] /= values. Of integers, all elements are floats then."""
+        """x, with x[idx] /= values. If x has integers, all elements become floats."""
         values = asarray(values) if isinstance(values, (list, tuple)) else values
         ones = ones_like(self.array, _wider("divide", self.array, values))
         ones = _update("mul", IndexRef(ones, self.index), values, indices_are_sorted, unique_indices, mode)
@@ -232,7 +232,7 @@ class IndexRef:
         by_floats = dtypes.is_integer(aval_of(self.array).dtype) and dtypes.is_inexact(aval_of(values).dtype)
         ones = IndexRef(ones_like(self.array, dtypes.float64 if by_floats else None), self.index)
         ones = _update("mul", ones, values, indices_are_sorted, unique_indices, mode)
-        if by_floats:  # float64 does not have all integers of 64 bits
+        if by_floats:  # float64 cannot represent all integers of 64 bits
             return where(ones == 1, self.array, _cast(self.array, power(self.array, ones)))
         return power(self.array, ones)
 
@@ -244,7 +244,7 @@ class IndexRef:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Array:
-        """x, with x[idx] = func(x[idx]), as often as an index occurs.
+        """x, with x[idx] = func(x[idx]), once for each time an index occurs.
 
         Derivatives by reverse mode need `unique_indices` where an index occurs twice, or may do so under `jit`; so do
         functions that close over arrays.
@@ -311,7 +311,7 @@ def _update(
 
 
 def _as_array(x: Any, values: Any) -> Any:
-    """Convert lists to arrays; a Python float keeps all digits where `x` has integers, more than float32 holds."""
+    """Convert lists to arrays; a Python float becomes float64 if `x` has integers, since float32 would lose digits."""
     if isinstance(values, (list, tuple)):
         return asarray(values)
     is_exact = isinstance(values, float) and dtypes.is_integer(aval_of(x).dtype)
@@ -350,8 +350,8 @@ def _selected(x: Any, mask: Any, index: Any) -> tuple[Any, int]:
         index: the whole index expression, with the mask.
 
     Returns:
-        A mask of the shape of `x`, None where the mask does not fit or other arrays go along with it; and how many
-        dimensions follow the mask as they are, which values may have.
+        A mask of the shape of `x`, or None if the mask does not fit or the index has other arrays; and the number of
+        dimensions after those of the mask that are whole, which values may have.
     """
     shape, mask_shape = aval_of(x).shape, aval_of(mask).shape
     entries = [_as_array(x, e) for e in (index if isinstance(index, tuple) else (index,))]
@@ -376,9 +376,9 @@ def _selected(x: Any, mask: Any, index: Any) -> tuple[Any, int]:
 
 
 def _wider(op: str, x: Any, values: Any) -> Any:
-    """Return the dtype in which integers are combined with values that their own dtype may not have, or None.
+    """Return the dtype in which integers are combined with values that their own dtype may not hold, or None.
 
-    Sums and products of integers are taken modulo 2**n, whichever of them is converted first.
+    Sums and products of integers need no wider dtype: modulo 2**n, it does not matter when values are converted.
     """
     own, other = aval_of(x).dtype, aval_of(values).dtype
     if op == "set" or not dtypes.is_integer(own) or dtypes.is_complex(other):
@@ -423,7 +423,7 @@ def _kernel(x: Any, values: Any, data: Any, op: str, items: Any, mode: str, is_s
     x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
     if op == "sub":
         values, op = negative(values), "add"
-    if aval_of(x).dtype == dtypes.bool_ and op != "set":  # folded as integers, for which scatters exist
+    if aval_of(x).dtype == dtypes.bool_ and op != "set":  # combined as integers, for which scatters exist
         out = _kernel.inline(promotion.convert(x, dtypes.int32), values, data, op, items, mode, is_sorted, unique)
         return truth(out)
     plan = Plan(items, tuple(data))

@@ -1,4 +1,4 @@
-"""Axis arguments: negative ones, tuples, None; and shapes."""
+"""Checks of axis arguments (negative ones, tuples, None) and of shapes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
     """Return axes counted from 0 and sorted; all of them for None.
 
     Raises:
-        AxisError: for axes that are not there.
+        AxisError: for axes that do not exist.
         ShapeError: for axes named twice.
     """
     if axis is None:

@@ -31,7 +31,7 @@ _DOC = """{summary}
 
     Raises:
         ShapeError: where the shapes do not broadcast.
-        DtypeError: where the dtypes have nothing in common, or the operation does not take them.
+        DtypeError: where the dtypes have no common dtype, or the operation does not support it.
         NumberError: where a Python int does not fit the integer dtype of the other operand.
 
     >>> bool(np.allclose(fnp.{name}({at}), np.{name}({at}), rtol=1e-5))
@@ -79,9 +79,9 @@ def _no_bool_subtract(x: Any, y: Any) -> Any:
     )
 
 
-add = _binary("add", _promoted(elementwise.add, elementwise.or_), "Sum; of booleans logical or.")
+add = _binary("add", _promoted(elementwise.add, elementwise.or_), "Sum; for booleans, logical or.")
 subtract = _binary("subtract", _promoted(elementwise.sub, _no_bool_subtract), "Difference.")
-multiply = _binary("multiply", _promoted(elementwise.mul, elementwise.and_), "Product; of booleans logical and.")
+multiply = _binary("multiply", _promoted(elementwise.mul, elementwise.and_), "Product; for booleans, logical and.")
 divide = _binary("divide", _inexact(elementwise.div), "Quotient, in floating point for integers too.")
 true_divide = divide
 
@@ -109,7 +109,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
     x, y = (
         structural.stop_gradient(x),
         structural.stop_gradient(y),
-    )  # a step function; the steps below have derivatives, some infinite
+    )  # a step function; the operations below have derivatives, some infinite
     r, zero = elementwise.rem(x, y), promotion.like(x, 0)
     q = elementwise.div(elementwise.sub(x, r), y)
     down = elementwise.and_(elementwise.ne(r, zero), elementwise.ne(elementwise.lt(r, zero), elementwise.lt(y, zero)))
@@ -122,7 +122,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
     )
     quotient = elementwise.div(x, y)
     q = elementwise.select_n(elementwise.eq(q, zero), q, elementwise.mul(quotient, zero))  # zero keeps its sign
-    # If an operand is infinite or y is 0, the array API standard's value; Python's is NaN or -1.
+    # If an operand is infinite or y is 0, return the value of the array API standard; Python's is NaN or -1.
     plain = elementwise.or_(
         elementwise.eq(y, zero), elementwise.not_(elementwise.and_(elementwise.is_finite(x), elementwise.is_finite(y)))
     )
@@ -130,7 +130,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 
 def _no_zero(y: Any, out: Any) -> Any:
-    """Return `out`, with 0 where y is 0, as NumPy's integer division."""
+    """Return `out`, with 0 where y is 0, as in NumPy's integer division."""
     return elementwise.select_n(elementwise.eq(y, promotion.like(y, 0)), out, promotion.like(out, 0))
 
 
@@ -167,7 +167,7 @@ def _with_sign(x: Any, y: Any) -> Any:
 
 
 floor_divide = _binary(
-    "floor_divide", _floor_divide, "The greatest whole number not above x1 / x2; of integers by 0, 0."
+    "floor_divide", _floor_divide, "The greatest whole number not above x1 / x2; 0 for integers divided by 0."
 )
 remainder = _binary("remainder", _remainder, "x1 - x2 * floor(x1 / x2): has the sign of x2, as Python's %.")
 fmod = _binary("fmod", _fmod, "The remainder of division rounded towards zero: has the sign of x1.")
@@ -182,13 +182,13 @@ copysign = _binary("copysign", lambda x, y: _with_sign(*promotion.align_inexact(
 nextafter = _binary(
     "nextafter",
     lambda x, y: elementwise.nextafter(*promotion.align_inexact(x, y)),
-    "The number next to x1 towards x2.",
+    "The next representable number after x1 towards x2.",
     "1.0, 2.0",
 )
 
 
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """Divide, rounding down, and give the remainder too.
+    """Divide, rounding down, and return the remainder, too.
 
     Args:
         x1: array or number.
@@ -239,11 +239,11 @@ _max_body, _min_body = (
 )
 maximum = _binary("maximum", _max_body, "The greater of two; NaN if either is. Ties share the derivative evenly.")
 minimum = _binary("minimum", _min_body, "The lesser of two; NaN if either is. Ties share the derivative evenly.")
-fmax = _binary("fmax", _ignoring_nan(_max_body, True), "The greater of two; a number beats NaN.")
-fmin = _binary("fmin", _ignoring_nan(_min_body, False), "The lesser of two; a number beats NaN.")
+fmax = _binary("fmax", _ignoring_nan(_max_body, True), "The greater of two; NaN only where both are.")
+fmin = _binary("fmin", _ignoring_nan(_min_body, False), "The lesser of two; NaN only where both are.")
 
 
-# ---------------------------------------------------------------------------------------------- powers and their kin
+# ------------------------------------------------------------------------------------------------- powers and roots
 def _hypot(x: Any, y: Any) -> Any:
     x, y = promotion.align_inexact(x, y)
     _real_only("hypot", x)
@@ -257,7 +257,7 @@ def _hypot(x: Any, y: Any) -> Any:
     )
     endless = elementwise.or_(
         elementwise.eq(x, promotion.like(x, math.inf)), elementwise.eq(y, promotion.like(y, math.inf))
-    )  # even beside NaN
+    )  # even if the other one is NaN
     return elementwise.select_n(
         endless, elementwise.select_n(usable, elementwise.add(x, y), length), promotion.like(x, math.inf)
     )
@@ -314,7 +314,7 @@ def _pow(x: Any, y: Any) -> Any:
 
 def _static_pow(x: Any, y: Any) -> Any:
     if type(y) is float:
-        # Whole numbers take the dtype of the exponent, which is weak.
+        # Integers and booleans take the dtype of the exponent, which is weak.
         x = (
             promotion.to_inexact(x)
             if dtypes.is_inexact(aval_of(x).dtype)
@@ -357,7 +357,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         An array of the shape the two broadcast to. Negative floats to fractional powers are NaN.
 
     Raises:
-        ArgumentError: for integers to a negative Python int.
+        ArgumentError: for integers raised to a negative Python int.
         ShapeError: where the shapes do not broadcast.
 
     >>> fnp.power(fnp.asarray([1.0, 2.0, 3.0]), 2).tolist()

@@ -1,4 +1,4 @@
-"""Bits, eight to a byte and one to a byte."""
+"""Packing of bits into bytes, and the reverse."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def _shifts(big: bool, rank: int) -> Any:
 
 
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
-    """Eight elements, as bits, in each byte.
+    """Pack eight elements, as bits, into each byte.
 
     Args:
         a: booleans or whole numbers, which count as 1 unless they are 0.
-        axis: along which; of the flattened array if None. The last byte is filled up with zeros.
+        axis: the axis; None for the flattened array. The last byte is filled up with zeros.
         bitorder: "big" puts the first element into the highest bit, "little" into the lowest.
 
     Returns:
-        uint8, of an eighth of the size along the axis.
+        uint8, with an eighth of the size along the axis.
 
     Raises:
         DtypeError: for other dtypes.
@@ -52,7 +52,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     """
     (a,) = given(a)
     if aval_of(a).dtype.kind not in "iub":
-        raise promotion.error(DtypeError, f"fnp.packbits of {aval_of(a)!r}", "compare with something first")
+        raise promotion.error(DtypeError, f"fnp.packbits of {aval_of(a)!r}", "convert to booleans first, as in a != 0")
     big = _order(bitorder, "packbits")
     return _packbits(a, d=None if axis is None else axis_of(axis, aval_of(a).ndim, "fnp.packbits"), big=big)
 
@@ -69,12 +69,12 @@ def _packbits(a: Any, d: int | None, big: bool) -> Any:
 
 
 def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
-    """The bits of bytes, one to an element.
+    """Unpack the bits of bytes, one to an element.
 
     Args:
         a: uint8.
         axis: along which; of the flattened array if None.
-        count: number of bits along the axis: fewer are cut, more filled with zeros; a negative one cuts so many.
+        count: number of bits to return along the axis, cut or filled up with zeros; if negative, so many are cut off.
         bitorder: "big" takes the highest bit first, "little" the lowest.
 
     Returns:

@@ -29,7 +29,7 @@ def frombuffer(
 
     Args:
         buffer: an object that holds bytes.
-        dtype: of the elements; float, the default, means float32 unless another default is set.
+        dtype: dtype of the elements; float, the default, means float32 unless another default is set.
         count: number of elements; all if -1.
         offset: bytes to skip.
 
@@ -37,7 +37,7 @@ def frombuffer(
         (count,), or as many as the buffer holds.
 
     Raises:
-        ValueError: where the size of the memory is no multiple of that of an element, or too small.
+        ValueError: where the size of the memory is not a multiple of that of an element, or too small.
 
     >>> fnp.frombuffer(b"abc", dtype="uint8").tolist()
     [97, 98, 99]
@@ -51,14 +51,14 @@ def fromfunction(
     """An array whose elements are a function of their indices.
 
     Args:
-        function: called with an index for each dimension, and mapped over all of them by `vmap`; it may give arrays
+        function: called with an index for each dimension, and mapped over all of them by `vmap`; it may return arrays
             and pytrees, too.
         shape: int or sequence of ints.
-        dtype: of the indices.
-        kwargs: passed on.
+        dtype: dtype of the indices.
+        kwargs: keyword arguments of `function`.
 
     Returns:
-        What the function gives for the index arrays; for `shape` elements where it is elementwise.
+        The results of the function at all indices; their first dimensions are those of `shape`.
 
     >>> fnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
     [[0, 1, 2], [10, 11, 12]]
@@ -75,14 +75,14 @@ def fromiter(iter: Iterable[ArrayLike], dtype: DTypeLike | None, count: int = -1
 
     Args:
         iter: an iterable of numbers.
-        dtype: of the array.
+        dtype: dtype of the array.
         count: number of elements to take; all if -1.
 
     Returns:
         (count,), or as many as the iterator gives.
 
     Raises:
-        ValueError: where there are fewer.
+        ValueError: where the iterator gives fewer.
 
     >>> fnp.fromiter((i * i for i in range(4)), int).tolist()
     [0, 1, 4, 9]
@@ -95,9 +95,9 @@ def fromstring(string: str, dtype: DTypeLike | None = float, count: int = -1, *,
 
     Args:
         string: the text.
-        dtype: of the array.
+        dtype: dtype of the array.
         count: number of elements to read; all if -1.
-        sep: the text between the numbers; white space fits any white space.
+        sep: the text between the numbers; white space matches any white space.
 
     Returns:
         (count,), or as many as the text holds.
@@ -143,15 +143,15 @@ def from_dlpack(x: ArrayLike, /, *, device: DeviceLike = None, copy: bool | None
 
     Args:
         x: array with `__dlpack__`.
-        device: the device of the result: by default that of x. Memory of GPUs comes by way of the host, with "cpu".
+        device: the device of the result: by default that of x. With "cpu", memory of GPUs is copied to the host.
         copy: True copies arrays of this package, too; False demands that nothing is copied.
 
     Returns:
         An array of the same shape and dtype.
 
     Raises:
-        BufferError: for `copy=False` where there is no way without a copy, and for memory that cannot be read.
-        ProtocolError: for objects without DLPack; an AttributeError and a TypeError.
+        BufferError: for `copy=False` where a copy is necessary, and for memory that cannot be read.
+        ProtocolError: for objects without DLPack; it is an AttributeError and a TypeError.
 
     >>> fnp.from_dlpack(np.arange(3.0)).dtype.name
     'float64'

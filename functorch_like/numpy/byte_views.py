@@ -1,4 +1,4 @@
-"""The bytes of arrays: read as another dtype, in another order, or as they lie."""
+"""The bytes of arrays, read as another dtype or in another order."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def view(x: Any, dtype: Any = None) -> Any:
 
     Args:
         x: array.
-        dtype: of the result. A narrower one makes the last dimension longer, a wider one makes it shorter.
+        dtype: dtype of the result. A narrower one makes the last dimension longer, a wider one makes it shorter.
 
     Raises:
-        ShapeError: where the last dimension does not make whole elements.
+        ShapeError: where the bytes of the last dimension do not form whole elements.
         DtypeError: for dtypes of less than a byte.
 
     >>> fnp.asarray([1.0, -2.0]).view("int32").tolist()
@@ -48,7 +48,7 @@ def _view(x: Any, dtype: Any) -> Any:
         raise promotion.error(
             ShapeError,
             f"{aval_of(x)!r} has {size} bytes along its last dimension, which cannot be viewed as {dtype.name}",
-            "their number must be a multiple of the size of an element, and arrays of rank 0 keep theirs",
+            "their number must be a multiple of the size of an element; for rank 0, the sizes must be equal",
         )
     shape = (*aval_of(x).shape[:-1], size // dtype.itemsize) if last else ()
     if own == dtypes.bool_:

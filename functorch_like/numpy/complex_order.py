@@ -1,7 +1,7 @@
-"""The order of complex numbers, NumPy's: by the real parts, then by the imaginary ones.
+"""NumPy's order of complex numbers: by the real parts, then by the imaginary ones.
 
 NaN comes last: first the numbers whose imaginary part alone is NaN, then those whose real part is, then those with
-both. Extremes are the first NaN where there is one.
+both. If there is a NaN, the extreme is the first one.
 """
 
 from __future__ import annotations

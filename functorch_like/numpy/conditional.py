@@ -33,13 +33,13 @@ def _array(x: Any) -> Any:
 
 
 def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise") -> Array:
-    """Elements of several arrays: each from the array whose number an integer array has at that place.
+    """Elements of several arrays; an array of integers has the number of the array to choose from at each position.
 
     Args:
         a: integers from 0 to len(choices) - 1.
         choices: sequence of arrays, or an array along whose first dimension they lie; all broadcast with `a`.
-        out: not supported, arrays are immutable.
-        mode: treatment of other integers: "raise", where the values are known; "wrap" (counted around) or "clip".
+        out: not supported: arrays are immutable.
+        mode: treatment of other integers: "raise" (for known values), "wrap" (modulo len(choices)) or "clip".
 
     Returns:
         An array of the shape that indices and choices broadcast to, in the dtype of the choices.
@@ -104,10 +104,10 @@ def compress(
     Args:
         condition: one-dimensional; it may be shorter than the axis.
         a: array.
-        axis: along which; elements of the flattened array if None.
-        size: the number of results; needed under transformations that stage, where the number must be known.
-        fill_value: fills up to `size`.
-        out: not supported, arrays are immutable.
+        axis: the axis; None for elements of the flattened array.
+        size: the number of results; required for traced values.
+        fill_value: value that fills up to `size`.
+        out: not supported: arrays are immutable.
 
     Returns:
         An array with as many slices along the axis as the condition has true elements, or `size` of them.
@@ -144,7 +144,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
     Args:
         condition: boolean array, or numbers that are not 0.
         arr: array of the same size.
-        size: number of results, which traced values need: cut or filled up to it.
+        size: the number of results; required for traced values.
         fill_value: value that fills up to `size`.
 
     Returns:
@@ -163,7 +163,7 @@ def piecewise(
     *args: object,
     **kw: object,
 ) -> Array:
-    """A function given by cases: where several conditions are true, the last of them counts.
+    """A function defined by cases; where several conditions are true, the last of them counts.
 
     Args:
         x: array.
@@ -178,7 +178,7 @@ def piecewise(
         An array of the shape and dtype of x.
 
     Raises:
-        ArgumentError: where the numbers of conditions and functions do not go together.
+        ArgumentError: where the numbers of conditions and functions do not match.
 
     >>> fnp.piecewise(fnp.asarray([-2.0, 3.0]), [fnp.asarray([True, False])], [lambda x: -x, 7.0]).tolist()
     [2.0, 7.0]
@@ -215,11 +215,11 @@ def _refuse(inplace: bool, name: str) -> None:
 
 
 def place(arr: ArrayLike, mask: NestedArrayLike, vals: NestedArrayLike, *, inplace: bool = True) -> Array:
-    """A copy with values, one after the other and repeated as need be, where a mask is true.
+    """A copy with values, one after the other and repeated as needed, where a mask is true.
 
     Args:
         arr: array.
-        mask: booleans, as many as elements.
+        mask: booleans, one for each element of `arr`.
         vals: values, flattened.
         inplace: must be False: arrays are immutable, and the result is returned.
 
@@ -249,7 +249,7 @@ def place(arr: ArrayLike, mask: NestedArrayLike, vals: NestedArrayLike, *, inpla
 
 
 def putmask(a: ArrayLike, mask: NestedArrayLike, values: NestedArrayLike, *, inplace: bool = True) -> Array:
-    """A copy with values where a mask is true: the values of the same places, repeated as need be.
+    """A copy with values where a mask is true: the values at the same positions, repeated as needed.
 
     Args:
         a: array.
@@ -288,8 +288,8 @@ def put(
     Args:
         a: array.
         ind: integers.
-        v: values, repeated as need be.
-        mode: treatment of positions out of bounds: they are dropped by default; "wrap" (counted around) or "clip".
+        v: values, repeated as needed.
+        mode: treatment of positions out of bounds: they are dropped by default; "wrap" (modulo the size) or "clip".
         inplace: must be False: arrays are immutable, and the result is returned.
 
     Returns:
@@ -321,13 +321,13 @@ def put_along_axis(
     *,
     mode: str | None = None,
 ) -> Array:
-    """A copy with values at positions along an axis, other positions for each of the other indices.
+    """A copy with values at positions along an axis, which may differ for each of the other indices.
 
     Args:
         arr: array.
         indices: integers, with as many dimensions as the array, broadcasting outside of the axis.
         values: the new elements; broadcast to the indices.
-        axis: along which; of the flattened array if None.
+        axis: the axis; None for the flattened array.
         inplace: must be False: arrays are immutable, and the result is returned.
         mode: as for `put`.
 

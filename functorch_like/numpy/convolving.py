@@ -21,13 +21,13 @@ MODES = ("full", "same", "valid")
 
 
 def check_mode(mode: Any, what: str) -> None:
-    """Raise ArgumentError for another mode than the three."""
+    """Raise ArgumentError for an unknown mode."""
     if mode not in MODES:
         raise promotion.error(ArgumentError, f"{what}: mode={mode!r}", "use 'full', 'same' or 'valid'")
 
 
 def slide(a: Any, window: Any, pads: list[tuple[int, int]], precision: Any = None, preferred: Any = None) -> Any:
-    """Return the sums of products with a window at each place of an array with a margin of zeros."""
+    """Return the sums of products with a window at each position of an array padded with zeros."""
     dtype = aval_of(a).dtype
     if dtype == dtypes.bool_:
         a, window = (promotion.convert(x, dtypes.default_int()) for x in (a, window))
@@ -69,7 +69,7 @@ def convolve(
         v: (m,).
         mode: "full" gives all n + m - 1 numbers; "same" the max(n, m) in the middle; "valid" those for which the two
             overlap completely.
-        precision: of the products, as for `fnp.dot`.
+        precision: precision of the products, as for `fnp.dot`.
         preferred_element_type: dtype of the sums.
 
     Returns:
@@ -109,8 +109,8 @@ def correlate(
     Args:
         a: one-dimensional array.
         v: one-dimensional array.
-        mode: "valid" (where both overlap wholly), "same" (of the longer one's size) or "full".
-        precision: of the products: None, a name such as "highest", or a pair of these.
+        mode: "valid" (where both overlap completely), "same" (of the size of the longer one) or "full".
+        precision: precision of the products: None, a name such as "highest", or a pair of these.
         preferred_element_type: dtype in which products are summed and returned; None for the operands'.
 
     Returns:

@@ -34,19 +34,19 @@ def cov(
     Args:
         m: observations: (variables, observations), or one variable.
         y: further variables, in the same form.
-        rowvar: variables are rows; False: columns.
-        bias: divide by the number of observations, not one less.
-        ddof: divide by the number of observations less this; before `bias`.
+        rowvar: True if variables are rows, False if they are columns.
+        bias: divide by the number of observations, rather than one less.
+        ddof: divide by the number of observations minus this; it takes precedence over `bias`.
         fweights: the multiplicity of each observation: whole numbers.
         aweights: the weight of each observation.
-        dtype: of the result.
+        dtype: dtype of the result.
 
     Returns:
         (variables, variables); a number for one variable.
 
     Raises:
         ShapeError: for more than two dimensions, or weights that do not fit.
-        ArgumentError: where ddof is no int.
+        ArgumentError: where ddof is not an int.
 
     >>> fnp.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]

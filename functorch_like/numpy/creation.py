@@ -1,4 +1,4 @@
-"""New arrays: from data, filled with one number, and regular sequences."""
+"""New arrays: from data, and filled with one number."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def asarray(
     copy: bool | None = None,
     device: DeviceLike = None,
 ) -> Array:
-    """Anything array-like as an array; an array as it is.
+    """Convert anything array-like to an array; an array is returned as it is.
 
     Args:
         a: array, NumPy array, number, or (nested) sequence of these.
-        dtype: of the result. By default NumPy arrays keep their dtype and Python numbers take the default dtypes
+        dtype: dtype of the result. By default NumPy arrays keep their dtype and Python numbers take the default dtypes
             (float32, int32), a single one weakly; lists of arrays are promoted.
-        order: accepted for NumPy's sake: None, "K" or "C".
+        order: accepted for compatibility with NumPy: None, "K" or "C".
         copy: True copies an array, too; False demands that nothing is copied.
         device: the device of the result.
 
     Returns:
-        An array; of an array with that dtype, the array itself.
+        An array; `a` itself if it is an array with that dtype.
 
     Raises:
-        DtypeError: for values that no array holds.
+        DtypeError: for values that no array can hold.
         ShapeError: for sequences of unequal lengths.
 
     >>> fnp.asarray([[1, 2], [3, 4]]).dtype.name, fnp.asarray(np.ones(2)).dtype.name
@@ -89,7 +89,7 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
             return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
     if isinstance(a, (bytes, bytearray, memoryview)):
         return _asarray(np.asarray(memoryview(a)), dtype, None)
-    return xla.device_put(promotion.host(a, aval_of(a).dtype))  # subclasses of numbers; other types raise there
+    return xla.device_put(promotion.host(a, aval_of(a).dtype))  # subclasses of numbers; aval_of raises for others
 
 
 def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
@@ -117,7 +117,7 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
             promotion.check_int(int(extreme), dtype)
     elif host.dtype.kind == "O":
         raise promotion.error(
-            DtypeError, f"no array holds {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits"
+            DtypeError, f"no array can hold {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits"
         )
     out = xla.device_put(host.astype(dtypes.as_dtype(dtype)))
     return out if named else dtype_origins.made(out)
@@ -149,7 +149,7 @@ def _check_masks(a: Sequence[Any]) -> None:
 
 
 def leaf_types(a: Any, result: set[type], depth: int = 1) -> None:
-    """Add the types of the leaves of a nested sequence to `found`."""
+    """Add the types of the leaves of a nested sequence to `result`."""
     if depth > MOST_DIMENSIONS:
         raise too_many_dimensions("a sequence that is nested deeper than an array has dimensions (or contains itself)")
     kinds = set(map(type, a))
@@ -201,10 +201,10 @@ def array(
 
     Args:
         object: array, NumPy array, number, or (nested) sequence of these.
-        dtype: of the result; by default as for `asarray`.
-        copy: arrays are immutable, so a copy is only of interest where the original will be donated.
-        order: accepted for NumPy's sake.
-        ndmin: dimensions of size 1 are put in front to have at least as many.
+        dtype: dtype of the result; by default as for `asarray`.
+        copy: make a copy. Arrays are immutable, so it only matters where the original will be donated.
+        order: accepted for compatibility with NumPy.
+        ndmin: the least number of dimensions; missing ones are added in front, with size 1.
         device: the device of the result.
 
     Returns:
@@ -223,7 +223,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
     Args:
         a: array-like.
-        order: accepted for NumPy's sake: None, "K" or "C"; arrays have no order in memory.
+        order: accepted for compatibility with NumPy: None, "K" or "C"; arrays have no order in memory.
 
     Returns:
         An array of the same shape and dtype, in memory of its own.
@@ -235,7 +235,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
 
 def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: DeviceLike = None) -> Array:
-    """An array in another dtype; from complex to real the real part.
+    """Convert an array to another dtype; from complex to real, take the real part.
 
     An array that has the dtype already is returned as it is. (The array API standard would copy it by default, which
     makes no visible difference for immutable arrays; `copy=True` does.)
@@ -243,7 +243,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
     Args:
         x: array-like.
         dtype: dtype of the result.
-        copy: make a copy where the dtype is the same, too.
+        copy: make a copy even if the dtype is the same.
         device: device or sharding to put it on; the default device if None.
 
     Returns:
@@ -264,14 +264,14 @@ def full(
     Args:
         shape: int or sequence of ints.
         fill_value: number, or array that broadcasts to the shape.
-        dtype: by default that of the value.
+        dtype: dtype of the result; by default that of the value.
         device: the device of the result.
 
     Returns:
         An array of that shape; the dtype is that of the value unless one is given.
 
     Raises:
-        ShapeError: for a shape that is none.
+        ShapeError: for an invalid shape.
 
     >>> fnp.full((2,), 7).tolist()
     [7, 7]
@@ -292,7 +292,7 @@ def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any, we
     if isinstance(fill_value, (Tracer, ArrayImpl, list, tuple)):
         made = promotion.broadcast(promotion.convert(asarray(fill_value), result_dtype, weak), sizes)
         return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))
-    ShapedArray(sizes, result_dtype)  # raises for sizes beyond 64 bits, in place of NumPy
+    ShapedArray(sizes, result_dtype)  # raises for sizes beyond 64 bits, before NumPy does
     value = promotion.host(fill_value, result_dtype)
     if state.trace.staging and value.ndim == 0:
         if weak:
@@ -378,8 +378,8 @@ def full_like(
         fill_value: number, or array that broadcasts to the shape.
         dtype: dtype of the result; that of `a` if None.
         shape: shape of the result; that of `a` if None.
-        device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
-            the shape; else the default device.
+        device: device or sharding to put it on. If None, that of `a` if it is split over several devices and `shape` is
+            None; else the default device.
 
     Returns:
         An array of the shape and dtype of `a`, unless others are given.
@@ -403,8 +403,8 @@ def zeros_like(
         a: array-like whose shape and dtype are taken.
         dtype: dtype of the result; that of `a` if None.
         shape: shape of the result; that of `a` if None.
-        device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
-            the shape; else the default device.
+        device: device or sharding to put it on. If None, that of `a` if it is split over several devices and `shape` is
+            None; else the default device.
 
     Returns:
         An array of the shape and dtype of `a`, unless others are given.
@@ -424,8 +424,8 @@ def ones_like(
         a: array-like whose shape and dtype are taken.
         dtype: dtype of the result; that of `a` if None.
         shape: shape of the result; that of `a` if None.
-        device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
-            the shape; else the default device.
+        device: device or sharding to put it on. If None, that of `a` if it is split over several devices and `shape` is
+            None; else the default device.
 
     Returns:
         An array of the shape and dtype of `a`, unless others are given.
@@ -445,8 +445,8 @@ def empty_like(
         a: array-like whose shape and dtype are taken.
         dtype: dtype of the result; that of `a` if None.
         shape: shape of the result; that of `a` if None.
-        device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
-            the shape; else the default device.
+        device: device or sharding to put it on. If None, that of `a` if it is split over several devices and `shape` is
+            None; else the default device.
 
     Returns:
         An array of that shape and dtype; its elements are zeros.

@@ -44,9 +44,9 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 
     Args:
         a: array; booleans and small integers are summed in the default integer dtype.
-        axis: along which; of the flattened array if None.
-        dtype: to convert to first.
-        out: not supported, arrays are immutable.
+        axis: the axis; None for the flattened array.
+        dtype: dtype to convert to first.
+        out: not supported: arrays are immutable.
 
     Returns:
         An array of the shape of `a`; of one dimension if axis is None. Booleans and narrow integers become the default
@@ -64,9 +64,9 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
 
     Args:
         a: array.
-        axis: int; of the flattened array if None.
-        dtype: to multiply in.
-        out: not supported, arrays are immutable.
+        axis: int; None for the flattened array.
+        dtype: dtype to multiply in.
+        out: not supported: arrays are immutable.
 
     Returns:
         An array of the shape of `a`, or flattened.
@@ -81,19 +81,19 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
 def cumulative_sum(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
-    """Running sum along an axis: the array API's name of `cumsum`.
+    """Running sum along an axis: the array API's name for `cumsum`.
 
     Args:
         x: array; booleans and small integers are summed in the default integer dtype.
-        axis: along which; may be left out where there is only one.
-        dtype: to convert to first.
+        axis: the axis; may be left out if there is only one.
+        dtype: dtype to convert to first.
         include_initial: put 0 in front.
 
     Returns:
         An array of the shape of x; one longer along the axis with `include_initial`.
 
     Raises:
-        ShapeError: where axis is left out and x has no dimensions, or several.
+        ShapeError: where axis is left out and x does not have exactly one dimension.
 
     >>> fnp.cumulative_sum(fnp.asarray([1, 2, 3]), include_initial=True).tolist()
     [0, 1, 3, 6]
@@ -108,8 +108,8 @@ def cumulative_prod(
 
     Args:
         x: array.
-        axis: int; may be None for one dimension only.
-        dtype: to multiply in.
+        axis: int; may be left out if there is only one dimension.
+        dtype: dtype to multiply in.
         include_initial: put 1 in front.
 
     Returns:
@@ -144,14 +144,14 @@ def diff(
     prepend: NestedArrayLike | None = None,
     append: NestedArrayLike | None = None,
 ) -> Array:
-    """Differences of neighbours along an axis.
+    """Differences of neighbouring elements along an axis.
 
     Args:
         a: array.
         n: the order.
-        axis: along which.
-        prepend: number or array to put in front first.
-        append: number or array to put behind first.
+        axis: the axis.
+        prepend: number or array to join in front first.
+        append: number or array to join at the end first.
 
     Returns:
         An array of `a`'s dtype, n shorter along the axis.
@@ -170,7 +170,7 @@ def diff(
     if ndim(a) == 0:
         raise promotion.error(ShapeError, "a scalar has no differences", "give an array of one dimension or more")
     d = axis_of(axis, ndim(a), "fnp.diff")
-    if not n:  # as in NumPy, nothing is put in front or behind
+    if not n:  # as in NumPy, nothing is prepended or appended
         return asarray(a)
     ends = []
     for extra in given(a, prepend, append)[1:]:
@@ -197,11 +197,11 @@ def _diff(a: Any, n: int, d: int) -> Any:
 
 
 def ediff1d(ary: ArrayLike, to_end: NestedArrayLike | None = None, to_begin: NestedArrayLike | None = None) -> Array:
-    """Differences of neighbours in the flattened array.
+    """Differences of neighbouring elements of the flattened array.
 
     Args:
         ary: array.
-        to_end: number or array to put behind the differences, flattened and in their dtype.
+        to_end: number or array to put after the differences, flattened and in their dtype.
         to_begin: number or array to put in front of them.
 
     Returns:
@@ -222,9 +222,9 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
     Args:
         y: values.
-        x: the points of the samples; at equal distances `dx` if None.
+        x: the points of the samples; None for points at equal distances `dx`.
         dx: the distance.
-        axis: along which.
+        axis: the axis.
 
     Returns:
         An array without the axis, in floating point.
@@ -239,7 +239,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
     y = promotion.to_inexact(
         y if x is None else promotion.promote(y, x)[0]
-    )  # integers beside float64 keep their digits
+    )  # integers combined with float64 keep their digits
     d = axis_of(axis, aval_of(y).ndim, "fnp.trapezoid")
     n = aval_of(y).shape[d]
     middle = elementwise.add(_cut(y, d, min(1, n), n), _cut(y, d, 0, max(n - 1, 0)))

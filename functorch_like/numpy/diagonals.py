@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """A diagonal of matrices, as last dimension.
+    """The diagonals of matrices, as the last dimension.
 
     Args:
         a: array of at least two dimensions.
         offset: the diagonal: 0 the main one, positive above it.
-        axis1: rows.
-        axis2: columns.
+        axis1: the dimension of the rows.
+        axis2: the dimension of the columns.
 
     Returns:
         An array without the two axes, with the diagonal as its last dimension.
@@ -61,25 +61,25 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 def _plane(axis1: int, axis2: int, n: int, what: str) -> tuple[int, int]:
-    """Return the dimensions of rows and columns, from 0."""
+    """Return the dimensions of rows and columns, counted from 0."""
     i, j = axis_of(axis1, n, what), axis_of(axis2, n, what)
     if i == j:
-        raise promotion.error(ShapeError, f"{what}: axis1={axis1} and axis2={axis2} are one", "name two dimensions")
+        raise promotion.error(ShapeError, f"{what}: axis1={axis1} and axis2={axis2} are equal", "name two dimensions")
     return i, j
 
 
 def trace(
     a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """The sum of a diagonal.
+    """The sum of the diagonal of matrices.
 
     Args:
         a: array of two or more dimensions.
         offset: int: above the main diagonal if positive.
         axis1: int: dimension of the rows.
         axis2: int: dimension of the columns.
-        dtype: to sum in.
-        out: not supported, arrays are immutable.
+        dtype: dtype to sum in.
+        out: not supported: arrays are immutable.
 
     Returns:
         An array without the two dimensions.

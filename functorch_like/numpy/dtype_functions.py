@@ -23,7 +23,7 @@ issubdtype = dtypes.issubdtype
 
 
 def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike | ShapeDtypeStruct) -> np.dtype[Any]:
-    """The dtype of combining arrays, numbers and dtypes.
+    """The dtype that arrays, numbers and dtypes are promoted to.
 
     Args:
         arrays_and_dtypes: arrays, numbers, dtypes and names of dtypes.
@@ -43,7 +43,7 @@ class finfo:
     the other attributes of `numpy.finfo`. Numbers are Python floats, as in the array API standard.
 
     Args:
-        dtype: a dtype, or an array; of complex ones the limits of a part.
+        dtype: a dtype, or an array; a complex dtype has the limits of its parts.
 
     >>> fnp.finfo(fnp.float16).max, fnp.finfo(fnp.ones(2)).bits
     (65504.0, 32)
@@ -69,7 +69,7 @@ class finfo:
 
 
 def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
-    """The dtype of combining two dtypes.
+    """The dtype that two dtypes are promoted to.
 
     Args:
         a: dtype or name of one.
@@ -107,7 +107,7 @@ def isdtype(dtype: DTypeLike | None, kind: DTypeLike | tuple[DTypeLike, ...]) ->
         True or False.
 
     Raises:
-        ArgumentError: for a kind that is not known.
+        ArgumentError: for an unknown kind.
 
     >>> fnp.isdtype(fnp.float32, "real floating")
     True
@@ -124,12 +124,12 @@ def isdtype(dtype: DTypeLike | None, kind: DTypeLike | tuple[DTypeLike, ...]) ->
 
 
 def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe") -> bool:
-    """Return True if a cast between dtypes is of a sort, as `numpy.can_cast`.
+    """Return True if a casting rule allows the cast from one dtype to another, as `numpy.can_cast`.
 
     Args:
         from_: dtype, array or number.
         to: dtype.
-        casting: "no", "equiv", "safe", "same_kind" or "unsafe".
+        casting: the rule: "no", "equiv", "safe", "same_kind" or "unsafe".
 
     Returns:
         True or False.
@@ -145,7 +145,7 @@ def iscomplexobj(x: object) -> bool:
     """Return True if an array, number, list of numbers, dtype or type is complex.
 
     Args:
-        x: anything that has a dtype, or of which NumPy makes an array.
+        x: anything that has a dtype or that NumPy converts to an array.
 
     Returns:
         True or False.
@@ -170,7 +170,7 @@ def isrealobj(x: object) -> bool:
     """Return True if an array or number is not of complex dtype.
 
     Args:
-        x: anything that has a dtype, or of which NumPy makes an array.
+        x: anything that has a dtype or that NumPy converts to an array.
 
     Returns:
         True or False.
@@ -182,7 +182,7 @@ def isrealobj(x: object) -> bool:
 
 
 def isscalar(element: object) -> bool:
-    """Return True if it is a number, or an array of rank 0.
+    """Return True if an object is a number or an array of rank 0.
 
     Args:
         element: any object.

@@ -40,14 +40,14 @@ def einsum(
     """Sums of products, described by letters for dimensions.
 
     Args:
-        subscripts: such as "bij,bjk->bik": letters of each operand, and of the result. Letters missing there are
-            summed over; without "->" those that occur once are kept, in alphabetical order. "..." stands for
-            dimensions that broadcast. Or operands and lists of ints alternating, as in NumPy.
+        subscripts: such as "bij,bjk->bik": letters of each operand, and of the result. Letters missing from the
+            result are summed over; without "->", those that occur once are kept, in alphabetical order. "..." stands
+            for dimensions that broadcast. Or alternating operands and lists of ints, as in NumPy.
         operands: arrays; sizes of 1 broadcast.
-        out: not supported, arrays are immutable.
-        optimize: the method that orders contractions: a strategy of `backends.opt_einsum`; a pair of one and of a
-            limit of elements of intermediates; True for the strategy set there; False for left to right; an explicit
-            path, as `einsum_path` gives it. None is the value of `backends.opt_einsum.enabled`.
+        out: not supported: arrays are immutable.
+        optimize: the method that orders contractions: a strategy of `backends.opt_einsum`; a pair of one and of
+            the greatest number of elements of an intermediate; True for the strategy set there; False for left to
+            right; an explicit path, as `einsum_path` gives it. None stands for `backends.opt_einsum.enabled`.
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
 
@@ -55,7 +55,7 @@ def einsum(
         An array with the dimensions of the result's letters, in the common dtype.
 
     Raises:
-        ArgumentError: for subscripts that make no sense.
+        ArgumentError: for invalid subscripts.
         ShapeError: where a letter stands for different sizes.
 
     >>> fnp.einsum("ij,kj->ik", fnp.ones((2, 3)), fnp.ones((4, 3))).shape
@@ -76,7 +76,7 @@ def einsum_by(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Return `einsum` of operands, each of its products made by a given function, as quantized ones are.
+    """Return `einsum` of operands, with a given function (such as a quantized one) for each product of two.
 
     Args:
         multiply: called as `lax.dot_general`, with `precision` and `preferred_element_type` by name.
@@ -108,7 +108,7 @@ def einsum_path(
     *operands: ArrayLike | ShapeDtypeStruct | Sequence[object],
     optimize: bool | str | Sequence[object] | None = None,
 ) -> tuple[list[object], PathInfo]:
-    """The order of contractions `einsum` would take, and its cost.
+    """The order of contractions that `einsum` would use, and its cost.
 
     Args:
         subscripts: as for `einsum`.
@@ -116,8 +116,8 @@ def einsum_path(
         optimize: as for `einsum`.
 
     Returns:
-        The path: for each step positions in the list of operands, to whose end products go. And a `PathInfo`: the
-        steps, their operations, the largest intermediate.
+        The path: for each step, positions in the list of operands, to which the product is appended. And a `PathInfo`:
+        the steps, their operations and the largest intermediate.
 
     >>> path, info = fnp.einsum_path("ij,jk,kl->il", fnp.ones((2, 2)), fnp.ones((2, 5)), fnp.ones((5, 2)))
     >>> path

@@ -14,7 +14,7 @@ from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion
 from functorch_like.source_info import name_of
 
-#: For each step the positions of operands that are taken from the list; their product goes to its end.
+#: For each step, the positions of operands that are taken from the list; their product is appended to it.
 Path = tuple[tuple[int, ...], ...]
 
 
@@ -39,8 +39,8 @@ class PathInfo:
 
     Attributes:
         subscripts: letters of all operands, and of the result.
-        shapes: of the operands.
-        path: positions of operands in the list for each step; products go to its end.
+        shapes: shapes of the operands.
+        path: positions of operands in the list for each step; products are appended to it.
         how: the name of the strategy.
         steps: the contractions, one after the other.
         naive_flops: operations of one loop over all letters.
@@ -102,14 +102,14 @@ def find_path(inputs: tuple[str, ...], result: str, shapes: tuple[tuple[int, ...
 
 
 def _strategy_and_limit(optimize: Any, operands: int) -> tuple[Any, Any]:
-    """Return a strategy (False: left to right; or a path) and a limit of memory."""
+    """Return a strategy (or False for left to right, or a path) and a limit of memory."""
     if isinstance(optimize, (list, tuple)):
         entries = [*optimize]
         if len(entries) == 2 and (
             (isinstance(entries[0], str) and entries[0] != "einsum_path") or callable(entries[0])
         ):
             return _checked_strategy(entries[0]), int(entries[1])  # NumPy's (strategy, limit)
-        path = entries[1:] if entries and entries[0] == "einsum_path" else entries  # NumPy's paths begin so
+        path = entries[1:] if entries and entries[0] == "einsum_path" else entries  # NumPy's paths begin with it
         return tuple(tuple(int(i) for i in step) for step in path), None
     if isinstance(optimize, str) or callable(optimize):
         optimize = _checked_strategy(optimize)
@@ -163,7 +163,7 @@ def _checked(path: Path, count: int, text: str) -> Path:
             raise promotion.error(
                 ArgumentError,
                 f"fnp.einsum({text!r}): step {step} of the path {list(path)} does not fit {left} operands",
-                "name positions in what is left of the list; products go to its end",
+                "name positions in the remaining list, to which products are appended",
             )
         left -= len(step) - 1
     if left != 1:

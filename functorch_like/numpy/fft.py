@@ -1,7 +1,7 @@
 """Discrete Fourier transforms, as in numpy.fft; single precision stays single, integers become the default float.
 
-The sums: `fft` takes y[k] = sum_j x[j] exp(-2 pi i j k / n); `norm` places the factor 1/n: in the inverse
-("backward", the default), in the forward transform ("forward"), or its root in both ("ortho").
+`fft` computes y[k] = sum_j x[j] exp(-2 pi i j k / n). `norm` places the factor 1/n: in the inverse ("backward", the
+default), in the forward transform ("forward"), or its root in both ("ortho").
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _steps(kind: str, pairs: list[tuple[int, int]]) -> list[tuple[str, tuple[int
     """Return the primitives to apply, in order: each takes up to three axes; the real one is first or last."""
     plain = {"RFFT": "FFT", "IRFFT": "IFFT"}.get(kind, kind)
     groups: list[list[tuple[int, int]]] = []
-    for pair in reversed(pairs):  # the last axis first, as NumPy
+    for pair in reversed(pairs):  # the last axis first, as in NumPy
         if not groups or len(groups[-1]) == fft_primitive.MOST or pair[1] in [axis for _, axis in groups[-1]]:
             groups.append([])
         groups[-1].insert(0, pair)
@@ -183,9 +183,9 @@ _DOC = """{summary}
         An array of {gives} numbers.
 
     Raises:
-        ShapeError: for axes that are not there, or lengths below 1.
+        ShapeError: for axes that do not exist, or lengths below 1.
         ArgumentError: for another norm.
-        DtypeError: where a is no array of numbers{complex}.
+        DtypeError: where a is not an array of numbers{complex}.
 
     >>> x = np.arange(12.0).reshape(3, 4)
     >>> bool(np.allclose(fnp.fft.{name}(x), np.fft.{name}(x), atol=1e-4))
@@ -231,7 +231,7 @@ def _any(name: str, kind: str, summary: str) -> OverAxes:
     return promotion.named(function, name, _document(name, kind, summary, sizes), __name__)
 
 
-_half = "the half of the spectrum that determines it"
+_half = "the half of the spectrum that determines the other"
 fft = _one("fft", "FFT", "The discrete Fourier transform along one axis.")
 ifft = _one("ifft", "IFFT", "The inverse of `fft`.")
 rfft = _one("rfft", "RFFT", f"The Fourier transform of real numbers along one axis: {_half}.")
@@ -247,7 +247,7 @@ irfftn = _any("irfftn", "IRFFT", "The inverse of `rfftn`.")
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The Fourier transform, real, of a signal that is its own mirrored conjugate and is given by its first half.
+    """The real Fourier transform of a signal with Hermitian symmetry, given by its first half.
 
     Args:
         a: array.

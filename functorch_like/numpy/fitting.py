@@ -1,4 +1,4 @@
-"""`polyfit`: the polynomial that comes closest to data."""
+"""`polyfit`: the least-squares fit of a polynomial to data."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def polyfit(
 
     Args:
         x: the points: (n,), n at least 1.
-        y: the data: (n,) or (n, k), then k polynomials.
+        y: the data: (n,), or (n, k) for k polynomials.
         deg: degree, a Python int.
-        rcond: singular values up to so many times the largest count as zero; n eps by default.
+        rcond: singular values up to this times the largest count as zero; n eps by default.
         full: return the residuals, the rank, the singular values of the scaled Vandermonde matrix, and rcond, too.
         w: weights (n,) of the differences, not of their squares.
         cov: return the covariance matrix of the coefficients, too, scaled by the residuals, or "unscaled".
@@ -101,7 +101,7 @@ def polyfit(
     if cov and not full and cov != "unscaled" and points <= deg + 1:
         raise promotion.error(
             ArgumentError,
-            f"fnp.polyfit: {points} points leave nothing to scale the covariance of degree {deg} with",
+            f"fnp.polyfit: {points} points are too few to scale the covariance of degree {deg}",
             "give more points, or cov='unscaled'",
         )
     if rcond is None:
@@ -114,8 +114,8 @@ def polyfit(
         line = user_line()
         warnings.warn_explicit(
             f"fnp.polyfit: these {points} points do not determine a polynomial of degree {deg} in {left!r}; of those "
-            "that fit best the one with the least scaled coefficients is taken. Give a lower degree or more points "
-            "that differ, or full=True for the rank instead of this warning",
+            "that fit best, the one with the least scaled coefficients is returned. Give a lower degree, more distinct "
+            "points, or full=True for the rank instead of this warning",
             np.exceptions.RankWarning,
             *(("functorch_like", 0) if line is None else (line.file, line.line)),
         )

@@ -1,4 +1,4 @@
-"""Floating-point numbers taken apart and put together: exponents, fractions, spacing; and steps and Bessel's i0."""
+"""Parts of floating-point numbers (exponents, fractions, spacing), the unit step, and the Bessel function i0."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _scaled(x: Any, k: Any) -> Any:
     bound = lambda v, low, high: elementwise.min(elementwise.max(v, promotion.like(v, low)), promotion.like(v, high))
     reach = 3 * at.bias - 3
     k = bound(k, -reach, reach)
-    # Down to the least normal number first: x = 0 may go anywhere.
+    # Down to the least normal number first; for x = 0 any number of steps is right.
     floor = elementwise.sub(promotion.like(k, 1 - at.bias), elementwise.sub(_exponent(x)[0], promotion.like(k, 1)))
     whole = elementwise.select_n(
         elementwise.lt(k, promotion.like(k, 0)), k, elementwise.min(elementwise.max(k, floor), promotion.like(k, 0))
@@ -203,7 +203,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
 
     Args:
         x: array or number.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
 
     Returns:
         A pair of arrays of the shape of x: the fractional and the integral parts, in floating point.

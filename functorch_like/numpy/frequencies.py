@@ -1,4 +1,4 @@
-"""The frequencies that belong to the elements of a Fourier transform, and the order they come in."""
+"""The frequencies that belong to the elements of a Fourier transform, and their order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
 
     Args:
         n: the number of points.
-        d: the distance of two points.
+        d: the distance between two points.
         dtype: the default float by default.
         device: the device of the result.
 
@@ -46,7 +46,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
         (n,), in floating point.
 
     Raises:
-        ArgumentError: where n is no int of at least 1.
+        ArgumentError: where n is not an int of at least 1.
 
     >>> fnp.fft.fftfreq(4, 0.5).tolist()
     [0.0, 0.5, -1.0, -0.5]
@@ -60,7 +60,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
 
     Args:
         n: the number of points.
-        d: the distance of two points.
+        d: the distance between two points.
         dtype: the default float by default.
         device: the device of the result.
 
@@ -68,7 +68,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
         (n // 2 + 1,), in floating point.
 
     Raises:
-        ArgumentError: where n is no int of at least 1.
+        ArgumentError: where n is not an int of at least 1.
 
     >>> fnp.fft.rfftfreq(4, 0.5).tolist()
     [0.0, 0.5, 1.0]
@@ -86,7 +86,7 @@ def _shift(x: Any, axes: Any, name: str, back: bool) -> Any:
 
 
 def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
-    """Elements moved cyclically so that frequency 0 stands in the middle.
+    """Move elements cyclically so that frequency 0 is in the middle.
 
     Args:
         x: array.

@@ -34,18 +34,18 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Numbers each of which is the one before times a constant.
+    """A geometric sequence: each number is the one before it times a constant.
 
     Args:
-        start: first number, or array of such; not 0.
-        stop: last number, or array of such; of the sign of `start`, or complex.
+        start: first number, or array of first numbers; not 0.
+        stop: last number, or array of last numbers; of the sign of `start`, or complex.
         num: the number of elements.
         endpoint: whether `stop` is one of them.
         dtype: float32 by default.
-        axis: of the result that runs over the numbers, where start and stop are arrays.
+        axis: the axis of the result along which the numbers lie, if start or stop is an array.
 
     Returns:
-        An array; NaN where no such real sequence is.
+        An array; NaN where no such real sequence exists.
 
     Raises:
         ArgumentError: for negative `num`.
@@ -105,14 +105,14 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
     Args:
         x: vector.
-        N: how many columns; as many as elements by default.
+        N: the number of columns; that of elements by default.
         increasing: whether powers ascend from 0, rather than descend to it.
 
     Returns:
         (n, N), in the dtype of x.
 
     Raises:
-        ShapeError: where x is no vector.
+        ShapeError: where x is not a vector.
         ArgumentError: for negative N.
 
     >>> fnp.vander(fnp.asarray([1, 2, 3]), 3).tolist()
@@ -144,8 +144,8 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     Args:
         p: phases, in radians unless there is another period.
         discont: the least step that is taken as a jump; half the period by default, and never less.
-        axis: along which.
-        period: the difference of equal phases.
+        axis: the axis.
+        period: the difference between equal phases.
 
     Returns:
         Floats, of the shape of p.
@@ -171,7 +171,7 @@ def _unwrap(p: Any, discont: Any, period: Any, d: int) -> Any:
     step = elementwise.sub(_cut(p, d, 1, n), _cut(p, d, 0, n - 1))
     fill = lambda v: promotion.broadcast(promotion.convert(v, aval_of(step).dtype), aval_of(step).shape)
     period, up = fill(period), elementwise.gt(step, promotion.like(step, 0))
-    # Whole periods to take off. Of a step of half a period none are, whichever its sign.
+    # Whole periods to subtract; none for a step of half a period, of either sign.
     if dtypes.is_integer(aval_of(step).dtype):
         half = elementwise.div(period, promotion.like(step, 2))
         rest = elementwise.sub(elementwise.sub(period, promotion.like(step, 1)), half)

@@ -37,19 +37,19 @@ def gradient(
     axis: int | Sequence[int] | None = None,
     edge_order: int | None = None,
 ) -> Any:
-    """Derivatives along axes: differences of neighbours, central inside.
+    """Derivatives along axes: differences of neighbouring elements, central differences inside.
 
     Args:
         f: the samples.
-        varargs: distances: one number for all axes, or for each a number or the coordinates; 1 by default.
+        varargs: distances: one number for all axes, or, for each axis, a number or the coordinates; 1 by default.
         axis: one or several; all by default.
-        edge_order: of the differences at the ends, 1 (the default) or 2.
+        edge_order: order of the differences at the ends, 1 (the default) or 2.
 
     Returns:
         An array of the shape of f, in floating point; a list of them for several axes.
 
     Raises:
-        ArgumentError: for another number of distances, or edge_order.
+        ArgumentError: for a wrong number of distances, or another edge_order.
         ShapeError: for coordinates of another size, and axes of fewer than edge_order + 1 samples.
 
     >>> fnp.gradient(fnp.asarray([1.0, 2.0, 4.0, 8.0])).tolist()

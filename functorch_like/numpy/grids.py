@@ -40,7 +40,7 @@ class _Grid:
 
 
 class _Joined:
-    """Arrays joined, written between brackets."""
+    """Joined arrays, written between brackets."""
 
     def __init__(self, name: str, axis: int, least: int, place: int) -> None:
         self._name, self._directive = name, (axis, least, place)
@@ -70,7 +70,7 @@ class _Joined:
         return fnp.concatenate(arrays, axis)
 
     def _raised(self, part: Any, least: int, place: int) -> Any:
-        """Return an array of at least so many dimensions; its own begin at `place`, or end at the last for -1."""
+        """Return an array of at least `least` dimensions; its own begin at `place`, or are the last ones for -1."""
         if isinstance(part, str):
             raise promotion.error(
                 ArgumentError, f"fnp.{self._name}: {part!r} is not the first", "put a directive first"

@@ -32,7 +32,7 @@ def histogram_bin_edges(
 
     Args:
         a: array of real numbers, flattened.
-        bins: the number of bins of equal width, a Python int; or the edges, which rise; or the name of one of NumPy's
+        bins: the number of bins of equal width, a Python int; or increasing edges; or the name of one of NumPy's
             rules, for which the values must be known.
         range: the lowest and highest edge; by default the least and greatest element.
         weights: ignored.
@@ -41,7 +41,7 @@ def histogram_bin_edges(
         (bins + 1,), in floating point.
 
     Raises:
-        ArgumentError: for fewer than one bin, or a range that falls.
+        ArgumentError: for fewer than one bin, or a decreasing range.
         ConcretizationError: for a rule's name where `a` is traced.
 
     >>> fnp.histogram_bin_edges(fnp.asarray([0.0, 4.0]), bins=2).tolist()
@@ -118,11 +118,11 @@ def histogram(
         a: array of real numbers, flattened.
         bins: as for `histogram_bin_edges`.
         range: as for `histogram_bin_edges`.
-        weights: array of the shape of `a`: the addend of each element, instead of 1.
+        weights: array of the shape of `a`: what each element adds to its bin, instead of 1.
         density: divide by the total and the widths, so that the integral is 1.
 
     Returns:
-        The counts (bins,), in the default int dtype, that of the weights, or floating point with `density`; the edges.
+        The counts (bins,), in the default int dtype, that of the weights, or floats with `density`; and the edges.
 
     Raises:
         ShapeError: for weights of another shape.
@@ -134,7 +134,7 @@ def histogram(
     a, weights = given(a, weights)
     if weights is not None and aval_of(weights).shape != aval_of(a).shape:
         raise promotion.error(
-            ShapeError, f"fnp.histogram of {aval_of(a)!r} with {aval_of(weights)!r}", "give one weight each"
+            ShapeError, f"fnp.histogram of {aval_of(a)!r} with {aval_of(weights)!r}", "give one weight for each element"
         )
     if weights is not None and isinstance(bins, str):
         raise promotion.error(ArgumentError, f"fnp.histogram with weights and bins={bins!r}", "give the number of bins")
@@ -154,7 +154,7 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
 
 
 def _bin(x: Any, edges: Any) -> Any:
-    """Return the number of the bin of each element; the number of bins for those in none."""
+    """Return the index of the bin of each element; the number of bins for elements outside of all."""
     x, edges = promotion.promote(x, edges, notify=False)
     n = aval_of(edges).size
     place = fnp.searchsorted(edges, x, side="right") - 1
@@ -180,10 +180,10 @@ def histogram2d(
 
     Args:
         x: (n,), the first coordinates.
-        y: (n,), the second ones.
-        bins: a number, a pair of them, edges for both, or a pair of edges.
+        y: (n,), the second coordinates.
+        bins: a number, a pair of numbers, edges for both, or a pair of edges.
         range: a pair of pairs: the lowest and highest edge of each.
-        weights: (n,): the addend of each point, instead of 1.
+        weights: (n,): what each point adds to its bin, instead of 1.
         density: divide by the total and the areas.
 
     Returns:
@@ -211,7 +211,7 @@ def histogramdd(
         sample: (n, d): n points; or d arrays of coordinates.
         bins: a number, or one for each dimension, or edges for each.
         range: a pair of edges for each dimension, or None.
-        weights: (n,): the addend of each point, instead of 1.
+        weights: (n,): what each point adds to its bin, instead of 1.
         density: divide by the total and the volumes.
 
     Returns:
@@ -264,16 +264,16 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
 
     Args:
         x: whole numbers (n,).
-        weights: (n,): the addend of each, instead of 1.
+        weights: (n,): what each element adds to its count, instead of 1.
         minlength: the least size of the result.
-        length: its size, needed where x is traced; greater and negative numbers are left out.
+        length: the size of the result, required where x is traced; greater and negative numbers are left out.
 
     Returns:
         (max(x) + 1,), or longer, in the default int dtype or that of the weights.
 
     Raises:
         ConcretizationError: for traced x without `length`.
-        DtypeError: where x is not of whole numbers.
+        DtypeError: where x does not have whole numbers.
         ArgumentError: for negative numbers that are known.
 
     >>> fnp.bincount([1, 3, 1]).tolist()

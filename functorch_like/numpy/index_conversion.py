@@ -1,4 +1,4 @@
-"""Indices made from others: of flattened arrays, of triangles and diagonals, of open grids."""
+"""Indices of flattened arrays, of triangles and diagonals, and of open grids."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ def ravel_multi_index(
     *,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Positions in the flattened array of positions given by an index for each dimension.
+    """Convert an index for each dimension to positions in the flattened array.
 
     Args:
         multi_index: integer arrays, one for each dimension; they broadcast.
         dims: the shape of the array.
-        mode: treatment of positions out of bounds: "raise", where the values are known; "wrap" (counted around) or
-            "clip"; or one of these for each dimension.
-        order: of the elements, "C" or "F".
-        dtype: of the result: the default int, or int64 where that does not hold all positions.
+        mode: treatment of positions out of bounds: "raise" (for known values), "wrap" (modulo the size) or "clip";
+            or one of these for each dimension.
+        order: order of the elements, "C" or "F".
+        dtype: dtype of the result; by default the default int, or int64 where that does not hold all positions.
 
     Returns:
         Integers, of the shape that the indices broadcast to.
@@ -107,12 +107,12 @@ def _bounded(i: Any, n: int, mode: str) -> Any:
 
 
 def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Array, ...]:
-    """An index for each dimension, of positions in the flattened array.
+    """Convert positions in the flattened array to an index for each dimension.
 
     Args:
         indices: integers. Negative ones count from the end; those out of bounds are moved to the nearest element.
-        shape: of the array.
-        order: of its elements, "C" or "F".
+        shape: shape of the array.
+        order: order of its elements, "C" or "F".
 
     Returns:
         A tuple of integer arrays of the shape of the indices, one for each dimension.
@@ -125,7 +125,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     """
     sizes = shape_of(shape, "fnp.unravel_index")
     flat, total = _integers(indices, "fnp.unravel_index"), math.prod(sizes)
-    if aval_of(flat).dtype == dtypes.uint64:  # all positions beyond the end are equal
+    if aval_of(flat).dtype == dtypes.uint64:  # all positions beyond the end give the last element
         flat = clip(flat, None, 2**62)
     flat = promotion.convert(flat, dtypes.int64)
     flat = clip(flat + total * (flat < 0), 0, max(total - 1, 0))
@@ -206,7 +206,7 @@ def mask_indices(
         n: rows and columns of the matrix.
         mask_func: called as mask_func(matrix, k).
         k: its second argument.
-        size: the number of results; needed where the function gives traced values.
+        size: the number of results; required where the function returns traced values.
 
     Returns:
         A pair of integer arrays, to index an n by n matrix with.

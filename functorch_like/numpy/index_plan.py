@@ -62,16 +62,15 @@ def parse(
 
     Args:
         index: the expression between the brackets.
-        shape: of the operand.
+        shape: shape of the operand.
         dynamic: pass static positions as data, so that one compiled function computes them all.
-        sized: where jit follows Python's control flow, guard how many elements of traced masks are true.
+        sized: where jit follows Python's control flow, guard the number of true elements of traced masks.
         outside: the user's mode for positions out of bounds: "clip", "wrap" or "fill"; None if there is none.
 
     Raises:
-        BoundsError: for too many indices, masks that do not fit, and static positions out of bounds without a
-            mode.
+        BoundsError: for too many indices, masks that do not fit, static positions out of bounds without a mode, and
+            indices that are neither integers nor booleans.
         ConcretizationError: for slices with traced ends.
-        BoundsError: for indices that are no integers or booleans.
     """
     entries = list(index) if isinstance(index, tuple) else [index]
     if len(entries) == 1:
@@ -154,7 +153,7 @@ def _expand(entry: Any, shape: tuple[int, ...], sized: bool) -> list[Any]:
 def _scalar_mask(value: bool) -> list[Any]:
     raise promotion.error(
         BoundsError,
-        f"the boolean {value} is no index beside others",
+        f"the boolean {value} cannot be combined with other indices",
         "use None for True, or an array of booleans as a mask",
     )
 
@@ -188,7 +187,7 @@ def _item(
 
 
 def _positions(entry: Any, n: int) -> Any:
-    """Return an index of one number as an int, others as arrays of integers."""
+    """Return a known scalar index as an int, and any other index as an array of integers."""
     if isinstance(entry, (int, np.integer)):
         return int(entry)
     if not promotion.is_array(entry):

@@ -1,6 +1,6 @@
 """Reading by index: x[...], take, take_along_axis. Static basic indices become slices; only index arrays gather.
 
-Positions that are data and out of bounds are clamped to the nearest element (`x.at[i].get(mode=...)` has other ways).
+Positions that are data and out of bounds are clamped to the nearest element; `x.at[i].get(mode=...)` has other modes.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def get(
 
 
 def _windows(x: Any, dims: list[Item], values: tuple[Any, ...], mode: str) -> Any:
-    """Apply starts that are data, all in one dynamic_slice."""
+    """Apply all starts that are data in one dynamic_slice."""
     if not any(item[0] in ("dyn", "win") for item in dims):
         return x
     shape = aval_of(x).shape
@@ -185,7 +185,7 @@ def _cuts(x: Any, dims: list[Item]) -> Any:
 
 
 def _final(x: Any, items: tuple[Item, ...]) -> Any:
-    """Drop the dimensions of positions, put in new ones."""
+    """Drop the dimensions of positions, and insert new ones."""
     sizes = iter(aval_of(x).shape)
     shape: list[int] = []
     for item in items:
@@ -284,20 +284,20 @@ def take(
 
     Args:
         a: array.
-        indices: integers, array or list of such.
-        axis: along which; of the flattened array if None.
-        out: not supported, arrays are immutable.
+        indices: integers, or an array or list of integers.
+        axis: the axis; None for the flattened array.
+        out: not supported: arrays are immutable.
         mode: the values at positions out of bounds: "fill" (default: NaN, or the most extreme integer), "clip" (the
-            nearest element, and the first for negative ones), "wrap" (counted around), "promise_in_bounds".
+            nearest element, and the first for negative ones), "wrap" (modulo the size), "promise_in_bounds".
         unique_indices: promise that no position occurs twice.
-        indices_are_sorted: promise that they ascend.
-        fill_value: of mode "fill".
+        indices_are_sorted: promise that positions ascend.
+        fill_value: value for mode "fill".
 
     Returns:
         An array of the dtype of `a`, with the dimensions of the indices in place of the axis.
 
     Raises:
-        BoundsError: for indices that are no integers.
+        BoundsError: for indices that are not integers.
 
     >>> fnp.take(fnp.asarray([10, 20, 30]), [2, 0]).tolist()
     [30, 10]
@@ -336,7 +336,7 @@ def take_along_axis(
     *,
     wrap_negative_indices: bool = True,
 ) -> Array:
-    """Elements at positions along an axis, other positions for each of the other indices, as `argsort` gives them.
+    """Elements at positions along an axis, which may differ for each of the other indices, as from `argsort`.
 
     Args:
         arr: array.

@@ -1,4 +1,4 @@
-"""Arrays with elements put in or left out, cut to a size, or freed of zeros at their ends."""
+"""Arrays with elements inserted or deleted, resized, or without zeros at their ends."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _flat(arr: Any, axis: int | None, what: str) -> tuple[Any, int]:
 
 
 def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """An array with values put in.
+    """Insert values into an array.
 
     Args:
         arr: array.
-        obj: before which positions: int, slice, or whole numbers, counted in `arr` as it is.
+        obj: the positions before which to insert: int, slice, or whole numbers; they count elements of `arr` alone.
         values: the new elements; broadcast.
-        axis: along which; of the flattened array if None.
+        axis: the axis; None for the flattened array.
 
     Returns:
         An array of the dtype of `arr`; of one dimension if axis is None.
@@ -55,7 +55,7 @@ def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis
     scalar = (places.ndim if places is not None else aval_of(obj).ndim) == 0
     if aval_of(values).ndim < len(shape):
         values = fnp.reshape(values, (1,) * (len(shape) - aval_of(values).ndim) + aval_of(values).shape)
-    if scalar:  # NumPy's rule: all values are inserted there, with their first axis as the one along which
+    if scalar:  # NumPy's rule: all values are inserted there, and their first axis becomes axis d
         values = fnp.moveaxis(values, 0, d)
     one = scalar or (places.size if places is not None else aval_of(obj).size) == 1
     if places is not None and places.dtype == bool:
@@ -91,8 +91,8 @@ def delete(
     Args:
         arr: array.
         obj: the elements to leave out: int, slice, or whole numbers, or booleans that are known.
-        axis: along which; of the flattened array if None.
-        assume_unique_indices: traced numbers are all different, so that the size of the result is known.
+        axis: the axis; None for the flattened array.
+        assume_unique_indices: promise that traced positions are all different, so that the size of the result is known.
 
     Returns:
         An array of the dtype of `arr`; of one dimension if axis is None.
@@ -127,7 +127,7 @@ def delete(
 
 
 def resize(a: ArrayLike, new_shape: Shape) -> Array:
-    """The elements of an array, in order and from the beginning again, in another shape.
+    """Change the shape of an array, and cut or repeat its elements, in order, to fit.
 
     Args:
         a: array.
@@ -154,12 +154,12 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
 
 
 def trim_zeros(filt: NestedArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
-    """An array without the zeros at its ends. Its values must be known, for they decide on the shape.
+    """An array without the zeros at its ends. Its values must be known, since they determine the shape.
 
     Args:
         filt: array.
         trim: "f" cuts at the front, "b" at the back, "fb" both.
-        axis: along which, int or tuple; all by default. Only slices that are all zero are cut.
+        axis: int, or tuple of ints; all axes by default. Only slices that are all zero are cut.
 
     Returns:
         An array of the dtype of the operand.

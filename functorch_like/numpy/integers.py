@@ -94,7 +94,7 @@ lcm = promotion.binary(
 bitwise_count = promotion.unary(
     "bitwise_count",
     _count,
-    """How many bits of |x| are 1, as uint8.
+    """The number of bits of |x| that are 1.
 
     Args:
         x: integers or booleans.

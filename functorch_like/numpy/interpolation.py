@@ -1,4 +1,4 @@
-"""`interp`: straight lines between given points."""
+"""`interp`: linear interpolation between given points."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def interp(
 
     Args:
         x: the points: array or number.
-        xp: (n,), rising; or in any order with a period.
+        xp: (n,), increasing; or in any order with a period.
         fp: (n,), real or complex.
-        left: for x < xp[0]: a number, fp[0] by default; or "extrapolate" to go on as the first line does.
-        right: for x > xp[-1]: the same, of the last.
-        period: of the function.
+        left: value for x < xp[0]: a number, fp[0] by default; or "extrapolate" to continue the first line.
+        right: value for x > xp[-1], likewise; fp[-1] by default.
+        period: period of the function.
 
     Returns:
         Floats, of the shape of x.
 
     Raises:
-        ShapeError: where xp and fp are not of one size, at least 1.
+        ShapeError: where xp and fp differ in size, or are empty.
         ArgumentError: for period 0, or other strings.
 
     >>> fnp.interp([0.5, 3.0], [0.0, 1.0, 2.0], [0.0, 10.0, 30.0]).tolist()

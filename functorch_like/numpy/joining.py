@@ -1,4 +1,4 @@
-"""Joining and splitting arrays, repeating, rolling, padding, and differences along an axis."""
+"""Joining and splitting arrays along an axis."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 # ------------------------------------------------------------------------------------------------------------- joining
 def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
-    """Arrays one after the other along an axis they have.
+    """Join arrays one after the other along an existing axis.
 
     Args:
         arrays: sequence of arrays, alike in all other dimensions; promoted to a common dtype.
-        axis: along which; None flattens them first.
-        dtype: of the result.
+        axis: the axis; None flattens the arrays first.
+        dtype: dtype of the result.
 
     Returns:
         An array of the common dtype.
@@ -87,12 +87,12 @@ def _concatenate(parts: Any, dimension: int) -> Any:
 
 
 def stack(arrays: Arrays, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
-    """Arrays of one shape one after the other along a new axis.
+    """Join arrays of one shape along a new axis.
 
     Args:
         arrays: sequence of arrays of one shape; promoted to a common dtype.
-        axis: int: where the new axis stands in the result.
-        out: not supported, arrays are immutable.
+        axis: int: position of the new axis in the result.
+        out: not supported: arrays are immutable.
         dtype: dtype of the result.
 
     Returns:
@@ -121,7 +121,7 @@ def _stack(parts: Any, at: int) -> Any:
 
 
 def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
-    """Arrays as rows, one below the other.
+    """Join arrays as rows, one below the other.
 
     Args:
         tup: sequence of arrays; promoted to a common dtype.
@@ -137,7 +137,7 @@ def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
 
 
 def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
-    """Arrays side by side: along the second axis, or the only one.
+    """Join arrays side by side: along the second axis, or the only one.
 
     Args:
         tup: sequence of arrays; promoted to a common dtype.
@@ -154,7 +154,7 @@ def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
 
 
 def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
-    """Arrays one behind the other, along the third axis.
+    """Join arrays along the third axis.
 
     Args:
         tup: sequence of arrays; promoted to a common dtype.
@@ -170,7 +170,7 @@ def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
 
 
 def column_stack(tup: Arrays) -> Array:
-    """One-dimensional arrays as columns of a matrix.
+    """Join one-dimensional arrays as columns of a matrix.
 
     Args:
         tup: sequence of arrays of one or two dimensions.
@@ -186,12 +186,12 @@ def column_stack(tup: Arrays) -> Array:
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """Values at the end of an array; both flattened where no axis is given.
+    """Append values to the end of an array; both are flattened if no axis is given.
 
     Args:
         arr: array.
         values: array, alike in all other dimensions where an axis is given.
-        axis: int: along which; None flattens both.
+        axis: int: the axis; None flattens both.
 
     Returns:
         An array: one-dimensional without an axis, else as `concatenate` gives it; the dtype is common to both.
@@ -213,12 +213,12 @@ def _cut(x: Any, d: int, start: int, stop: int) -> Any:
 def split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any], axis: int = 0
 ) -> list[Array]:
-    """Parts of an array along an axis.
+    """Split an array into parts along an axis.
 
     Args:
         ary: array.
-        indices_or_sections: into how many equal parts; or where to cut.
-        axis: along which.
+        indices_or_sections: number of equal parts; or the positions at which it is cut.
+        axis: the axis.
 
     Returns:
         A list of arrays.
@@ -241,18 +241,18 @@ def split(
 def array_split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any], axis: int = 0
 ) -> list[Array]:
-    """Parts of an array along an axis, the first ones greater where it does not divide evenly.
+    """Split an array into parts along an axis; the first ones are larger if it does not divide evenly.
 
     Args:
         ary: array.
         indices_or_sections: int: number of parts; or the positions at which it is cut.
-        axis: int: along which.
+        axis: int: the axis.
 
     Returns:
         A list of arrays.
 
     Raises:
-        ArgumentError: for less than one part.
+        ArgumentError: for fewer than one part.
 
     >>> [a.tolist() for a in fnp.array_split(fnp.arange(3), 2)]
     [[0, 1], [2]]
@@ -277,12 +277,12 @@ def array_split(
 
 @eager_jit(static=("sizes", "axis"))
 def _split(x: Any, sizes: tuple[int, ...], axis: int) -> Any:
-    # One primitive, whose transpose concatenates; that of slices would add up as many arrays as there are parts.
+    # One primitive, whose transpose concatenates; the transpose of slices would sum as many arrays as there are parts.
     return tuple(split_primitive(x, sizes=sizes, axis=axis))
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any]) -> list[Array]:
-    """Parts along the second axis, or the only one.
+    """Split an array along the second axis, or the only one.
 
     Args:
         ary: array.
@@ -298,7 +298,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any]) -> list[Array]:
-    """Parts along the first axis.
+    """Split an array along the first axis.
 
     Args:
         ary: array.
@@ -314,7 +314,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any]) -> list[Array]:
-    """Parts along the third axis.
+    """Split an array along the third axis.
 
     Args:
         ary: array.
@@ -337,11 +337,11 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an array along an axis, which they lose.
+    """The slices of an array along an axis, without that axis.
 
     Args:
         x: array.
-        axis: int: along which.
+        axis: int: the axis.
 
     Returns:
         A tuple of arrays.

@@ -31,7 +31,7 @@ _DOC = """{summary}
 
     Raises:
         ShapeError: where the shapes do not broadcast.
-        DtypeError: where the dtypes have nothing in common{extra}.
+        DtypeError: where the dtypes have no common dtype{extra}.
 
     >>> bool(fnp.{name}({at}) == np.{name}({at}))
     True
@@ -62,7 +62,7 @@ def _comparison(primitive: Callable[[Any, Any], Any], ordered: bool = False) -> 
         if a is not b or type(x) in promotion.NUMBERS:
             x, y = promotion.promote_and_broadcast2(*_comparable(x, y), notify=False)
             a = aval_of(x)
-        if ordered and a.dtype.kind == "c":  # as NumPy: by the real parts, then the imaginary ones
+        if ordered and a.dtype.kind == "c":  # as in NumPy: by the real parts, then the imaginary ones
             return _lexical(primitive, x, y)
         return primitive(x, y)
 
@@ -70,7 +70,7 @@ def _comparison(primitive: Callable[[Any, Any], Any], ordered: bool = False) -> 
 
 
 def _comparable(x: Any, y: Any) -> tuple[Any, ...]:
-    """Replace an int outside of the other operand's dtype by an infinity, which compares equally."""
+    """Replace an int outside of the range of the other operand's dtype by an infinity, which compares the same way."""
     return _beyond(x, y), _beyond(y, x)
 
 
@@ -112,9 +112,9 @@ def _logical(primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return lambda x, y: primitive(*promotion.broadcast_arrays(truth(x), truth(y)))
 
 
-logical_and = _binary("logical_and", _logical(elementwise.and_), "Whether both are true (not zero).", "1, 0")
-logical_or = _binary("logical_or", _logical(elementwise.or_), "Whether one is true (not zero).", "1, 0")
-logical_xor = _binary("logical_xor", _logical(elementwise.xor), "Whether just one is true (not zero).", "1, 0")
+logical_and = _binary("logical_and", _logical(elementwise.and_), "True where both are true (not zero).", "1, 0")
+logical_or = _binary("logical_or", _logical(elementwise.or_), "True where one or both are true (not zero).", "1, 0")
+logical_xor = _binary("logical_xor", _logical(elementwise.xor), "True where just one is true (not zero).", "1, 0")
 
 
 def _unary(name: str, body: Any, doc: str) -> Unary:
@@ -126,7 +126,7 @@ def _unary(name: str, body: Any, doc: str) -> Unary:
 logical_not = _unary(
     "logical_not",
     lambda x: elementwise.not_(truth(x)),
-    """Whether each element is false (zero).
+    """Return True where elements are false (zero).
 
     Args:
         x: array or number.
@@ -177,15 +177,13 @@ def _right(x: Any) -> Callable[[Any, Any], Any]:
 
 _INTS = ", of integers or booleans"
 _ints = {"takes": _INTS, "gives": "An integer or boolean", "extra": ", or are not integers"}
-bitwise_and = _binary("bitwise_and", _bitwise("bitwise_and", elementwise.and_), "Bits that both have.", "6, 3", **_ints)
-bitwise_or = _binary("bitwise_or", _bitwise("bitwise_or", elementwise.or_), "Bits that one has.", "6, 3", **_ints)
-bitwise_xor = _binary(
-    "bitwise_xor", _bitwise("bitwise_xor", elementwise.xor), "Bits that just one has.", "6, 3", **_ints
-)
+bitwise_and = _binary("bitwise_and", _bitwise("bitwise_and", elementwise.and_), "Bitwise and.", "6, 3", **_ints)
+bitwise_or = _binary("bitwise_or", _bitwise("bitwise_or", elementwise.or_), "Bitwise or.", "6, 3", **_ints)
+bitwise_xor = _binary("bitwise_xor", _bitwise("bitwise_xor", elementwise.xor), "Bitwise exclusive or.", "6, 3", **_ints)
 left_shift = _binary(
-    "left_shift", _shift("left_shift", lambda x: elementwise.shift_left), "x1 * 2**x2, by its bits.", "6, 3", **_ints
+    "left_shift", _shift("left_shift", lambda x: elementwise.shift_left), "x1 * 2**x2, by a shift.", "6, 3", **_ints
 )
-right_shift = _binary("right_shift", _shift("right_shift", _right), "floor(x1 / 2**x2), by its bits.", "-6, 1", **_ints)
+right_shift = _binary("right_shift", _shift("right_shift", _right), "floor(x1 / 2**x2), by a shift.", "-6, 1", **_ints)
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 
 
@@ -199,7 +197,7 @@ def _invert(x: Any) -> Any:
 invert = _unary(
     "invert",
     _invert,
-    """Every bit turned; of booleans logical not.
+    """Bitwise not; for booleans, logical not.
 
     Args:
         x: array or number, of integers or booleans.

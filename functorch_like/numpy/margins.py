@@ -21,7 +21,7 @@ def lengths_of(pairs: Any) -> tuple[tuple[int | None, int | None], ...]:
     """Return pairs of `stat_length` as ints; None stands for the whole axis.
 
     Raises:
-        ArgumentError: for a length that is no int of at least 1.
+        ArgumentError: for a length that is not an int of at least 1.
     """
     checked = tuple(tuple(None if n is None else _length(n) for n in pair) for pair in pairs)
     return checked  # pyright: ignore[reportReturnType]
@@ -91,8 +91,8 @@ def _ramp(edge: Any, end: Any, d: int, width: int) -> Any:
 def pad_odd(a: Any, d: int, low: int, high: int, mode: str) -> Any:
     """Pad axis d by mirror images through the outermost elements: twice the element, minus the mirrored one.
 
-    Images follow each other. The k-th after the array is turned if k is odd; with first and last element x and y it is
-    k (y - x) + the element for even k, and (k + 1) y - (k - 1) x - the element for odd.
+    The images follow each other; the k-th one after the array is mirrored if k is odd. If x is the first element and y
+    the last, it is k (y - x) + element for even k, and (k + 1) y - (k - 1) x - element for odd k.
     """
     shape, dtype = aval_of(a).shape, aval_of(a).dtype
     n = shape[d]

@@ -43,7 +43,7 @@ def matmul(
     Args:
         a: array of at least one dimension; a vector counts as a row.
         b: array of at least one dimension; a vector counts as a column.
-        precision: of the products: "default", "high", "highest", or the name of a dot algorithm, such as
+        precision: precision of the products: "default", "high", "highest", or the name of a dot algorithm, such as
             "BF16_BF16_F32_X3"; None for the setting of `ft.default_matmul_precision` and `ft.backends`: full
             float32 by default.
         preferred_element_type: dtype to accumulate and return.
@@ -130,10 +130,10 @@ _matmul_kernel = eager_jit(static=("precision", "preferred"))(_matmul)
 def dot(
     a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
 ) -> Array:
-    """NumPy's dot: products over the last dimension of the first and the last but one of the second.
+    """NumPy's dot: sums of products over the last dimension of the first and the last but one of the second.
 
     Args:
-        a: array or number; a number multiplies.
+        a: array or number; a number is a factor of all elements.
         b: array or number.
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
@@ -174,7 +174,7 @@ def vdot(
     Args:
         a: array; it is flattened.
         b: array of the same size; it is flattened.
-        precision: of the products: None, a name such as "highest", or a pair of these.
+        precision: precision of the products: None, a name such as "highest", or a pair of these.
         preferred_element_type: dtype in which products are summed and returned; None for the operands'.
 
     Returns:
@@ -202,12 +202,12 @@ def vecdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Products of vectors along an axis, conj(x1) * x2 summed; the other dimensions broadcast.
+    """Products of vectors: the sums of conj(x1) * x2 along an axis; the other dimensions broadcast.
 
     Args:
         x1: array; conjugated where complex.
         x2: array of the same size along the axis.
-        axis: along which the vectors lie, in each array by itself.
+        axis: the axis of the vectors, in each array before broadcasting.
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
 
@@ -252,12 +252,12 @@ def inner(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Products over the last dimension of both.
+    """Sums of products over the last dimension of both arrays.
 
     Args:
         a: array of shape (..., k).
         b: array of shape (..., k).
-        precision: of the products: None, a name such as "highest", or a pair of these.
+        precision: precision of the products: None, a name such as "highest", or a pair of these.
         preferred_element_type: dtype in which products are summed and returned; None for the operands'.
 
     Returns:
@@ -273,12 +273,12 @@ def inner(
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """Products of each element of one with each of the other, both flattened.
+    """Products of each element of one array with each of the other, both flattened.
 
     Args:
         a: array of n elements.
         b: array of m elements.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
 
     Returns:
         An array of shape (n, m).
@@ -306,7 +306,7 @@ def tensordot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Products over chosen dimensions.
+    """Sums of products over chosen dimensions.
 
     Args:
         a: array.
@@ -333,7 +333,7 @@ def tensordot(
         n = operator.index(axes)
         if not 0 <= n <= min(x.ndim, y.ndim):
             raise promotion.error(
-                ShapeError, f"fnp.tensordot over {n} dimensions of {x!r} and {y!r}", "both must have as many"
+                ShapeError, f"fnp.tensordot over {n} dimensions of {x!r} and {y!r}", "both must have that many"
             )
         left, right = tuple(range(x.ndim - n, x.ndim)), tuple(range(n))
     return _tensordot(a, b, (left, right), *_static(precision, preferred_element_type))

@@ -1,4 +1,4 @@
-"""Reductions, running sums and positions of extremes that leave NaN out."""
+"""Reductions, running sums and positions of extremes that ignore NaN."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ _DOC = """{summary} of the elements that are not NaN{empty}.
     Args:
         a: array.
         axis: int, tuple of ints, or None for all.
-        {dtype}out: not supported, arrays are immutable.
+        {dtype}out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
         initial: {initial}.
-        where: boolean array: which elements to take.
+        where: boolean array: the elements to take.
 
     Returns:
         An array without the reduced axes.
@@ -122,9 +122,9 @@ def _folded(name: str, fold: Any, summary: str, value: str) -> Fold:
         promotion.no_out(out, f"fnp.{name}")
         return body(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), initial, where)
 
-    dtype_line = "dtype: to convert to first.\n        "
+    dtype_line = "dtype: dtype to convert to first.\n        "
     doc = _DOC.format(
-        summary=summary, name=name[3:], value=value, empty="", dtype=dtype_line, initial="what to start from"
+        summary=summary, name=name[3:], value=value, empty="", dtype=dtype_line, initial="the value to start from"
     )
     return promotion.named(function, name, doc, __name__)
 
@@ -186,8 +186,8 @@ def nanmean(
     Args:
         a: array.
         axis: int, tuple of ints, or None for all axes.
-        dtype: to convert to first.
-        out: not supported, arrays are immutable.
+        dtype: dtype to convert to first.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
         where: boolean array, broadcast to `a`: the elements to take.
 
@@ -223,13 +223,13 @@ def nanvar(
     Args:
         a: array.
         axis: int, tuple of ints, or None for all axes.
-        dtype: to convert to first.
-        out: not supported, arrays are immutable.
+        dtype: dtype to convert to first.
+        out: not supported: arrays are immutable.
         ddof: number that is subtracted from the count in the denominator.
         keepdims: keep the reduced axes, with size 1.
         where: boolean array, broadcast to `a`: the elements to take.
         mean: mean of `a` over these axes with the axes kept, if it is known.
-        correction: the array API's name of `ddof`.
+        correction: the array API's name for `ddof`.
 
     Returns:
         An array without the reduced axes, of real floats.
@@ -258,13 +258,13 @@ def nanstd(
     Args:
         a: array.
         axis: int, tuple of ints, or None for all axes.
-        dtype: to convert to first.
-        out: not supported, arrays are immutable.
+        dtype: dtype to convert to first.
+        out: not supported: arrays are immutable.
         ddof: number that is subtracted from the count in the denominator.
         keepdims: keep the reduced axes, with size 1.
         where: boolean array, broadcast to `a`: the elements to take.
         mean: mean of `a` over these axes with the axes kept, if it is known.
-        correction: the array API's name of `ddof`.
+        correction: the array API's name for `ddof`.
 
     Returns:
         An array without the reduced axes, of real floats.
@@ -298,9 +298,9 @@ _ALONG = """{summary} along an axis, with NaN as {neutral}.
 
     Args:
         a: array.
-        axis: along which; of the flattened array if None.
-        dtype: to convert to first.
-        out: not supported, arrays are immutable.
+        axis: the axis; None for the flattened array.
+        dtype: dtype to convert to first.
+        out: not supported: arrays are immutable.
 
     Returns:
         An array of the shape of `a`; of one dimension if axis is None.
@@ -331,8 +331,8 @@ _ARG = """The index of the first {which} element that is not NaN; -1 where there
 
     Args:
         a: array of real numbers.
-        axis: along which; of the flattened array if None.
-        out: not supported, arrays are immutable.
+        axis: the axis; None for the flattened array.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
 
     Returns:

@@ -40,14 +40,14 @@ def _checked(a: Any, kth: Any, axis: int | None, what: str) -> tuple[Any, int]:
 def partition(
     a: ArrayLike, kth: ArrayLike, axis: int | None = -1, kind: str = "introselect", order: None = None
 ) -> Array:
-    """Elements reordered such that the k-th is where sorting puts it, with none greater before it, none less behind.
+    """Reorder elements so that the k-th is where sorting puts it, with none greater before it and none less after it.
 
     XLA has no fast selection, so all elements are sorted.
 
     Args:
         a: array.
         kth: int, or sequence of ints.
-        axis: along which; the flattened array if None.
+        axis: the axis; None for the flattened array.
         kind: ignored.
         order: not supported.
 
@@ -55,7 +55,7 @@ def partition(
         An array of the shape and dtype of `a`.
 
     Raises:
-        ShapeError: for places that are not there.
+        ShapeError: for positions out of bounds.
 
     >>> fnp.partition(fnp.asarray([3, 1, 2]), 1).tolist()[1]
     2
@@ -71,10 +71,10 @@ def argpartition(
 
     Args:
         a: array.
-        kth: int, or sequence of ints: positions whose elements are as if all were sorted.
-        axis: int: along which; of the flattened array if None.
+        kth: int, or sequence of ints: positions whose elements are those of the sorted array.
+        axis: int; None for the flattened array.
         kind: ignored.
-        order: not supported: None.
+        order: not supported.
 
     Returns:
         An array of integers, of the shape of `a`.
@@ -87,7 +87,7 @@ def argpartition(
 
 
 def sort_complex(a: ArrayLike) -> Array:
-    """Sorted along the last axis as complex numbers: by real parts, then by imaginary ones.
+    """Sort along the last axis as complex numbers: by real parts, then by imaginary ones.
 
     Args:
         a: array.
@@ -110,9 +110,9 @@ def top_k(
     Args:
         a: array of real numbers.
         k: the number of elements.
-        axis: along which.
+        axis: the axis.
         mode: "largest", or "smallest". NaN counts as greatest.
-        sorted: ignored; the elements are always in order, and of equal ones the first come first.
+        sorted: ignored; the elements are always in order, and equal ones keep their order.
 
     Returns:
         Values and int32 positions, with k elements along the axis.
@@ -148,7 +148,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
         x: real numbers.
         bins: the edges, one-dimensional, ascending or descending.
         right: whether bins contain their right edge rather than their left one.
-        method: accepted for JAX's sake; the search is always a bisection.
+        method: accepted for compatibility with JAX; the search is always a bisection.
 
     Returns:
         Integers from 0 to len(bins), of the shape of x.

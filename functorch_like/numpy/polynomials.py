@@ -133,7 +133,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 @eager_jit
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
-    """Divide by long division, with a step of a scan for each coefficient of the quotient."""
+    """Divide by long division; a scan has one step for each coefficient of the quotient."""
     u, v = map(promotion.to_inexact, promotion.promote(u, v))
     n, m = aval_of(u).size, aval_of(v).size
     if n < m:
@@ -202,7 +202,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | None = None) -> Array:
         constants = fnp.broadcast_to(constants, (m,))
     if aval_of(constants).size != m:
         raise promotion.error(
-            ArgumentError, f"fnp.polyint with m={m} and {aval_of(constants).size} constants", "give k of m numbers"
+            ArgumentError, f"fnp.polyint with m={m} and {aval_of(constants).size} constants", "give 1 or m numbers"
         )
     return _polyint(p, constants if k is not None else None, m=m)
 
@@ -258,7 +258,7 @@ def poly(seq_of_zeros: NestedArrayLike) -> Array:
         seq_of_zeros: (n,), or a square matrix.
 
     Returns:
-        (n + 1,) in floating point: real where the argument is, complex else.
+        (n + 1,) in floating point: real if the argument is, otherwise complex.
 
     Raises:
         ShapeError: for anything else.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def array_repr(
     arr: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
-    """The text that stands for an array in programs; arguments as for `numpy.array_repr`.
+    """The text of an array as an expression, as `repr` gives it; arguments as for `numpy.array_repr`.
 
     Args:
         arr: array.
@@ -56,7 +56,7 @@ def array_str(
 
 
 def get_printoptions() -> dict[str, object]:
-    """NumPy's print options, by which arrays are printed.
+    """NumPy's print options, which apply to arrays.
 
     Returns:
         A dict of option names and values.

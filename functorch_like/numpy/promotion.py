@@ -93,7 +93,7 @@ def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
         if type(x) is np.ndarray and x.dtype == dtype and not dtypes.is_narrowed(x) and not (weak and not x.ndim):
             return x
         value = host(x, dtype)
-        if dtypes.narrowed(dtype) != dtype:  # programs of the package compute in 64 bits where users' arrays have none
+        if dtypes.narrowed(dtype) != dtype:  # the package uses 64 bits where users' arrays cannot
             if value.ndim:
                 return structural.convert_element_type(native(x), new_dtype=dtype, weak_type=weak)
             value = np.array(value)
@@ -220,7 +220,7 @@ def promote(*xs: Any, notify: bool = True) -> list[Any]:
 
 def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
     if aval.dtype == dtype and type(x) not in NUMBERS:
-        return x  # weak beside strong is fine for primitives: the result is weak only if all operands are
+        return x  # primitives take weak and strong operands together: the result is weak only if all operands are
     return convert(x, dtype, weak)
 
 
@@ -261,7 +261,7 @@ def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tup
 
 @functools.cache
 def _last(count: int, ndim: int) -> tuple[int, ...]:
-    """The last `count` of `ndim` dimensions."""
+    """Return the last `count` of `ndim` dimensions."""
     return tuple(range(ndim - count, ndim))
 
 
@@ -276,7 +276,7 @@ def _beside(
 ) -> tuple[Any, tuple[int, ...] | None] | None:
     """Return a Python number as a constant beside an operand of this aval, and the shape to broadcast it to, if any.
 
-    None where the operand is converted or broadcast, too.
+    The result is None if the operand must be converted or broadcast, too.
     """
     b = aval_of(number)
     dtype, weak, widens, shape = _plan(aval, b, defaults[0], settings)
@@ -286,7 +286,7 @@ def _beside(
 
 
 def _number_beside(x: Any, number: Any, kind: type) -> Any:
-    """Return a Python number as an operand beside a tracer; None where the tracer is converted or broadcast, too."""
+    """Return a Python number as an operand beside a tracer; None if the tracer must be converted or broadcast, too."""
     constant = _beside(number, kind, _signs(number, kind), x.aval, (_default.value, _default_int.value), in_force())
     if constant is None or constant[1] is None:
         return constant and constant[0]

@@ -46,7 +46,7 @@ _PLACES = {
 #: Methods whose result jumps where a position becomes whole.
 _STEPS = ("lower", "higher", "midpoint", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 
-#: Up to so many elements positions are computed in float32; beyond in float64, which holds them and their fractions.
+#: Up to this many elements, positions are computed in float32; beyond that in float64, which holds their fractions.
 EXACT = 1 << 16
 
 
@@ -97,13 +97,13 @@ def quantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Quantiles over axes; NaN if there is one.
+    """Quantiles over axes; NaN if an element is NaN.
 
     Args:
         a: array of real numbers.
-        q: from 0 to 1: number or array, whose dimensions come first in the result. Traced ones outside give NaN.
+        q: from 0 to 1: number or array, whose dimensions come first in the result. Traced values outside give NaN.
         axis: int, tuple of ints, or None for all.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         overwrite_input: ignored.
         method: the value between two elements: "linear", "lower", "higher", "nearest", "midpoint", "inverted_cdf",
             "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
@@ -139,11 +139,11 @@ def percentile(
 
     Args:
         a: array of numbers.
-        q: from 0 to 100: number or array, whose dimensions come first in the result. Traced ones outside give NaN.
+        q: from 0 to 100: number or array, whose dimensions come first in the result. Traced values outside give NaN.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         overwrite_input: ignored.
-        method: between two elements, as for `quantile`.
+        method: the value between two elements, as for `quantile`.
         keepdims: keep the reduced axes, with size 1.
         weights: the multiplicity of each element, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
@@ -159,12 +159,12 @@ def percentile(
 def median(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """Median over axes; NaN if there is one. Complex numbers are ordered by their real parts, then the imaginary ones.
+    """Median over axes; NaN if an element is. Complex numbers are ordered by their real parts, then the imaginary ones.
 
     Args:
         a: array of numbers.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         overwrite_input: ignored.
         keepdims: keep the reduced axes, with size 1.
 
@@ -202,11 +202,11 @@ def nanquantile(
 
     Args:
         a: array of numbers.
-        q: from 0 to 1: number or array, whose dimensions come first in the result. Traced ones outside give NaN.
+        q: from 0 to 1: number or array, whose dimensions come first in the result. Traced values outside give NaN.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         overwrite_input: ignored.
-        method: between two elements, as for `quantile`.
+        method: the value between two elements, as for `quantile`.
         keepdims: keep the reduced axes, with size 1.
         weights: the multiplicity of each element, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
@@ -234,11 +234,11 @@ def nanpercentile(
 
     Args:
         a: array of numbers.
-        q: from 0 to 100: number or array, whose dimensions come first in the result. Traced ones outside give NaN.
+        q: from 0 to 100: number or array, whose dimensions come first in the result. Traced values outside give NaN.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         overwrite_input: ignored.
-        method: between two elements, as for `quantile`.
+        method: the value between two elements, as for `quantile`.
         keepdims: keep the reduced axes, with size 1.
         weights: the multiplicity of each element, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
@@ -259,7 +259,7 @@ def nanmedian(
     Args:
         a: array of numbers.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         overwrite_input: ignored.
         keepdims: keep the reduced axes, with size 1.
 
@@ -370,7 +370,7 @@ def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: boo
         structural.reduce_sum(w, axes=(last,)), shape=full, broadcast_dimensions=tuple(range(k, len(full) - 1))
     )
     part = structural.broadcast_in_dim(qs, shape=full, broadcast_dimensions=tuple(range(k)))
-    # Elements without weight are never taken, not even for q = 0.
+    # Elements of weight 0 are never taken, not even for q = 0.
     below = elementwise.or_(
         elementwise.lt(heap, elementwise.mul(part, total)), elementwise.eq(heap, structural.full_like(heap, 0))
     )
@@ -422,7 +422,7 @@ def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
         part = elementwise.select_n(
             half, elementwise.round(part, rounding_method=1), promotion.convert(odd, aval_of(q).dtype)
         )
-    elif method == "closest_observation":  # the order statistics are counted from 1, so even ones stand at odd places
+    elif method == "closest_observation":  # order statistics are counted from 1, so even ones are at odd positions
         even = elementwise.ne(elementwise.rem(low, fill(2)), fill(0))
         part = elementwise.select_n(elementwise.and_(whole, even), fill(1), fill(0))
     inside = lambda v: elementwise.max(elementwise.min(v, last), fill(0))
@@ -430,7 +430,7 @@ def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
 
 
 def _neighbours(x: Any, low: Any) -> list[Any]:
-    """Return the elements along the last axis that sorting puts at a position and behind it."""
+    """Return the elements along the last axis that sorting puts at a position and after it."""
     both = order_statistics(x, promotion.convert(low, dtypes.int32))
     *kept, _ = aval_of(both).shape
     one = lambda k: structural.slice(both, start_indices=(*(0 for _ in kept), k), limit_indices=(*kept, k + 1))
@@ -440,7 +440,7 @@ def _neighbours(x: Any, low: Any) -> list[Any]:
 def _pick(x: Any, at: Any, lead: int | None) -> Any:
     """Return elements along the last axis: [positions..., others...]. With `lead`, positions differ in the others.
 
-    By comparison with all positions, which XLA fuses into one pass; a gather would need a scatter for its derivative.
+    It compares with all positions, which XLA fuses into one pass; the derivative of a gather would need a scatter.
     """
     n, kept = aval_of(x).shape[-1], aval_of(x).shape[:-1]
     k = len(aval_of(at).shape) if lead is None else lead

@@ -47,10 +47,10 @@ def arange(
     """Numbers from `start` (included) to `stop` (excluded) by `step`.
 
     Args:
-        start: first number; the only argument is `stop`, and the start 0.
+        start: first number; a single argument is `stop`, and the start is 0.
         stop: the end, which is excluded.
         step: 1 by default; may be negative or a fraction.
-        dtype: by default that of the promoted arguments: int32 or float32.
+        dtype: dtype of the result; by default that of the promoted arguments: int32 or float32.
         device: the device of the result.
 
     Returns:
@@ -58,7 +58,7 @@ def arange(
 
     Raises:
         ArgumentError: for step 0.
-        ConcretizationError: for traced arguments, whose values would decide on the shape.
+        ConcretizationError: for traced arguments, whose values would determine the shape.
 
     >>> fnp.arange(3).tolist(), fnp.arange(1, 2, 0.5).tolist()
     ([0, 1, 2], [1.0, 1.5])
@@ -80,7 +80,7 @@ def arange(
             ArgumentError, f"fnp.arange from {first} to {end} by {by} has no end", "use finite numbers"
         )
     size = max(0, math.ceil(span))
-    ShapedArray((size,), result_dtype)  # raises for sizes beyond 64 bits, in place of NumPy
+    ShapedArray((size,), result_dtype)  # raises for sizes beyond 64 bits, before NumPy does
     if (
         state.trace.staging
         and size > 16
@@ -130,13 +130,13 @@ def linspace(
     """Numbers at equal distances.
 
     Args:
-        start: first number, or array of such.
-        stop: last number, or array of such.
+        start: first number, or array of first numbers.
+        stop: last number, or array of last numbers.
         num: the number of elements.
         endpoint: whether `stop` is one of them.
         retstep: return the distance too.
         dtype: float32 by default.
-        axis: of the result that runs over the numbers, where start and stop are arrays.
+        axis: the axis of the result along which the numbers lie, if start or stop is an array.
         device: the device of the result.
 
     Returns:
@@ -192,7 +192,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype:
 
 
 def _whole(x: Any, size: Any) -> Any:
-    """Round down x, computed from numbers of this size, such that rounding errors do not cross a whole number."""
+    """Round x down, unless rounding errors put it below a whole number; `size` is that of the numbers it comes from."""
     near = elementwise.round(x, rounding_method=1)
     error = elementwise.mul(size, structural.full_like(size, 4 * float(dtypes.finfo(aval_of(size).dtype).eps)))
     return elementwise.select_n(
@@ -209,7 +209,7 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Powers of `base` at equal distances of the exponents.
+    """Powers of `base`, with exponents at equal distances.
 
     Args:
         start: first exponent.
@@ -218,7 +218,7 @@ def logspace(
         endpoint: include `stop`.
         base: the base of the powers.
         dtype: dtype of the result.
-        axis: int: where the numbers stand, if `start` or `stop` are arrays.
+        axis: int: the axis of the result along which the numbers lie, if `start` or `stop` is an array.
 
     Returns:
         An array of `num` elements along the axis.
@@ -265,7 +265,7 @@ def eye(
     k = _offset(k, "fnp.eye")
     if state.trace.staging or isinstance(k, Tracer):
         return structural.convert_element_type(diagonal_band(shape, k, elementwise.eq), new_dtype=result_dtype)
-    ShapedArray(shape, result_dtype)  # raises for sizes beyond 64 bits, in place of NumPy
+    ShapedArray(shape, result_dtype)  # raises for sizes beyond 64 bits, before NumPy does
     return xla.device_put(
         np.eye(shape[0], shape[1], k, dtype=result_dtype), None if device is None else xla.find_device(device)
     )
@@ -288,7 +288,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 
 
 def _offset(k: Any, what: str) -> Any:
-    """Return the number of a diagonal: an int, or a traced one."""
+    """Return the number of a diagonal: an int, or a traced integer."""
     if not isinstance(k, Tracer):
         return operator.index(k)
     aval = aval_of(k)
@@ -392,7 +392,7 @@ def meshgrid(*xi: NestedArrayLike, copy: bool = True, sparse: bool = False, inde
 
     Args:
         xi: one-dimensional arrays.
-        copy: ignored, arrays are immutable.
+        copy: ignored, since arrays are immutable.
         sparse: leave dimensions of size 1 to broadcasting.
         indexing: "xy" (the first array runs along columns) or "ij" (along rows).
 
@@ -429,18 +429,18 @@ def indices(
     dimensions: Sequence[int], dtype: DTypeLike | None = None, *, sparse: Literal[True]
 ) -> tuple[Array, ...]: ...
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
-    """The indices of the elements of an array of a shape.
+    """The indices of the elements of an array of a given shape.
 
     Args:
         dimensions: the shape.
-        dtype: of the result; the default int if None.
+        dtype: dtype of the result; the default int if None.
         sparse: give one array for each dimension, with dimensions of size 1 left to broadcasting.
 
     Returns:
         An array of shape `(len(dimensions), *dimensions)`; with `sparse` a tuple of arrays.
 
     Raises:
-        ShapeError: for sizes that are no ints, or negative.
+        ShapeError: for sizes that are negative or not ints.
 
     >>> fnp.indices((2, 2)).tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]

@@ -1,4 +1,4 @@
-"""Reductions over axes: sums, products, extremes and where they are, truth, and moments."""
+"""Reductions over axes: sums, products, extremes and their positions, and logical tests."""
 
 from __future__ import annotations
 
@@ -157,13 +157,13 @@ def sum(
     Args:
         a: array; booleans and small integers are summed in the default integer dtype.
         axis: int, tuple of ints, or None for all.
-        dtype: to convert to first.
-        out: not supported, arrays are immutable.
+        dtype: dtype to convert to first.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
         initial: the value to start from.
         where: boolean array: the elements to take.
         promote_integers: convert small integers and booleans to the default integer dtype; else they keep their dtype
-            (booleans then give a boolean: whether one is true, or all are).
+            (a sum of booleans is then True where one is true).
 
     Returns:
         An array without the reduced axes. Booleans and narrow integers become the default int.
@@ -195,12 +195,12 @@ def prod(
     Args:
         a: array.
         axis: int, tuple of ints, or None for all axes.
-        dtype: to convert to first.
-        out: not supported, arrays are immutable.
+        dtype: dtype to convert to first.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
         initial: value to start from, returned where nothing is taken.
         where: boolean array, broadcast to `a`: the elements to take.
-        promote_integers: sum or multiply small integers and booleans in the default integer dtype.
+        promote_integers: multiply small integers and booleans in the default integer dtype.
 
     Returns:
         An array without the reduced axes. Booleans and narrow integers become the default int.
@@ -222,17 +222,17 @@ def max(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Greatest element over axes; NaN if there is one. Elements that tie share the derivative evenly.
+    """Greatest element over axes; NaN if an element is NaN. Elements that tie share the derivative evenly.
 
     Complex numbers are ordered by their real parts, then by the imaginary ones; of those that tie the first counts.
 
     Args:
         a: array.
         axis: int, tuple of ints, or None for all.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
-        initial: the least value of the result; needed to reduce nothing.
-        where: boolean array: which elements to take; pass `initial` too where none may be taken.
+        initial: the least value of the result; required for empty axes.
+        where: boolean array: the elements to take; pass `initial`, too, if there may be none.
 
     Returns:
         An array without the reduced axes, of the dtype of `a`.
@@ -261,7 +261,7 @@ def min(
     Args:
         a: array.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
         initial: value to start from, returned where nothing is taken.
         where: boolean array, broadcast to `a`: the elements to take.
@@ -299,12 +299,12 @@ _all, _any = _truth(reductions.reduce_and, True, "all"), _truth(reductions.reduc
 def all(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Return True if all elements over axes are true (not zero); of nothing, True.
+    """Return True if all elements over axes are true (not zero); True for empty axes.
 
     Args:
         a: array; numbers are true where they are not 0.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
         where: boolean array, broadcast to `a`: the elements to take.
 
@@ -322,12 +322,12 @@ def all(
 def any(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Return True if an element over axes is true (not zero); of nothing, False.
+    """Return True if an element over axes is true (not zero); False for empty axes.
 
     Args:
         a: array; numbers are true where they are not 0.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
         where: boolean array, broadcast to `a`: the elements to take.
 
@@ -363,7 +363,7 @@ def _count(a: Any, axis: Any, keepdims: bool) -> Any:
     return _sum.inline(truth(a), axis, None, keepdims)
 
 
-# ------------------------------------------------------------------------------------------------ where extremes are
+# ----------------------------------------------------------------------------------------------- positions of extremes
 def _arg(primitive: Any, name: str) -> Any:
     def body(x: Any, axis: Any, keepdims: bool) -> Any:
         x = plain(x)
@@ -394,8 +394,8 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
 
     Args:
         a: array; complex numbers are ordered by their real parts, then by the imaginary ones.
-        axis: along which; of the flattened array if None.
-        out: not supported, arrays are immutable.
+        axis: the axis; None for the flattened array.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
 
     Returns:
@@ -417,8 +417,8 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
 
     Args:
         a: array.
-        axis: int; of the flattened array if None.
-        out: not supported, arrays are immutable.
+        axis: int; None for the flattened array.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axis, with size 1.
 
     Returns:
@@ -444,10 +444,10 @@ def minmax(
     Args:
         a: array.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
         initial: the greatest value of the first result and the least of the second, or one for both.
-        where: boolean array: which elements to take; pass `initial` too where none may be taken.
+        where: boolean array: the elements to take; pass `initial`, too, if there may be none.
 
     Returns:
         A pair of arrays, each as from `min` and `max`.
@@ -469,7 +469,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     Args:
         a: array.
         axis: int, tuple of ints, or None for all axes.
-        out: not supported, arrays are immutable.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
 
     Returns:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def tile(A: ArrayLike, reps: Shape) -> Array:
-    """An array repeated as a whole along each dimension.
+    """Repeat an array as a whole along each dimension.
 
     Args:
         A: array.
@@ -55,14 +55,14 @@ def tile(A: ArrayLike, reps: Shape) -> Array:
 def repeat(
     a: ArrayLike, repeats: ArrayLike | Sequence[int], axis: int | None = None, *, total_repeat_length: int | None = None
 ) -> Array:
-    """Each element repeated.
+    """Repeat each element.
 
     Args:
         a: array.
         repeats: the number of repetitions: an int, or one for each element along the axis.
-        axis: along which; of the flattened array if None.
-        total_repeat_length: size of the result, needed where `repeats` is traced: too long a result is cut, too short
-            a one is filled up with the last element.
+        axis: the axis; None for the flattened array.
+        total_repeat_length: size of the result, required where `repeats` is traced: a longer result is cut, and a
+            shorter one is filled up with the last element.
 
     Returns:
         An array of the dtype of `a`; of one dimension if axis is None.
@@ -70,7 +70,7 @@ def repeat(
     Raises:
         ShapeError: where `repeats` does not fit the axis.
         ConcretizationError: for traced `repeats` without `total_repeat_length`.
-        ArgumentError: for `repeats` that are negative or no ints.
+        ArgumentError: for `repeats` that are negative or not ints.
 
     >>> fnp.repeat(fnp.arange(2), 2).tolist()
     [0, 0, 1, 1]
@@ -135,12 +135,12 @@ def _take(a: Any, places: Any, d: int) -> Any:
 
 
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
-    """Elements moved along axes; those that leave at one end come back at the other.
+    """Move elements along axes; those that leave at one end come back at the other.
 
     Args:
         a: array.
         shift: int, or one for each axis; may be traced.
-        axis: int or tuple of ints; the array is rolled as if flattened if None.
+        axis: int or tuple of ints; None to roll the array as if it were flattened.
 
     Returns:
         An array of the shape and dtype of `a`.
@@ -198,19 +198,19 @@ def pad(
     end_values: NestedArrayLike = 0,
     reflect_type: str = "even",
 ) -> Array:
-    """An array with a margin.
+    """Add a margin to an array.
 
     Args:
         array: array.
         pad_width: int; a pair (before, after) for all dimensions; or one pair for each.
-        mode: "constant", "edge" (the outermost element), "reflect" (mirrored at it), "symmetric" (mirrored beside it)
+        mode: "constant", "edge" (the outermost element), "reflect" (mirrored at it), "symmetric" (mirrored beside it),
             "wrap" (from the other end), "mean", "median", "maximum" or "minimum" (of the elements along the axis), or
-            "linear_ramp" (numbers that run evenly from an end value to the outermost element).
-        stat_length: of modes "mean", "median", "maximum" and "minimum": how many elements at each end to take; int, or
-            pairs as for `pad_width`; all along the axis if None.
-        constant_values: of mode "constant": number, or pairs as for `pad_width`.
-        end_values: of mode "linear_ramp": number, or pairs as for `pad_width`.
-        reflect_type: of modes "reflect" and "symmetric": "even", or "odd" for twice the outermost element minus the
+            "linear_ramp" (linear from an end value to the outermost element).
+        stat_length: for modes "mean", "median", "maximum" and "minimum": number of elements to take at each end; int,
+            or pairs as for `pad_width`; all along the axis if None.
+        constant_values: for mode "constant": number, or pairs as for `pad_width`.
+        end_values: for mode "linear_ramp": number, or pairs as for `pad_width`.
+        reflect_type: for modes "reflect" and "symmetric": "even", or "odd" for twice the outermost element minus the
             mirrored one, which continues slopes.
 
     Returns:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """Rounded to the nearest number with so many decimals, halves to even.
+    """Round to the nearest number with so many decimals, and halves to even.
 
     Args:
         a: array or number.
-        decimals: may be negative.
-        out: not supported, arrays are immutable.
+        decimals: number of decimals, which may be negative.
+        out: not supported: arrays are immutable.
 
     Returns:
         An array of the shape and dtype of the operand.

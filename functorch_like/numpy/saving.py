@@ -1,8 +1,8 @@
 """Arrays in files, in NumPy's formats.
 
 NumPy's formats have no names for dtypes that are not NumPy's own (bfloat16, the float8 kinds, int4, ...): for these
-NumPy writes elements of 1 or 2 bytes without a type. `save` and `savez` write elements of one field, and the field has
-the dtype's name. NumPy reads such a file as `np.load(file).view("bfloat16")`.
+NumPy writes elements of 1 or 2 bytes without a type. `save` and `savez` write elements with one field, which has the
+name of the dtype. NumPy reads such a file as `np.load(file).view("bfloat16")`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def savez(
 
     Args:
         file: path or open file.
-        args: arrays that are named by their position.
+        args: arrays, which are named by their positions.
         allow_pickle: as for `numpy.savez`.
         kwds: arrays with their names.
 
@@ -76,7 +76,7 @@ def load(file: str | os.PathLike[str] | BinaryIO, *args: Any, dtype: DTypeLike |
         kwargs: as for `numpy.load`.
 
     Returns:
-        An array; of a .npz file a mapping from names to NumPy arrays, to be closed or used in a `with` block.
+        An array; for a .npz file, a mapping from names to NumPy arrays, to be closed or used in a `with` block.
 
     Raises:
         DtypeError: for elements of one byte whose dtype the file does not name, and no `dtype`.
@@ -101,7 +101,7 @@ def load(file: str | os.PathLike[str] | BinaryIO, *args: Any, dtype: DTypeLike |
 
 
 class Archive(Mapping[str, Any]):
-    """The arrays of a .npz file by name, read at access. Closes the file at the end of a `with` block."""
+    """The arrays of a .npz file by name, each read when it is accessed; a `with` block closes the file."""
 
     def __init__(self, file: Any, dtype: Any) -> None:
         self._file, self._dtype = file, dtype
@@ -138,19 +138,19 @@ class Archive(Mapping[str, Any]):
 
 
 def _named(a: Any) -> np.ndarray[Any, Any]:
-    """Return an array as NumPy writes it: of a dtype without a name there, as a field with that name."""
+    """Return an array in a form that NumPy writes: if NumPy has no name for its dtype, as a field with that name."""
     host = np.asarray(fnp.asarray(a))
     if host.dtype.name not in _UNNAMED:
         return host
     return np.ascontiguousarray(host).view([(host.dtype.name, f"<u{host.dtype.itemsize}")]).reshape(host.shape)
 
 
-#: The dtype that NumPy writes for float8_e5m2, and does not read.
+#: The dtype that NumPy writes for float8_e5m2, but cannot read.
 _F1 = "'<f1'"
 
 
 def _of_e5m2(content: bytes) -> np.ndarray[Any, Any]:
-    """Return the array of a .npy file that NumPy wrote from float8_e5m2."""
+    """Read a .npy file with float8_e5m2 that NumPy wrote."""
     raw = np.load(io.BytesIO(content.replace(_F1.encode(), b"'|V1'", 1)))
     return raw.view(dtypes.float8_e5m2)
 
@@ -163,7 +163,7 @@ def _bytes(file: Any, start: int) -> bytes:
 
 
 def _typed(a: Any, dtype: Any) -> Any:
-    """Return an array from a file in its dtype; `dtype` is for elements without one there."""
+    """Return an array from a file in its dtype; `dtype` is that of elements for which the file has none."""
     if not isinstance(a, np.ndarray) or a.dtype.kind != "V":
         return a
     names = a.dtype.names
@@ -177,8 +177,8 @@ def _typed(a: Any, dtype: Any) -> Any:
             DtypeError,
             f"the file holds elements of {a.dtype.itemsize} bytes and does not say what they are"
             + ("" if dtype is None else f", and one of {dtype} takes {dtype.itemsize}"),
-            f'say it: fnp.load(file, dtype="{dtypes.float8_e4m3fn}"); one of {fitting}. fnp.save writes it down'
+            f'name it: fnp.load(file, dtype="{dtypes.float8_e4m3fn}"); one of {fitting}. fnp.save writes its name'
             if fitting
-            else "numpy.save wrote something that is no array of numbers",
+            else "numpy.save wrote something that is not an array of numbers",
         )
     return a.view(dtype)

@@ -26,7 +26,7 @@ class ScalarType:
     __slots__ = ("dtype",)
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype  # NumPy reads this attribute of an object in the place of a dtype
+        self.dtype = dtype  # NumPy reads this attribute of an object that is passed as a dtype
 
     @property
     def __name__(self) -> str:
@@ -40,8 +40,8 @@ class ScalarType:
         if isinstance(other, ScalarType):
             return self.dtype == other.dtype
         if isinstance(other, (np.dtype, type, str)):
-            return bool(self.dtype == other)  # unequal to any text that is no name of a dtype, as in NumPy
-        # An array, or anything else that compares by elements, is no dtype.
+            return bool(self.dtype == other)  # unequal to any string that is not the name of a dtype, as in NumPy
+        # An array, or anything else that compares by elements, is not a dtype.
         return False if hasattr(type(other), "__array__") else NotImplemented
 
     def __hash__(self) -> int:

@@ -42,8 +42,8 @@ def where(
         condition: boolean array; numbers count as true where they are not 0.
         x: array or number.
         y: array or number; the three broadcast.
-        size: of the one-argument form: the number of indices, which a traced condition needs.
-        fill_value: of the one-argument form: the index that fills up to `size`, 0 by default.
+        size: for the condition alone: the number of indices, required if it is traced.
+        fill_value: for the condition alone: the index that fills up to `size`, 0 by default.
 
     Returns:
         An array; or a tuple of integer arrays, one for each dimension.
@@ -81,7 +81,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
 
     Args:
         condlist: boolean arrays.
-        choicelist: as many arrays.
+        choicelist: arrays, one for each condition.
         default: the value where none is true.
 
     Returns:
@@ -108,7 +108,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
 
 
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """Elements no less than `min` and no greater than `max`.
+    """Limit elements to the range from `min` to `max`.
 
     Args:
         arr: array of real numbers.
@@ -156,7 +156,7 @@ def nan_to_num(
 
     Args:
         x: array.
-        copy: ignored, arrays are immutable.
+        copy: ignored, since arrays are immutable.
         nan: in place of NaN.
         posinf: in place of +inf; the greatest number of the dtype by default.
         neginf: in place of -inf; the least number of the dtype by default.

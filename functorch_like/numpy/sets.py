@@ -53,8 +53,8 @@ _DOC = """{summary}, sorted and without repetition.
         ar1: array, flattened.
         ar2: array, flattened.
         assume_unique: ignored: it would save no time.
-        size: the number of results; needed under transformations that stage, where the number must be known.
-        fill_value: fills up to `size`; by default the least of the result.
+        size: the number of results; required for traced values.
+        fill_value: value that fills up to `size`; by default the least of the result.
 
     Returns:
         A one-dimensional array of the common dtype.
@@ -86,8 +86,8 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
     Args:
         ar1: array, flattened.
         ar2: array, flattened.
-        size: the number of results; needed under transformations that stage, where the number must be known.
-        fill_value: fills up to `size`; by default the least of the result.
+        size: the number of results; required for traced values.
+        fill_value: value that fills up to `size`; by default the least of the result.
 
     Returns:
         A one-dimensional array of the common dtype.
@@ -156,12 +156,12 @@ def _in_one(a: Any, b: Any) -> Any:
 setdiff1d = _set_function(
     "setdiff1d",
     lambda a, b: elementwise.not_(_isin.inline(a, b, False)),
-    "What is in the first array only",
+    "The elements of the first array only",
     "[1, 2]",
     False,
 )
-setxor1d = _set_function("setxor1d", _in_one, "What is in just one of two arrays", "[1, 2, 5]", True)
-_common = _set_function("intersect1d", lambda a, b: _isin.inline(a, b, False), "What is in both", "[3]", False)
+setxor1d = _set_function("setxor1d", _in_one, "The elements of just one of two arrays", "[1, 2, 5]", True)
+_common = _set_function("intersect1d", lambda a, b: _isin.inline(a, b, False), "The elements of both", "[3]", False)
 
 
 @overload
@@ -199,9 +199,9 @@ def intersect1d(
         ar1: array, flattened.
         ar2: array, flattened.
         assume_unique: ignored: it would save no time.
-        return_indices: return the first position of each in both arrays, too; beyond the result, the size of the array.
-        size: the number of results; needed under transformations that stage, where the number must be known.
-        fill_value: fills up to `size`; by default the least of the result.
+        return_indices: return the first position of each in both arrays, too, filled up with the size of the array.
+        size: the number of results; required for traced values.
+        fill_value: value that fills up to `size`; by default the least of the result.
 
     Returns:
         A one-dimensional array; with `return_indices` a tuple of it and two arrays of int32 positions.
@@ -264,8 +264,8 @@ def isin(
         test_elements: array, flattened.
         assume_unique: ignored: it would save no time.
         invert: return True for those that are not.
-        method: "compare_all" compares each with each; "binary_search" (or "sort") sorts the test elements and looks
-            each up; "auto" takes the first for up to 16 test elements, and complex ones.
+        method: "compare_all" compares all pairs; "binary_search" (or "sort") sorts the test elements and looks
+            each element up; "auto" is "compare_all" for up to 16 test elements and for complex ones.
 
     Returns:
         Booleans, of the shape of `element`.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def arr(x: Any, what: str) -> Any:
-    """Return an array argument; raise for lists, as in JAX, since they hide a conversion of every element."""
+    """Return an array argument; raise for lists, as in JAX, since each of their elements would be converted."""
     if type(x) is ArrayImpl or isinstance(x, (Tracer, np.ndarray)):
         return x
     if isinstance(x, (list, tuple)):
@@ -64,7 +64,7 @@ def ndim(a: NestedArrayLike) -> int:
 
 
 def size(a: NestedArrayLike, axis: Axis = None) -> int:
-    """The number of elements, or the size along an axis; along several, the product of their sizes.
+    """The number of elements, or the size along an axis; for several axes, the product of their sizes.
 
     Args:
         a: array-like.
@@ -122,13 +122,13 @@ def new_shape(requested: Any, aval: Any) -> tuple[int, ...]:
 
 
 def reshape(a: ArrayLike, shape: Shape, order: str = "C", *, copy: bool | None = None) -> Array:
-    """The same elements in another shape.
+    """Give an array another shape, with the same elements in order.
 
     Args:
         a: array.
         shape: int or sequence of ints; one may be -1 and follows from the others.
         order: "C" (the last index runs fastest) or "F" (the first does).
-        copy: True for memory of its own, which matters only where one of the two is donated.
+        copy: True for a copy, which matters only where one of the two arrays is donated.
 
     Returns:
         An array of that shape, and the dtype of the operand.
@@ -160,7 +160,7 @@ def _reshape_kernel(a: Any, shape: tuple[int, ...]) -> Any:
 
 
 def ravel(a: ArrayLike, order: str = "C") -> Array:
-    """The elements in one dimension.
+    """Flatten an array to one dimension.
 
     Args:
         a: array or number.
@@ -176,17 +176,17 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
 
 
 def expand_dims(a: ArrayLike, axis: Axis) -> Array:
-    """Put in dimensions of size 1.
+    """Insert dimensions of size 1.
 
     Args:
         a: array.
-        axis: int or tuple of ints: where they are in the result.
+        axis: int or tuple of ints: their positions in the result.
 
     Returns:
         An array with the elements and dtype of `a`.
 
     Raises:
-        ShapeError: for places outside of the result.
+        ShapeError: for positions outside of the result.
 
     >>> fnp.expand_dims(fnp.ones(3), 0).shape
     (1, 3)
@@ -200,7 +200,7 @@ def expand_dims(a: ArrayLike, axis: Axis) -> Array:
 
 
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
-    """Take out dimensions of size 1.
+    """Remove dimensions of size 1.
 
     Args:
         a: array.
@@ -228,7 +228,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
 
 # --------------------------------------------------------------------------------------------------------------- order
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """The dimensions in another order, by default reversed.
+    """Reorder the dimensions; by default, reverse them.
 
     Args:
         a: array.
@@ -238,7 +238,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
         An array with the elements and dtype of `a`.
 
     Raises:
-        ShapeError: where it is none.
+        ShapeError: where `axes` is not a permutation.
 
     >>> fnp.transpose(fnp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
@@ -262,7 +262,7 @@ permute_dims = transpose
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """The last two dimensions exchanged.
+    """Exchange the last two dimensions.
 
     Args:
         x: array of shape (..., m, n).
@@ -282,7 +282,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Two dimensions exchanged.
+    """Exchange two dimensions.
 
     Args:
         a: array.
@@ -304,12 +304,12 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """Dimensions moved to other places, the others staying in order.
+    """Move dimensions to other positions; the others stay in order.
 
     Args:
         a: array.
         source: int or sequence of ints.
-        destination: as many.
+        destination: their new positions, as many.
 
     Returns:
         An array with the elements and dtype of `a`.
@@ -328,7 +328,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
         raise promotion.error(
             ShapeError,
             f"moveaxis of {aval_of(x)!r} from {source} to {destination}",
-            "give as many different axes on both sides",
+            "give equally many different axes on both sides",
         )
     order = [d for d in range(n) if d not in src]
     for at, d in sorted(zip(dst, src, strict=True)):
@@ -341,8 +341,8 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
     Args:
         a: array.
-        axis: int: the axis that moves.
-        start: int: the axis before which it comes to stand.
+        axis: int: the axis to move.
+        start: int: the axis before which it is placed.
 
     Returns:
         An array with the elements and dtype of `a`.
@@ -357,7 +357,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
-    """Elements in reverse order along axes, all of them by default.
+    """Reverse the order of elements along axes, by default along all.
 
     Args:
         m: array.
@@ -374,7 +374,7 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """Columns in reverse order.
+    """Reverse the order of columns.
 
     Args:
         m: array of two or more dimensions.
@@ -389,7 +389,7 @@ def fliplr(m: ArrayLike) -> Array:
 
 
 def flipud(m: ArrayLike) -> Array:
-    """Rows in reverse order.
+    """Reverse the order of rows.
 
     Args:
         m: array of one or more dimensions.
@@ -404,18 +404,18 @@ def flipud(m: ArrayLike) -> Array:
 
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """Turned by k quarter turns, from the first of the axes towards the second.
+    """Rotate by k quarter turns, from the first of the axes towards the second.
 
     Args:
         m: array of two or more dimensions.
         k: int: number of quarter turns.
-        axes: two ints: the plane of the turn.
+        axes: two ints: the plane of the rotation.
 
     Returns:
         An array of the dtype of m, whose two axes are exchanged for odd k.
 
     Raises:
-        ShapeError: for axes that are not two different ones.
+        ShapeError: for other than two different axes.
 
     >>> fnp.rot90(fnp.asarray([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]
@@ -433,7 +433,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 # -------------------------------------------------------------------------------------------------------- broadcasting
 def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
-    """Repeat an array to a shape it broadcasts to.
+    """Broadcast an array to a shape.
 
     Args:
         array: array or number.
@@ -443,7 +443,7 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
         An array of that shape, and the dtype of the operand.
 
     Raises:
-        ShapeError: where it does not broadcast to that.
+        ShapeError: where the array does not broadcast to the shape.
 
     >>> fnp.broadcast_to(fnp.arange(2), (2, 2)).tolist()
     [[0, 1], [0, 1]]
@@ -461,7 +461,7 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
-    """Arrays repeated to their common shape; dtypes stay.
+    """Broadcast arrays to their common shape; dtypes stay.
 
     Args:
         args: arrays or numbers.

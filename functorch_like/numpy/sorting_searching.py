@@ -34,15 +34,15 @@ def sort(
     stable: bool = True,
     descending: bool = False,
 ) -> Array:
-    """Sorted along an axis; NaN last.
+    """Sort along an axis; NaN comes last.
 
     Args:
         a: array.
-        axis: along which; the flattened array if None.
+        axis: the axis; None for the flattened array.
         kind: not supported.
         order: not supported.
         stable: equal elements stay in order (they always do).
-        descending: the greatest first; NaN is then first.
+        descending: sort from the greatest to the least; NaN is then first.
 
     Returns:
         An array of the shape and dtype of `a`; of one dimension if axis is None.
@@ -77,22 +77,22 @@ def argsort(
     descending: bool = False,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Positions that sort an array along an axis; NaN last, equal elements in order.
+    """Positions that sort an array along an axis; NaN comes last, and equal elements stay in order.
 
     Args:
         a: array.
-        axis: along which; the flattened array if None.
+        axis: the axis; None for the flattened array.
         kind: not supported.
         order: not supported.
         stable: equal elements stay in order (they always do).
-        descending: the greatest first; NaN is then first.
-        dtype: of the positions, an integer one; the default int if None.
+        descending: sort from the greatest to the least; NaN is then first.
+        dtype: dtype of the positions, an integer one; the default int if None.
 
     Returns:
-        int32 positions, of the shape of `a`; of one dimension if axis is None.
+        Positions in that dtype, of the shape of `a`; of one dimension if axis is None.
 
     Raises:
-        DtypeError: for a dtype that is not of integers.
+        DtypeError: for a dtype that is not an integer dtype.
 
     >>> fnp.argsort(fnp.asarray([3, 1, 2])).tolist()
     [1, 2, 0]
@@ -120,11 +120,11 @@ def _argsort(a: Any, d: int, descending: bool) -> Any:
 
 
 def lexsort(keys: Arrays, axis: int = -1) -> Array:
-    """Positions that sort by several keys, the last one first.
+    """Positions that sort by several keys, of which the last has priority.
 
     Args:
         keys: sequence of arrays of one shape, or an array of them.
-        axis: int: along which.
+        axis: int: the axis.
 
     Returns:
         An array of integers, of the shape of one key.
@@ -142,7 +142,7 @@ def _lexsort(keys: Any, axis: int) -> Any:
     return sorting.sort(*keys[::-1], places, dimension=d, is_stable=True, num_keys=len(keys))[-1]
 
 
-#: JAX's names of ways to search.
+#: JAX's names for methods of search.
 METHODS = (None, "scan", "scan_unrolled", "sort", "compare_all")
 
 
@@ -154,9 +154,10 @@ def searchsorted(
     Args:
         a: one-dimensional and sorted.
         v: values.
-        side: "left" (before equal elements) or "right" (behind them).
+        side: "left" (before equal elements) or "right" (after them).
         sorter: positions that sort `a`.
-        method: accepted for JAX's sake ("scan", "scan_unrolled", "sort" or "compare_all"); it is always a bisection.
+        method: accepted for compatibility with JAX ("scan", "scan_unrolled", "sort" or "compare_all"); the
+            search is always a bisection.
 
     Returns:
         int32 positions from 0 to the size of `a`, of the shape of v.
@@ -230,8 +231,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
 
     Args:
         a: array.
-        size: the number of results; needed under transformations that stage, where the number must be known.
-        fill_value: fills up to `size`, 0 by default; or one for each dimension.
+        size: the number of results; required for traced values.
+        fill_value: index that fills up to `size`, 0 by default; or one for each dimension.
 
     Returns:
         A tuple of int32 arrays of one length, one for each dimension.
@@ -294,7 +295,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike 
 
     Args:
         a: array.
-        size: number of results, which traced values need: cut or filled up to it.
+        size: the number of results; required for traced values.
         fill_value: value that fills up to `size`; 0 if None.
 
     Returns:
@@ -312,7 +313,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
 
     Args:
         a: array.
-        size: number of results, which traced values need: cut or filled up to it.
+        size: the number of results; required for traced values.
         fill_value: value that fills up to `size`; 0 if None.
 
     Returns:

@@ -35,10 +35,10 @@ def mean(
     Args:
         a: array; integers and booleans become the default float. 16-bit floats are summed in 32 bits.
         axis: int, tuple of ints, or None for all.
-        dtype: to compute in.
-        out: not supported, arrays are immutable.
+        dtype: dtype to compute in.
+        out: not supported: arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
-        where: boolean array: which elements to take.
+        where: boolean array: the elements to take.
 
     Returns:
         An array without the reduced axes, in floating point.
@@ -92,13 +92,13 @@ def var(
     Args:
         a: array; integers and booleans become the default float.
         axis: int, tuple of ints, or None for all.
-        dtype: to compute in.
-        out: not supported, arrays are immutable.
+        dtype: dtype to compute in.
+        out: not supported: arrays are immutable.
         ddof: the sum is divided by the number of elements minus this.
         keepdims: keep the reduced axes, with size 1.
-        where: boolean array: which elements to take.
+        where: boolean array: the elements to take.
         mean: the mean, if it is known already, with the reduced axes kept.
-        correction: the array API's name of `ddof`.
+        correction: the array API's name for `ddof`.
 
     Returns:
         An array without the reduced axes, of real floats.
@@ -152,13 +152,13 @@ def std(
     Args:
         a: array.
         axis: int, tuple of ints, or None for all axes.
-        dtype: to convert to first.
-        out: not supported, arrays are immutable.
+        dtype: dtype to convert to first.
+        out: not supported: arrays are immutable.
         ddof: number that is subtracted from the count in the denominator.
         keepdims: keep the reduced axes, with size 1.
         where: boolean array, broadcast to `a`: the elements to take.
         mean: mean of `a` over these axes with the axes kept, if it is known.
-        correction: the array API's name of `ddof`.
+        correction: the array API's name for `ddof`.
 
     Returns:
         An array without the reduced axes, of real floats.

@@ -1,7 +1,7 @@
 """Universal functions: `ufunc` objects, and the methods of elementwise functions, such as `fnp.add.reduce`.
 
-The functions themselves stay functions. They share this class with `frompyfunc`: `of` gives a function's
-object.
+The functions themselves stay functions. `of` returns the `ufunc` object of a function, which has the class of results
+of `frompyfunc`.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class ufunc(metaclass=_Kind):
     """An elementwise function with NumPy's methods: reduce, accumulate, outer, at, reduceat.
 
     Args:
-        func: takes `nin` scalars and returns `nout`; it is vectorized.
+        func: function of `nin` scalars that returns `nout`; it is vectorized.
         nin: the number of arguments.
         nout: the number of results.
         name: its name.
-        identity: the operand that does not change the other one, which empty reductions give.
+        identity: the operand that does not change the other one; the result of empty reductions.
 
     >>> plus = fnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)
     >>> plus.reduce(fnp.arange(4)).item(), isinstance(fnp.add, fnp.ufunc)
@@ -81,7 +81,7 @@ class ufunc(metaclass=_Kind):
         """Apply the function to arrays, which broadcast."""
         if len(args) != self.nin:
             raise promotion.error(
-                ArgumentError, f"{self.__name__} takes {self.nin} arguments, got {len(args)}", "give so many"
+                ArgumentError, f"{self.__name__} takes {self.nin} arguments, got {len(args)}", "give that many"
             )
         return self._call(*args)
 
@@ -89,7 +89,7 @@ class ufunc(metaclass=_Kind):
         if (self.nin, self.nout) != (2, 1):
             raise promotion.error(
                 ArgumentError, f"{self.__name__}.{method}: it has {self.nin} arguments and {self.nout} results",
-                f"{method} is of functions of two arguments and one result",
+                f"{method} takes a function of two arguments and one result",
             )  # fmt: skip
 
     @public
@@ -103,13 +103,13 @@ class ufunc(metaclass=_Kind):
         initial: ArrayLike | None = None,
         where: NestedArrayLike | None = None,
     ) -> Array:
-        """The elements along an axis combined from left to right: f(f(a[0], a[1]), a[2]), ...
+        """Combine the elements along an axis from left to right: f(f(a[0], a[1]), a[2]), ...
 
         Args:
             a: array.
-            axis: along which; int, tuple, or None for all.
-            dtype: to convert to first.
-            out: not supported, arrays are immutable.
+            axis: int, tuple of ints, or None for all.
+            dtype: dtype to convert to first.
+            out: not supported: arrays are immutable.
             keepdims: keep the reduced axes, with size 1.
             initial: the value to begin with.
             where: boolean array: the elements to take; needs an identity, or `initial`.
@@ -146,7 +146,7 @@ class ufunc(metaclass=_Kind):
         n = aval_of(x).shape[0]
         if start is None and not n:
             raise promotion.error(
-                ShapeError, f"{self.__name__}.reduce of nothing, and it has no identity", "give initial="
+                ShapeError, f"{self.__name__}.reduce over empty axes, and it has no identity", "give initial="
             )
         if start is None or (initial is None and mask is None and n):
             first, x = x[0], x[1:]
@@ -174,7 +174,7 @@ class ufunc(metaclass=_Kind):
 
     @public
     def accumulate(self, a: NestedArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
-        """All the results of combining the first elements along an axis, from left to right.
+        """The results of combining the elements up to each position along an axis, from left to right.
 
         >>> fnp.subtract.accumulate(fnp.asarray([5, 1, 1])).tolist()
         [5, 4, 3]
@@ -199,7 +199,7 @@ class ufunc(metaclass=_Kind):
 
     @public
     def outer(self, A: NestedArrayLike, B: NestedArrayLike, /) -> Array:
-        """The function of every pair of elements, one of each array.
+        """The results for all pairs of elements, one of each array.
 
         >>> fnp.subtract.outer(fnp.arange(2), fnp.arange(3)).tolist()
         [[0, -1, -2], [1, 0, -1]]
@@ -228,7 +228,7 @@ class ufunc(metaclass=_Kind):
         array = fnp.asarray(*given(a))
         if self.__name__ in _UPDATES and hasattr(self._call, "body"):
             return getattr(array.at[indices], _UPDATES[self.__name__])(b)
-        # One after the other: the flat positions of the indices.
+        # Apply it one after the other, at the flat positions of the indices.
         flat = fnp.reshape(array, -1)
         places = fnp.reshape(fnp.arange(aval_of(flat).size), aval_of(array).shape)[indices]
         values = () if b is None else (fnp.reshape(fnp.broadcast_to(fnp.asarray(b), aval_of(places).shape), -1),)
@@ -248,7 +248,7 @@ class ufunc(metaclass=_Kind):
         dtype: DTypeLike | None = None,
         out: None = None,
     ) -> Array:
-        """Reductions of parts of an axis, from each index to the next; the element alone where the next is not larger.
+        """Reduce parts of an axis, from each index to the next; only one element where the next index is not larger.
 
         >>> fnp.add.reduceat(fnp.arange(6), fnp.asarray([0, 3, 1])).tolist()
         [3, 3, 15]
@@ -291,10 +291,10 @@ def of(function: Any) -> ufunc:
 def frompyfunc(
     func: Callable[..., ArrayLike | tuple[ArrayLike, ...]], /, nin: int, nout: int, *, identity: ArrayLike | None = None
 ) -> ufunc:
-    """A universal function of a Python function of scalars, which is traced once a call.
+    """Make a universal function of a Python function of scalars, which is traced once per call.
 
     Args:
-        func: takes `nin` scalars and returns `nout`.
+        func: function of `nin` scalars that returns `nout`.
         nin: the number of arguments.
         nout: the number of results.
         identity: the operand that does not change the other one.
@@ -303,7 +303,7 @@ def frompyfunc(
         A `ufunc`: it broadcasts, and has the methods reduce, accumulate, outer, at and reduceat.
 
     Raises:
-        ArgumentError: where func is no function.
+        ArgumentError: where func is not a function.
 
     >>> fnp.frompyfunc(lambda x, y: x - y, 2, 1).reduce(fnp.asarray([9, 1, 2])).item()
     6

@@ -1,4 +1,4 @@
-"""Elementwise functions of one array, and of two: exponentials, trigonometry, rounding, parts of complex numbers."""
+"""Elementwise functions of one array: exponentials, trigonometry, rounding, parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FLOAT_DOC = """{summary}
         An array of the shape of x.
 
     Raises:
-        DtypeError: where x is no array of numbers{extra}.
+        DtypeError: where x is not an array of numbers{extra}.
 
     >>> bool(np.allclose(fnp.{name}({at}), np.{name}({at}), rtol=1e-5))
     True
@@ -60,9 +60,9 @@ _no_complex = ", or complex"
 
 exp = _float("exp", elementwise.exp, "e to the power of each element.")
 exp2 = _float("exp2", elementwise.exp2, "2 to the power of each element.")
-expm1 = _float("expm1", elementwise.expm1, "exp(x) - 1, exact for small x.")
+expm1 = _float("expm1", elementwise.expm1, "exp(x) - 1, accurate for small x.")
 log = _float("log", elementwise.log, "Natural logarithm; NaN below 0, -inf at 0.")
-log1p = _float("log1p", elementwise.log1p, "log(1 + x), exact for small x.")
+log1p = _float("log1p", elementwise.log1p, "log(1 + x), accurate for small x.")
 log2 = _float("log2", lambda x: _over(elementwise.log(x), math.log(2)), "Logarithm to base 2.")
 log10 = _float("log10", lambda x: _over(elementwise.log(x), math.log(10)), "Logarithm to base 10.")
 sqrt = _float("sqrt", elementwise.sqrt, "Square root; NaN below 0.")
@@ -84,7 +84,7 @@ rad2deg = _float("rad2deg", lambda x: elementwise.mul(x, promotion.like(x, 180 /
 
 
 def _sinc(x: Any) -> Any:
-    # Near 0 the series, so that derivatives of all usual orders are right there too.
+    # Near 0 by the series, so that derivatives are right there, too.
     angle = elementwise.mul(x, promotion.like(x, math.pi))
     square = elementwise.square(angle)
     small = elementwise.lt(elementwise.abs(square), promotion.like(elementwise.abs(square), 1e-4))
@@ -109,7 +109,7 @@ _SAME_DOC = """{summary}
         An array of the shape of x{gives}.
 
     Raises:
-        DtypeError: where x is no array of numbers{extra}.
+        DtypeError: where x is not an array of numbers{extra}.
 
     >>> bool(np.allclose(fnp.{name}({at}), np.{name}({at})))
     True
@@ -173,10 +173,10 @@ positive = _same("positive", lambda x: x, "+x: x itself.")
 absolute = _same(
     "absolute",
     lambda x: x if _kind(x) in "bu" else elementwise.abs(x),
-    "Absolute value; of complex numbers the modulus.",
+    "Absolute value; for complex numbers, the modulus.",
     gives=", real",
 )
-sign = _same("sign", _sign, "-1, 0 or 1; of complex numbers x/|x|.")
+sign = _same("sign", _sign, "-1, 0 or 1; for complex numbers, x/|x|.")
 square = _same("square", lambda x: x if _kind(x) == "b" else elementwise.square(x), "x times x.")
 floor = _same(
     "floor", _rounding(elementwise.floor), "The greatest whole number that is not above x.", extra=_no_complex
@@ -196,7 +196,7 @@ fix = trunc  # NumPy's older name
 rint = _same(
     "rint",
     _rounding(lambda x: elementwise.round(x, rounding_method=1), promotion.to_inexact),
-    "The nearest whole number, halves to even; integers become floats.",
+    "The nearest whole number, with halves to even; integers become floats.",
     extra=_no_complex,
 )
 real = _same(
@@ -273,7 +273,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
 
     Args:
         z: array or number.
-        deg: in degrees, rather than in radians.
+        deg: return degrees, rather than radians.
 
     Returns:
         Floats, of the shape of z.
@@ -284,14 +284,14 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     return rad2deg(_radians(z)) if deg else _radians(z)
 
 
-isnan = _same("isnan", _isnan, "Whether an element is no number.", at="np.nan", gives=", boolean")
-isinf = _same("isinf", _isinf, "Whether an element is infinite.", at="-np.inf", gives=", boolean")
-isfinite = _same("isfinite", _isfinite, "Whether an element is neither infinite nor NaN.", gives=", boolean")
+isnan = _same("isnan", _isnan, "True where elements are NaN.", at="np.nan", gives=", boolean")
+isinf = _same("isinf", _isinf, "True where elements are infinite.", at="-np.inf", gives=", boolean")
+isfinite = _same("isfinite", _isfinite, "True where elements are neither infinite nor NaN.", gives=", boolean")
 isposinf = _same(
-    "isposinf", lambda x: _signed_inf(x, math.inf), "Whether an element is +inf.", at="np.inf", gives=", boolean"
+    "isposinf", lambda x: _signed_inf(x, math.inf), "True where elements are +inf.", at="np.inf", gives=", boolean"
 )
 isneginf = _same(
-    "isneginf", lambda x: _signed_inf(x, -math.inf), "Whether an element is -inf.", at="np.inf", gives=", boolean"
+    "isneginf", lambda x: _signed_inf(x, -math.inf), "True where elements are -inf.", at="np.inf", gives=", boolean"
 )
-signbit = _same("signbit", _signbit, "Whether the sign is minus, of -0.0 and NaN too.", at="-0.0", gives=", boolean")
+signbit = _same("signbit", _signbit, "True where the sign is minus, of -0.0 and NaN too.", at="-0.0", gives=", boolean")
 abs, conj = absolute, conjugate

@@ -125,14 +125,14 @@ def unique(
     Args:
         ar: array.
         return_index: return the positions where each occurs first, too.
-        return_inverse: return the positions in the result that make up the array, too.
+        return_inverse: return the positions in the result that give back the array, too.
         return_counts: return how often each occurs, too.
-        axis: of the slices; the elements of the flattened array if None.
-        equal_nan: whether all NaN are one element, or each is one of its own. (Slices with NaN are always distinct.)
-        size: the number of results; needed under transformations that stage, where the number must be known.
-        fill_value: fills up to `size`; by default the least element. Its index is that of the least element, its
-            count 0.
-        sorted: accepted for NumPy's sake; the result is always sorted.
+        axis: the axis of the slices; None for the elements of the flattened array.
+        equal_nan: whether all NaN count as one element, or each as its own. (Slices with NaN are always distinct.)
+        size: the number of results; required for traced values.
+        fill_value: value that fills up to `size`; by default the least element. Its index is that of the least
+            element, and its count 0.
+        sorted: accepted for compatibility with NumPy; the result is always sorted.
 
     Returns:
         The distinct elements; with one of the `return_` options a tuple of them and of the selected int32 arrays.
@@ -156,13 +156,13 @@ def unique(
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
-    """The distinct elements, where each occurs first, the positions that make up the array, and the counts.
+    """The distinct elements, their first positions, the positions that give back the array, and the counts.
 
     Each NaN is an element of its own. `size` and `fill_value` are as for `unique`.
 
     Args:
         x: array; it is flattened.
-        size: number of results, which traced values need: cut or filled up to it.
+        size: the number of results; required for traced values.
         fill_value: value that fills up to `size`; the least element if None.
 
     Returns:
@@ -180,7 +180,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 
     Args:
         x: array; it is flattened.
-        size: number of results, which traced values need: cut or filled up to it.
+        size: the number of results; required for traced values.
         fill_value: value that fills up to `size`; the least element if None.
 
     Returns:
@@ -194,11 +194,11 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 
 
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
-    """The distinct elements, and the positions that make up the array; arguments as for `unique_all`.
+    """The distinct elements, and the positions that give back the array; arguments as for `unique_all`.
 
     Args:
         x: array; it is flattened.
-        size: number of results, which traced values need: cut or filled up to it.
+        size: the number of results; required for traced values.
         fill_value: value that fills up to `size`; the least element if None.
 
     Returns:
@@ -216,7 +216,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 
     Args:
         x: array; it is flattened.
-        size: number of results, which traced values need: cut or filled up to it.
+        size: the number of results; required for traced values.
         fill_value: value that fills up to `size`; the least element if None.
 
     Returns:
@@ -260,7 +260,7 @@ def _values_alone(ar: Any, equal_nan: bool) -> Any:
     if host.dtype.kind == "f" and equal_nan:
         new[1:] &= ~np.isnan(values[:-1])
     values = values[new]
-    if host.dtype.kind == "f":  # of equal ones the first: zeros of both signs, NaNs
+    if host.dtype.kind == "f":  # of equal elements take the first: zeros of both signs, NaNs
         missing = np.isnan(host)
         if missing.any():
             values[np.isnan(values)] = host[np.argmax(missing)] if equal_nan else host[missing]
@@ -335,7 +335,7 @@ def _distinct(x: Any, axis: int | None, equal_nan: bool, size: int) -> Any:
 
 
 def first_ones(keys: list[Any], n: int, equal_nan: bool, tag: Any = None) -> tuple[Any, Any]:
-    """Return the order that sorts by keys (then by a tag), and whether each place of it begins a new key."""
+    """Return the order that sorts by keys (then by a tag), and a mask of positions in it where a new key begins."""
     places = structural.iota(dtype=dtypes.default_int(), shape=(n,), dimension=0)
     keys = [structural.stop_gradient(key) for key in keys]
     keys = keys if tag is None else [*keys, tag]

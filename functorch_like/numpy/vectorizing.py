@@ -30,10 +30,10 @@ Dims = list[tuple[str, ...]]
 def vectorize(
     pyfunc: Callable[P, R], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable[P, R]:
-    """A function that broadcasts its arguments and applies `pyfunc` to each element, by `vmap`.
+    """Make a function that broadcasts its arguments and applies `pyfunc` to each element, by `vmap`.
 
     Args:
-        pyfunc: takes scalars; with a signature, arrays of the dimensions that it names. It is traced once a call.
+        pyfunc: function of scalars; with a signature, of arrays with the dimensions it names. Traced once per call.
         excluded: positions and names of arguments that are passed as they are.
         signature: dimensions that belong to one element, by argument and result: "(n,m),(m)->(n)"
             (https://numpy.org/doc/stable/reference/c-api/generalized-ufuncs.html).
@@ -42,7 +42,7 @@ def vectorize(
         A function of arrays; results have the broadcast dimensions before their own.
 
     Raises:
-        ArgumentError: for a signature that is none, or another number of arguments than it has.
+        ArgumentError: for an invalid signature, or another number of arguments than it has.
         ShapeError: where dimensions of one name differ, or the others do not broadcast.
 
     >>> product = fnp.vectorize(lambda a, x: a @ x, signature="(n,m),(m)->(n)")
@@ -60,7 +60,7 @@ def vectorize(
         arrays = [asarray(args[p] if isinstance(p, int) else kwargs[p]) for p in places]
         if ins is not None and len(ins) != len(arrays):
             raise ArgumentError(
-                f"signature={signature!r} of fnp.vectorize({name}) is of {len(ins)} arguments, got {len(arrays)}",
+                f"signature={signature!r} of fnp.vectorize({name}) has {len(ins)} arguments, got {len(arrays)}",
                 fix="name each argument that is not excluded",
             )
         own = ins or [()] * len(arrays)
@@ -129,7 +129,7 @@ def _check_results(out: Any, outs: Dims | None, sizes: dict[str, int], name: str
         if len(shape) != len(dims):
             raise ShapeError(
                 f"result {i} of {name} has shape {shape}, and should have the dimensions ({', '.join(dims)})",
-                fix='say the dimensions of one element: fnp.vectorize(f, signature="(n)->(n)")',
+                fix='give the dimensions of one element: fnp.vectorize(f, signature="(n)->(n)")',
             )
         for dim, size in zip(dims, shape, strict=True):
             _agree(sizes, dim, size, f"result {i}", name)

@@ -29,16 +29,17 @@ def cross(
     Args:
         a: vectors of three components, or of two in a plane.
         b: vectors of three or two components; other dimensions broadcast.
-        axisa: of the components of a.
-        axisb: of the components of b.
-        axisc: of the components of the result; of two vectors in a plane only the third one is returned, without axis.
-        axis: all three.
+        axisa: the axis of the components of a.
+        axisb: the axis of the components of b.
+        axisc: the axis of the components of the result; for vectors in a plane, the result is the third component
+            alone, without this axis.
+        axis: value for all three.
 
     Returns:
         An array of the broadcast shape; without the axis, where both have vectors of two elements.
 
     Raises:
-        ShapeError: where vectors have other numbers of components.
+        ShapeError: where vectors have a different number of components.
 
     >>> fnp.cross(fnp.asarray([1, 0, 0]), fnp.asarray([0, 1, 0])).tolist()
     [0, 0, 1]
@@ -87,7 +88,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         (..., m), in the common dtype.
 
     Raises:
-        ShapeError: where x1 has no matrices, or sizes differ.
+        ShapeError: where x1 has fewer than two dimensions, or sizes differ.
 
     >>> fnp.matvec(fnp.asarray([[1, 2], [3, 4]]), fnp.asarray([1, 1])).tolist()
     [3, 7]
@@ -107,7 +108,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         (..., n), in the common dtype.
 
     Raises:
-        ShapeError: where x2 has no matrices, or sizes differ.
+        ShapeError: where x2 has fewer than two dimensions, or sizes differ.
 
     >>> fnp.vecmat(fnp.asarray([1, 1]), fnp.asarray([[1, 2], [3, 4]])).tolist()
     [4, 6]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _DOC = """{summary}
 
     Args:
-        M: number of points, a Python int; none below 1.
+        M: number of points, a Python int; the result is empty if it is below 1.
 
     Returns:
         (M,), symmetric, in the default float.
@@ -50,8 +50,8 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser's window: I0(beta sqrt(1 - t**2)) / I0(beta), t from -1 to 1.
 
     Args:
-        M: number of points, a Python int; none below 1.
-        beta: the narrowness: a number, which may be traced.
+        M: number of points, a Python int; the result is empty if it is below 1.
+        beta: number, which may be traced; a larger one makes the window narrower.
 
     Returns:
         (M,), symmetric.

@@ -66,4 +66,4 @@ def test_a_precision_of_one_call():
 def test_a_path_of_einsum():
     message = refusal(lambda: fnp.einsum("ij,jk,kl->il", X, X, X, optimize=[(0, 3)]), errors.ArgumentError)
     says(message.head, "fnp.einsum('ij,jk,kl->il')", "step (0, 3) of the path [(0, 3)] does not fit 3 operands")
-    says(message.remedy, "products go to its end")
+    says(message.remedy, "products are appended")

@@ -54,7 +54,7 @@ def test_messages():
         pair(1.0, B)
     with pytest.raises(ft.errors.ShapeError, match=r"do not broadcast: shapes \(2, 3\), \(4, 3\)"):
         pair(B, A[:, 0])
-    with pytest.raises(ft.errors.ArgumentError, match="of 2 arguments, got 1"):
+    with pytest.raises(ft.errors.ArgumentError, match="has 2 arguments, got 1"):
         pair(B)
     with pytest.raises(ft.errors.ArgumentError, match="is no signature"):
         fnp.vectorize(fnp.dot, signature="n,n->")

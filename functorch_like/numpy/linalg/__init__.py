@@ -1,7 +1,7 @@
 """Linear algebra, as in numpy.linalg: stacks of matrices in the last two dimensions.
 
 Where a factorization fails (a matrix that is not positive definite, no convergence) the result is NaN, and nothing is
-raised: compiled programs cannot. Half precision is refused; convert with astype("float32").
+raised, since compiled programs cannot raise. Half precision is not supported; convert with astype("float32").
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QRResult(NamedTuple):
-    """Orthonormal columns and an upper triangle."""
+    """A matrix with orthonormal columns, and an upper triangular one."""
 
     Q: Array
     R: Array
@@ -50,7 +50,7 @@ class EigResult(NamedTuple):
 
 
 def matrices(a: Any, name: str, square: bool = False) -> Any:
-    """Return an argument that is a stack of matrices.
+    """Check that an argument is a stack of matrices, and return it.
 
     Raises:
         ShapeError: where it is not.
@@ -101,7 +101,7 @@ def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
 @overload
 def qr(a: ArrayLike, mode: Literal["raw"]) -> tuple[Array, Array]: ...
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
-    """Orthonormal columns Q and an upper triangle R with Q R = a.
+    """QR decomposition: Q with orthonormal columns and an upper triangular R, such that Q R = a.
 
     Args:
         a: (..., m, n).
@@ -109,7 +109,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
             reflections that Q is a product of, as NumPy gives them: h is transposed, with R in its lower triangle.
 
     Returns:
-        A named tuple of `Q` and `R`; R alone, or a pair, by the mode. In floating point.
+        A named tuple of `Q` and `R`; or R alone, or a pair, depending on the mode. In floating point.
 
     Raises:
         ArgumentError: for another mode.
@@ -149,13 +149,13 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
 
     Args:
         a: (..., m, n).
-        full_matrices: U and Vh square; else only the vectors that belong to singular values.
+        full_matrices: return square U and Vh; else only the vectors that belong to singular values.
         compute_uv: False for the singular values alone, which is faster.
-        hermitian: accepted for NumPy's sake; changes nothing.
+        hermitian: accepted for compatibility with NumPy; changes nothing.
 
     Returns:
-        (U, S, Vh), or S. The derivatives of vectors exist where the values are different and not zero, and not for
-        full_matrices unless m = n.
+        (U, S, Vh), or S. The vectors have derivatives where the values are distinct and not zero; with full_matrices,
+        only if m = n.
 
     >>> fnp.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]))[1].tolist()
     [3.0, 2.0]
@@ -189,7 +189,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
     Args:
         a: (..., n, n).
-        UPLO: "L" or "U": which triangle is read if it is not symmetrized.
+        UPLO: "L" or "U": the triangle that is read if `a` is not symmetrized.
         symmetrize_input: take the Hermitian part of `a`, which makes derivatives Hermitian.
 
     Returns:

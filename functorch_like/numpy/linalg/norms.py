@@ -26,8 +26,8 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
 
     Args:
         x: array.
-        ord: of vectors: a number, inf, -inf or 0 (count of non-zeros); of matrices: "fro", "nuc", 1, -1, 2,
-            -2, inf, -inf. By default the square root of the sum of squares.
+        ord: order of the norm. Of vectors: a number, inf, -inf or 0 (count of non-zeros); of matrices: "fro", "nuc", 1,
+            -1, 2, -2, inf, -inf. By default the square root of the sum of squares.
         axis: int for vectors, pair of ints for matrices; the whole array if None.
         keepdims: keep the reduced axes, with size 1.
 
@@ -35,7 +35,7 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
         Real floats, without the reduced axes.
 
     Raises:
-        ArgumentError: for an `ord` that is not known.
+        ArgumentError: for an unknown `ord`.
 
     >>> float(fnp.linalg.norm(fnp.asarray([3.0, 4.0])))
     5.0
@@ -123,7 +123,7 @@ def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     if not isinstance(ord, (int, float)):
         raise promotion.error(ArgumentError, f"a vector norm of order {ord!r}", "use a number, inf or -inf")
     total = structural.reduce_sum(elementwise.pow(size, structural.full_like(size, ord)), axes=axes)
-    # Below order 1 it is no norm, and has no subgradient at 0.
+    # Below order 1 it is not a norm, and has no subgradient at 0.
     return _root(total, ord) if ord > 1 else elementwise.pow(total, structural.full_like(total, 1 / ord))
 
 

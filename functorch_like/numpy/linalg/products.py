@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """A product of n times the same matrix; of its inverse for negative n.
+    """The n-th power of a matrix; for negative n, the power of its inverse.
 
     Args:
         a: array of shape (..., n, n).
@@ -35,7 +35,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         An array of shape (..., n, n).
 
     Raises:
-        ArgumentError: for an n that is no int.
+        ArgumentError: for an n that is not an int.
 
     >>> fnp.linalg.matrix_power(fnp.asarray([[1, 1], [0, 1]]), 5).tolist()
     [[1, 5], [0, 1]]
@@ -68,7 +68,7 @@ def multi_dot(arrays: Sequence[ArrayLike]) -> Array:
         arrays: at least two matrices; the first and the last may be vectors.
 
     Returns:
-        The product: a matrix, a vector or a scalar, as the first and last are matrices or vectors.
+        The product: a matrix, a vector or a scalar, depending on the dimensions of the first and last array.
 
     Raises:
         ShapeError: for fewer than two arrays, or vectors in the middle.
@@ -111,14 +111,14 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse for `tensordot` over the last axes: of `a` as a matrix from its last axes to its first `ind`.
 
     Args:
-        a: array whose first `ind` dimensions have the product of the others.
-        ind: int: how many dimensions of `a` come first.
+        a: array; the product of its first `ind` sizes is that of the others.
+        ind: int: number of dimensions of `a` that count as rows.
 
     Returns:
         An array of shape `a.shape[ind:] + a.shape[:ind]`, in floating point.
 
     Raises:
-        ShapeError: where the first `ind` dimensions and the others have not the same product.
+        ShapeError: where the first `ind` sizes and the others do not have the same product.
 
     >>> fnp.linalg.tensorinv(fnp.eye(4).reshape(2, 2, 4), ind=2).shape
     (4, 2, 2)
@@ -136,9 +136,9 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     """The x with tensordot(a, x, x.ndim) = b.
 
     Args:
-        a: of shape b.shape + x.shape, once `axes` are moved to the end.
+        a: array of shape b.shape + x.shape, once `axes` are moved to the end.
         b: array.
-        axes: of `a`, to be moved to its end first.
+        axes: axes of `a` to move to its end first.
 
     Returns:
         An array of the trailing dimensions of `a`, in floating point.
@@ -169,10 +169,10 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
         axis: int: the dimension of the components.
 
     Returns:
-        An array of the broadcast shape; without the axis, where both have vectors of two elements.
+        An array of the broadcast shape.
 
     Raises:
-        ShapeError: for vectors that have not three components.
+        ShapeError: for vectors that do not have three components.
 
     >>> fnp.linalg.cross(fnp.asarray([1.0, 0.0, 0.0]), fnp.asarray([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
@@ -223,7 +223,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     Args:
         x: array of shape (..., m, n).
         offset: int: above the main diagonal if positive.
-        dtype: to sum in.
+        dtype: dtype to sum in.
 
     Returns:
         An array of shape (...).

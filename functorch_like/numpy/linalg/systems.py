@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class SlogdetResult(NamedTuple):
-    """Sign (of complex matrices, phase) of a determinant, and the logarithm of its size."""
+    """Sign of a determinant (phase, for complex matrices), and the logarithm of its absolute value."""
 
     sign: Array
     logabsdet: Array
@@ -92,7 +92,7 @@ def _inv(a: Any) -> Any:
 
 
 def det(a: ArrayLike) -> Array:
-    """Determinant. Beyond 3 by 3, its derivative is finite where the matrix is not singular.
+    """Determinant. For matrices larger than 3 by 3, its derivative is finite where the matrix is not singular.
 
     Args:
         a: array of shape (..., n, n).
@@ -139,11 +139,11 @@ def _factored(a: Any) -> tuple[Any, Any]:
 
 
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """Sign and logarithm of the determinant, where that itself would be too large or too small.
+    """Sign and logarithm of the determinant, for determinants that are too large or too small to be represented.
 
     Args:
         a: (..., n, n).
-        method: "lu" or "qr", two names that JAX has; the determinant comes from the LU factors in any case.
+        method: "lu" or "qr", accepted for compatibility with JAX; LU factors are used in any case.
 
     Returns:
         A named tuple of `sign` and `logabsdet`, both of shape (...).
@@ -183,9 +183,9 @@ def pinv(
 
     Args:
         a: (..., m, n).
-        rcond, rtol: singular values up to so many times the largest count as zero; max(m, n) times the rounding
+        rcond, rtol: singular values up to this times the largest count as zero; max(m, n) times the rounding
             error by default. A number, or an array that broadcasts with the dimensions before the last two.
-        hermitian: accepted for NumPy's sake; changes nothing.
+        hermitian: accepted for compatibility with NumPy; changes nothing.
 
     Returns:
         (..., n, m), in floating point.
@@ -222,15 +222,15 @@ def _pinv_each(a: Any, rtol: Any) -> Any:
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
-    """The x for which |b - a x| is least, and of those the shortest.
+    """Least squares: the x for which |b - a x| is least; if there are several, the one of least norm.
 
     Args:
         a: (m, n).
         b: (m,) or (m, k).
-        rcond: singular values up to so many times the largest count as zero.
+        rcond: singular values up to this times the largest count as zero.
 
     Returns:
-        x; the sums of squares of b - a x, always; the rank of a; its singular values.
+        x; the sums of squares of b - a x, for every rank; the rank of a; its singular values.
 
     Raises:
         ShapeError: where the sizes do not fit.
@@ -266,7 +266,7 @@ def _rank(s: Any, rtol: Any) -> Any:
 
 
 def _larger(s: Any, rtol: Any) -> Any:
-    """Return a mask of the singular values larger than so many times the largest."""
+    """Return a mask of the singular values larger than `rtol` times the largest."""
     if not aval_of(s).shape[-1]:
         return elementwise.ne(s, s)
     largest = reductions.reduce_max(s, axes=(aval_of(s).ndim - 1,))
@@ -285,8 +285,8 @@ def matrix_rank(
         A: (..., m, n).
         rtol: number, or array that broadcasts with the dimensions before the last two; max(m, n) times the rounding
             error by default.
-        tol: an absolute bound of singular values, instead of one relative to the largest.
-        hermitian: accepted for NumPy's sake; changes nothing.
+        tol: an absolute bound on singular values, instead of one relative to the largest.
+        hermitian: accepted for compatibility with NumPy; changes nothing.
 
     Returns:
         int32 of shape (...).
@@ -329,7 +329,7 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
 
     Args:
         x: (..., m, n), square unless p is None, 2 or -2.
-        p: order of the norm; the largest by the smallest singular value if None.
+        p: order of the norm; None for the largest singular value over the smallest.
 
     Returns:
         Real floats of shape (...).
