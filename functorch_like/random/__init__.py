@@ -1,7 +1,7 @@
-"""Random numbers from explicit keys: counter-based, splittable, with equal streams in eager mode, jit and vmap.
+"""Random numbers from explicit keys: counter-based, splittable, the same in eager mode, under jit and under vmap.
 
-A key is an array of two uint32, made by `key(seed)`. Functions of a key always give the same; for new numbers, make
-new keys with `split` or `fold_in`, and use each once. The numbers are not those of JAX for the same seed.
+A key is an array of two uint32, made by `key(seed)`. For one key, a function always returns the same numbers. For new
+numbers, make new keys with `split` or `fold_in`, and use each key once. For one seed, JAX gives other numbers.
 
 >>> first, second = random.split(random.key(0))
 >>> bool((random.normal(first, (3,)) == random.normal(first, (3,))).all())

@@ -1,4 +1,4 @@
-"""Checks of arguments that all functions of keys share."""
+"""Argument checks shared by all functions that take a key."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from functorch_like.random.typed_keys import KeyArray
 
 # -------------------------------------------------------------------------------------------------------- arguments
 def check_key(key: Any, what: str) -> Any:
-    """Return a checked key; of a typed one, its words.
+    """Return a checked key; for a typed key, its words.
 
     Raises:
         DtypeError: for anything but an array of uint32.
-        ShapeError: for another shape than (2,) and (4,).
+        ShapeError: for a shape other than (2,) and (4,).
         KeyReuseError: for a used key, in a block of `check_key_reuse`.
     """
     if type(key) is KeyArray:
@@ -41,7 +41,7 @@ def check_key(key: Any, what: str) -> Any:
 
 
 def impl_of(key: Any) -> str:
-    """Return the name of a key's generator: of a typed one, its own; else by the number of words."""
+    """Return the name of a key's generator; for an untyped key, the number of words decides."""
     if type(key) is KeyArray:
         return key._impl
     return generators.BY_WORDS.get(aval_of(key).shape[-1], "threefry2x32")

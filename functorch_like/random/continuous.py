@@ -1,4 +1,4 @@
-"""Continuous distributions: random integers made into floats, then carried through inverse distribution functions."""
+"""Continuous distributions: random bits as uniform floats, mapped by inverse distribution functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ F32, F64 = dtypes.float32, dtypes.float64
 _DIGITS = {dtypes.bfloat16: (8, 16), dtypes.float16: (11, 16), F32: (24, 32), F64: (53, 64)}
 
 
-# ------------------------------------------------------------------------------------------------ floats out of bits
+# ---------------------------------------------------------------------------------------------------- floats from bits
 def _integers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Return random integers of as many bits as the significand, as floats: exact in float32 or float64."""
     digits, width = _DIGITS[dtype]
@@ -92,10 +92,10 @@ def around(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- arguments
 def float_dtype(dtype: Any, what: str) -> Any:
-    """Return a dtype of floats; for None the default one.
+    """Return a checked float dtype; for None, the default.
 
     Raises:
-        DtypeError: for any other.
+        DtypeError: for any other dtype.
     """
     result = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     if result not in dtypes.FLOATS:
@@ -106,7 +106,7 @@ def float_dtype(dtype: Any, what: str) -> Any:
 
 
 def parameter(x: Any, dtype: Any, shape: tuple[int, ...], what: str) -> Any:
-    """Return a parameter of a distribution as an operand: numbers in the dtype.
+    """Return a checked parameter of a distribution as an operand.
 
     Raises:
         ShapeError: where it does not broadcast to the shape.
@@ -117,7 +117,9 @@ def parameter(x: Any, dtype: Any, shape: tuple[int, ...], what: str) -> Any:
         raise promotion.error(DtypeError, f"{what} is real, got {aval!r}", "take its real part")
     if aval.shape and promotion.broadcast_shapes(aval.shape, shape) != shape:
         raise promotion.error(
-            ShapeError, f"{what}, {aval!r}, does not broadcast to the shape {shape}", "give a shape it fits into"
+            ShapeError,
+            f"{what}, {aval!r}, does not broadcast to the shape {shape}",
+            "give a shape that it broadcasts to",
         )
     if isinstance(x, (ArrayImpl, Tracer, np.ndarray)):
         return x
@@ -137,17 +139,17 @@ def uniform(
 
     Args:
         key: uint32[2].
-        shape: of the result; int or sequence of ints.
+        shape: shape of the result; int or sequence of ints.
         dtype: float32 by default; float64, float16, bfloat16.
         minval: number, or array that broadcasts to the shape.
-        maxval: likewise; it is never reached.
+        maxval: likewise; excluded.
 
     Returns:
         An array of the shape; in [0, 1) multiples of 2**-24 in float32, 2**-53 in float64.
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of floats.
-        ShapeError: for an array of keys, or bounds that do not fit the shape.
+        DtypeError: for anything but a key, or a dtype that is not a float.
+        ShapeError: for an array of keys, or bounds that do not broadcast to the shape.
 
     >>> x = random.uniform(random.key(0), (1000,), minval=2, maxval=3)
     >>> bool((x >= 2).all() & (x < 3).all())
@@ -168,7 +170,7 @@ _unit = eager_jit(static=("shape", "dtype"))(unit)
 def _uniform(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low, high = spread(low, dtype, shape), spread(high, dtype, shape)
     x = elementwise.add(elementwise.mul(unit(key, shape, dtype), elementwise.sub(high, low)), low)
-    # Rounding may have reached the end, where both are close; then the last number before it is taken.
+    # Rounding may reach maxval where the bounds are close; the result is then the last number before it.
     return elementwise.max(low, elementwise.min(x, elementwise.nextafter(high, low)))
 
 
@@ -177,14 +179,14 @@ _DOC = """{summary}
 
     Args:
         key: uint32[2].
-        shape: of the result; int or sequence of ints.
+        shape: shape of the result; int or sequence of ints.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
         An array of the shape.
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of floats.
+        DtypeError: for anything but a key, or a dtype that is not a float.
         ShapeError: for an array of keys; map over them with vmap.
 
     >>> random.{name}(random.key(0), (2, 3)).shape
@@ -193,7 +195,7 @@ _DOC = """{summary}
 
 
 def _formula(name: str, source: Any, formula: Any, summary: str) -> Draw:
-    """Make a distribution that is a function of a uniform number."""
+    """Make a distribution that is a function of a uniform sample."""
 
     @eager_jit(static=("shape", "dtype"))
     def draw(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -216,18 +218,18 @@ def _laplace(x: Any) -> Any:
 
 _real_normal = _formula(
     "normal", around, lambda x: elementwise.mul(structural.full_like(x, math.sqrt(2)), elementwise.erf_inv(x)),
-    "Normal numbers, of mean 0 and variance 1: sqrt(2) erf_inv(u) of u uniform in (-1, 1).",
+    "Samples of the normal distribution with mean 0 and variance 1: sqrt(2) erf_inv(u), u uniform in (-1, 1).",
 )  # fmt: skip
-#: Functions of key, shape and dtype (float32 or float64), for the kernels of other distributions.
+#: Function of a key, a shape and a dtype (float32 or float64), for the kernels of other distributions.
 normals = _real_normal.raw
 
 
 def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Normal numbers, of mean 0 and variance 1: sqrt(2) erf_inv(u) of u uniform in (-1, 1).
+    """Samples of the normal distribution with mean 0 and variance 1: sqrt(2) erf_inv(u), u uniform in (-1, 1).
 
     Args:
         key: uint32[2].
-        shape: of the result; int or sequence of ints.
+        shape: shape of the result; int or sequence of ints.
         dtype: float32 by default; float64, float16, bfloat16; complex64 and complex128, whose real and imaginary
             parts are independent and of variance 1/2.
 
@@ -235,7 +237,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) ->
         An array of the shape.
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of floats.
+        DtypeError: for anything but a key, or a dtype that is not a float.
         ShapeError: for an array of keys; map over them with vmap.
 
     >>> random.normal(random.key(0), (2, 3)).shape
@@ -262,48 +264,48 @@ exponential = _formula(
     "exponential",
     inside,
     lambda u: elementwise.neg(elementwise.log(u)),
-    "Exponential numbers, of mean 1: -log(u) of u uniform in (0, 1).",
+    "Samples of the exponential distribution with mean 1: -log(u), u uniform in (0, 1).",
 )
 gumbel = _formula(
     "gumbel",
     inside,
     lambda u: elementwise.neg(elementwise.log(elementwise.neg(elementwise.log(u)))),
-    "Gumbel numbers: -log(-log(u)) of u uniform in (0, 1).",
+    "Samples of the standard Gumbel distribution: -log(-log(u)), u uniform in (0, 1).",
 )
-laplace = _formula("laplace", around, _laplace, "Laplace numbers, of mean 0 and scale 1.")
+laplace = _formula("laplace", around, _laplace, "Samples of the Laplace distribution with mean 0 and scale 1.")
 logistic = _formula(
     "logistic",
     inside,
     lambda u: elementwise.sub(elementwise.log(u), elementwise.log1p(elementwise.neg(u))),
-    "Logistic numbers: log(u / (1 - u)) of u uniform in (0, 1).",
+    "Samples of the standard logistic distribution: log(u / (1 - u)), u uniform in (0, 1).",
 )
 cauchy = _formula(
     "cauchy",
     around,
     lambda x: elementwise.tan(elementwise.mul(structural.full_like(x, math.pi / 2), x)),
-    "Cauchy numbers: tan(pi u / 2) of u uniform in (-1, 1).",
+    "Samples of the standard Cauchy distribution: tan(pi u / 2), u uniform in (-1, 1).",
 )
 
 
 def truncated_normal(
     key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Normal numbers, of mean 0 and variance 1, given that they lie between two bounds.
+    """Samples of the normal distribution with mean 0 and variance 1, truncated to lie between two bounds.
 
     Args:
         key: uint32[2].
         lower: number or array.
         upper: number or array, greater than lower.
-        shape: of the result; by default that the bounds broadcast to.
-        dtype: float32 by default; float64, float16, bfloat16. Computed in float64: bounds more than 8 from 0 on one
-            side leave no precision.
+        shape: shape of the result; by default that to which the bounds broadcast.
+        dtype: float32 by default; float64, float16, bfloat16. Computed in float64: no precision is left
+            where both bounds are beyond 8, or both below -8.
 
     Returns:
         An array of numbers in [lower, upper].
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of floats.
-        ShapeError: for bounds that do not fit the shape.
+        DtypeError: for anything but a key, or a dtype that is not a float.
+        ShapeError: for bounds that do not broadcast to the shape.
 
     >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (1000,))
     >>> bool((x >= -1).all() & (x <= 2).all())

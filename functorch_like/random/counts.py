@@ -1,6 +1,7 @@
 """Distributions of counts: Poisson, binomial, multinomial, geometric. All are computed in float64.
 
-Where the mean is below 10 they search upwards through the cumulated probabilities; above, they reject proposals.
+Poisson and binomial counts of a mean below 10 are found by a search through the cumulative probabilities; those of
+larger means by rejection.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
-#: The mean from which on proposals are rejected.
+#: The mean from which rejection is used.
 _MANY = 10.0
-#: No count of a mean below that is above this: its probability is less than 1e-60.
+#: End of the search: with a mean below `_MANY`, a greater count has a probability of less than 1e-60.
 _LAST = 100
 
 
@@ -57,7 +58,7 @@ def _int_dtype(dtype: Any, what: str) -> Any:
 
 
 def _searched(u: Any, mask: Any, first: Any, ratio: Callable[[Any], Any]) -> Any:
-    """Return the first count whose cumulated probability is above u, where p(k + 1) = p(k) ratio(k)."""
+    """Return the first count whose cumulative probability is above u, where p(k + 1) = p(k) ratio(k)."""
 
     def step(carry: Any) -> Any:
         k, above, probability, total, count = carry
@@ -71,7 +72,7 @@ def _searched(u: Any, mask: Any, first: Any, ratio: Callable[[Any], Any]) -> Any
 
 # ------------------------------------------------------------------------------------------------------------- Poisson
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Poisson counts.
+    """Samples of the Poisson distribution.
 
     W. Hörmann, "The transformed rejection method for generating Poisson random variables", Insurance: Mathematics and
     Economics 12, 1993.
@@ -79,14 +80,14 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
     Args:
         key: uint32[2].
         lam: mean, at least 0; number or array. Where it is negative or NaN the count is -1, or 0 if unsigned.
-        shape: of the result; by default that of lam.
+        shape: shape of the result; by default that of lam.
         dtype: int32 by default; any integer. Larger counts become the largest that it holds.
 
     Returns:
         Integers of that shape.
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of integers.
+        DtypeError: for anything but a key, or a dtype that is not an integer.
         ShapeError: where lam does not broadcast to the shape.
 
     >>> random.poisson(random.key(0), 3.0, (2,)).dtype.name
@@ -119,7 +120,7 @@ def _poisson_proposal(u: Any, v: Any, mean: Any) -> tuple[Any, Any]:
 
 
 def _log_factorial(k: Any) -> Any:
-    """log k! of whole numbers, to 1e-10: by Stirling's series (DLMF 5.11.1), small ones raised to where it holds."""
+    """Return log k! of whole numbers, to 1e-10: by Stirling's series (DLMF 5.11.1), with a recurrence for small k."""
     x = k + 1
     small = x < 8
     product, rising = fnp.where(small, x, 1), x
@@ -133,7 +134,7 @@ def _log_factorial(k: Any) -> Any:
 
 
 def _passes(room: Any, v: Any, squeeze: Any, exact: Any, possible: Any) -> Any:
-    """Return the quick acceptance and rejection of the transformed rejection method, before its exact test."""
+    """Return what the transformed rejection method accepts: by its quick tests, and else by the exact one."""
     return ((room >= 0.07) & (v <= squeeze)) | (possible & ~((room < 0.013) & (v > room)) & exact)
 
 
@@ -141,7 +142,7 @@ def _passes(room: Any, v: Any, squeeze: Any, exact: Any, possible: Any) -> Any:
 def binomial(
     key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Binomial counts: how many of n trials succeed, each with probability p.
+    """Samples of the binomial distribution: how many of n trials succeed, each with probability p.
 
     W. Hörmann, "The generation of binomial random variates", Journal of Statistical Computation and Simulation 46,
     1993.
@@ -150,14 +151,14 @@ def binomial(
         key: uint32[2].
         n: whole numbers, at least 0; number or array.
         p: from 0 to 1; number or array. Where n or p is out of bounds the count is NaN.
-        shape: of the result; by default that which both broadcast to.
+        shape: shape of the result; by default that to which both broadcast.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
         Whole numbers, as floats.
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of floats.
+        DtypeError: for anything but a key, or a dtype that is not a float.
         ShapeError: where n or p does not broadcast to the shape.
 
     >>> random.binomial(random.key(0), 5, fnp.asarray([0.0, 1.0])).tolist()
@@ -211,15 +212,15 @@ def multinomial(
     dtype: DTypeLike | None = None,
     unroll: int | bool = 1,
 ) -> Array:
-    """Multinomial counts: how often each of several outcomes comes in n trials.
+    """Samples of the multinomial distribution: how often each outcome occurs in n trials.
 
-    One binomial count after the other, of the trials that earlier outcomes leave.
+    Each count is a binomial sample, of the trials that earlier outcomes leave.
 
     Args:
         key: uint32[2].
         n: (...,): whole numbers, at least 0; number or array.
         p: (..., k): probabilities of the outcomes, or weights.
-        shape: (..., k), of the result; by default that of p, with the dimensions of n before.
+        shape: shape of the result, (..., k); by default that of p, its leading dimensions broadcast with n.
         dtype: float32 by default; float64, float16, bfloat16.
         unroll: number of outcomes in one round of the compiled loop; True for all.
 
@@ -227,7 +228,7 @@ def multinomial(
         Whole numbers, as floats.
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of floats.
+        DtypeError: for anything but a key, or a dtype that is not a float.
         ShapeError: where p is a number, or n or p does not broadcast to the shape.
 
     >>> random.multinomial(random.key(0), 9, fnp.asarray([0.2, 0.3, 0.5])).sum().item()
@@ -237,9 +238,7 @@ def multinomial(
     key = check_key(key, what)
     sizes = aval_of(p).shape
     if not sizes:
-        raise promotion.error(
-            ShapeError, f"{what} was given a number for p", "give a vector, one number for each outcome"
-        )
+        raise promotion.error(ShapeError, f"{what} takes a vector p, got a scalar", "give one number for each outcome")
     lead = promotion.broadcast_shapes(aval_of(n).shape, sizes[:-1]) if shape is None else shape_of(shape, what)[:-1]
     whole = (*lead, sizes[-1]) if shape is None else shape_of(shape, what)
     trials, weights = parameter(n, F64, lead, "n"), parameter(p, F64, whole, "p")
@@ -266,20 +265,20 @@ def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, u
 
 # ----------------------------------------------------------------------------------------------------------- geometric
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Geometric counts: how many trials it takes until one succeeds, itself included.
+    """Samples of the geometric distribution: the number of trials up to and including the first success.
 
     Args:
         key: uint32[2].
         p: probability that a trial succeeds, above 0; number or array. Where it is out of bounds the count is -1, or
             0 if unsigned.
-        shape: of the result; by default that of p.
+        shape: shape of the result; by default that of p.
         dtype: int32 by default; any integer. Larger counts become the largest that it holds.
 
     Returns:
         Integers of that shape, 1 or more.
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of integers.
+        DtypeError: for anything but a key, or a dtype that is not an integer.
         ShapeError: where p does not broadcast to the shape.
 
     >>> random.geometric(random.key(0), 1.0, (2,)).tolist()

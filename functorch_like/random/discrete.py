@@ -1,4 +1,4 @@
-"""Discrete distributions: coins, integers, categories."""
+"""Discrete distributions: booleans, signs, integers, categories."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) ->
     Args:
         key: uint32[2].
         p: number, or array of floats; resolved to 2**-24 in float32, 2**-53 in float64.
-        shape: of the result; by default that of p.
+        shape: shape of the result; by default that of p.
 
     Returns:
         Booleans of that shape.
 
     Raises:
-        DtypeError: for anything but a key, or a p that is not of floats.
+        DtypeError: for anything but a key, or a p that is not a float.
         ShapeError: where p does not broadcast to the shape.
 
     >>> random.bernoulli(random.key(0), 1.0, (3,)).tolist()
@@ -49,7 +49,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) ->
     what = "random.bernoulli"
     aval = aval_of(p)
     if not dtypes.is_float(aval.dtype) and not (isinstance(p, (int, np.integer)) and p in (0, 1)):
-        raise promotion.error(DtypeError, f"the probability {aval!r} is no float", "give a number from 0.0 to 1.0")
+        raise promotion.error(DtypeError, f"{what} takes floats as p, got {aval!r}", "give a number from 0.0 to 1.0")
     sizes = aval.shape if shape is None else shape_of(shape, what)
     dtype = F64 if aval.dtype == F64 and not aval.weak_type else F32
     return _bernoulli(check_key(key, what), parameter(p, dtype, sizes, "p"), shape=sizes, dtype=dtype)
@@ -61,15 +61,15 @@ def _bernoulli(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """-1 or 1, equally likely.
+    """Random signs: -1 or 1, equally likely.
 
     Args:
         key: uint32[2].
-        shape: of the result; int or sequence of ints.
+        shape: shape of the result; int or sequence of ints.
         dtype: int32 by default; any signed integer or float.
 
     Returns:
-        An array of that shape, of 1 and -1.
+        An array of that shape, with elements -1 and 1.
 
     Raises:
         DtypeError: for anything but a key, or a dtype that cannot hold -1.
@@ -79,7 +79,11 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
     """
     result_dtype = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
     if result_dtype not in (*dtypes.SIGNED, *dtypes.FLOATS, *dtypes.COMPLEX):
-        raise promotion.error(DtypeError, f"{result_dtype.name} does not hold -1", "use a signed integer or a float")
+        raise promotion.error(
+            DtypeError,
+            f"random.rademacher gives -1 and 1, which {result_dtype.name} cannot hold",
+            "use a signed integer or a float",
+        )
     return _rademacher(
         check_key(key, "random.rademacher"), shape=shape_of(shape, "random.rademacher"), dtype=result_dtype
     )
@@ -98,11 +102,11 @@ def _rademacher(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def randint(
     key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None
 ) -> Array:
-    """Integers from minval up to maxval - 1, equally likely (within 2**-32 of it, of 64-bit ones 2**-64).
+    """Integers from minval to maxval - 1, equally likely (to within 2**-32; 2**-64 for 64-bit dtypes).
 
     Args:
         key: uint32[2].
-        shape: of the result; int or sequence of ints.
+        shape: shape of the result; int or sequence of ints.
         minval: int, or array of integers that broadcasts to the shape.
         maxval: likewise; where it is not above minval, the result is minval.
         dtype: int32 by default; any integer.
@@ -111,8 +115,8 @@ def randint(
         Integers of that shape.
 
     Raises:
-        DtypeError: for anything but a key, or bounds or a dtype that are not of integers.
-        NumberError: for an int that the dtype does not hold (maxval may be one more than it holds).
+        DtypeError: for anything but a key, or bounds or a dtype that are not integers.
+        NumberError: for an int that the dtype cannot hold (maxval may be one more than the greatest).
         ShapeError: where bounds do not broadcast to the shape.
 
     >>> x = random.randint(random.key(0), (1000,), -3, 3)
@@ -150,14 +154,16 @@ def _bound(x: Any, dtype: Any, shape: tuple[int, ...], name: str) -> Any:
         raise promotion.error(DtypeError, f"{name} is an integer, got {aval!r}", "round it first")
     if aval.shape and promotion.broadcast_shapes(aval.shape, shape) != shape:
         raise promotion.error(
-            ShapeError, f"{name}, {aval!r}, does not broadcast to the shape {shape}", "give a shape it fits into"
+            ShapeError,
+            f"{name}, {aval!r}, does not broadcast to the shape {shape}",
+            "give a shape that it broadcasts to",
         )
     return x
 
 
 @eager_jit(static=("shape", "dtype", "closed"))
 def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, closed: bool) -> Any:
-    """Draw integers; with `closed`, high is the last one, and not the one after it, which the dtype may not hold."""
+    """Draw integers; with `closed`, `high` is included, since the dtype may not hold the integer after it."""
     wide = dtype if dtype.itemsize == 8 else I64
     low, high = spread(low, wide, shape), spread(high, wide, shape)
     last = (
@@ -214,23 +220,23 @@ def categorical(
 ) -> Array:
     """Indices, each with a probability proportional to the exponential of its logit.
 
-    The index of the greatest of logits + Gumbel numbers (E. J. Gumbel, "Statistical theory of extreme values", 1954).
+    The index of the greatest of logits + Gumbel samples (E. J. Gumbel, "Statistical theory of extreme values", 1954).
 
     Args:
         key: uint32[2].
         logits: array of floats; -inf for categories that are never drawn.
         axis: the dimension of the categories.
-        shape: of the result; by default that of logits without axis, which it must end with otherwise.
-        replace: False draws no index twice for one distribution: the greatest of the sums are taken, as many as are
-            needed (W. Kool et al., "Stochastic beams and where to find them", arXiv:1903.06059).
+        shape: shape of the result, which must end with that of logits without axis; by default that.
+        replace: whether an index may be drawn twice from one distribution. If not, the indices of the greatest sums
+            are the samples (W. Kool et al., "Stochastic beams and where to find them", arXiv:1903.06059).
 
     Returns:
-        int32 indices.
+        int32 indices of that shape.
 
     Raises:
-        ArgumentError: without replacement, for more indices than categories.
-        DtypeError: for anything but a key, or logits that are not of floats.
-        ShapeError: where axis is empty or not there, or the shape does not end with that of the logits.
+        ArgumentError: for more indices than categories, without replacement.
+        DtypeError: for anything but a key, or logits that are not floats.
+        ShapeError: where axis is empty or does not exist, or the shape does not end with that of the logits.
 
     >>> random.categorical(random.key(0), np.array([-np.inf, 0.0]), shape=(3,)).tolist()
     [1, 1, 1]
@@ -238,17 +244,19 @@ def categorical(
     what = "random.categorical"
     aval = aval_of(logits)
     if not dtypes.is_float(aval.dtype):
-        raise promotion.error(DtypeError, f"the logits are floats, got {aval!r}", "convert them with astype")
+        raise promotion.error(DtypeError, f"{what} takes float logits, got {aval!r}", "convert them with astype")
     at = check_axis(axis, aval.ndim, what)
     if not aval.shape[at]:
         raise promotion.error(
-            ShapeError, f"there is nothing to choose from along dimension {at} of {aval!r}", "give a category"
+            ShapeError, f"{what} got no categories along dimension {at} of {aval!r}", "give at least one category"
         )
     batch = (*aval.shape[:at], *aval.shape[at + 1 :])
     sizes = batch if shape is None else shape_of(shape, what)
     if sizes[len(sizes) - len(batch) :] != batch or len(sizes) < len(batch):
         raise promotion.error(
-            ShapeError, f"the shape {sizes} does not end with {batch}, that of the logits", f"use (..., *{batch})"
+            ShapeError,
+            f"the shape {sizes} does not end with {batch}, that of the logits without axis",
+            f"use (..., *{batch})",
         )
     lead = sizes[: len(sizes) - len(batch)]
     if replace or not lead:
@@ -285,10 +293,10 @@ def check_axis(axis: int, ndim: int, what: str) -> int:
     """Return a dimension counted from 0.
 
     Raises:
-        ShapeError: where it is not there.
+        ShapeError: where the array does not have it.
     """
     if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
         raise promotion.error(
-            ShapeError, f"{what} was given axis={axis!r} of an array of rank {ndim}", "name a dimension it has"
+            ShapeError, f"{what} got axis={axis!r} for an array of rank {ndim}", "name an axis that the array has"
         )
     return int(axis) % ndim

@@ -1,4 +1,4 @@
-"""Shared parts of distributions with parameters: arguments, one compiled program, rounds of rejection."""
+"""Shared code of distributions with parameters: arguments, compilation as one program, rejection sampling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Body = Callable[..., Any]
 
 
 def drawn(name: str, body: Body, key: Any, parameters: Mapping[str, Any], shape: Any, dtype: Any) -> Any:
-    """Draw floats of a distribution; by default of the shape that the parameters broadcast to."""
+    """Draw floats from a distribution; by default in the shape that the parameters broadcast to."""
     what = f"random.{name}"
     key = check_key(key, what)
     result_dtype = float_dtype(dtype, what)
@@ -48,7 +48,7 @@ def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype:
     )
 
 
-#: First counter words of domains beside those of bits, splits and folds: for streams, and for rounds from there up.
+#: First counter words of two more domains of counters: of streams, and of rounds of rejection, counted upwards.
 _STREAMS, _ROUNDS = 0xA0000000, 0x20000000
 
 
@@ -71,7 +71,7 @@ def _fractions(key: Any, number: Any, size: int, dtype: Any) -> tuple[Any, Any]:
 
 #: From this size on, elements with rejected proposals are gathered into an array of a fraction of the size.
 _LARGE, _FRACTION = 512, 6
-#: On CPUs only loops over multiples of this size are vectorized; others take 5 to 15 times as long, measured.
+#: On CPUs only loops over multiples of this size are vectorized; others were measured to take 5 to 15 times as long.
 _LANES = 64
 
 
@@ -80,14 +80,14 @@ def accepted(
 ) -> Any:  # fmt: skip
     """Sample by rejection: rounds over whole arrays until every pending element has accepted a proposal.
 
-    Few proposals are rejected, so the first round accepts nearly all elements. The remaining ones are gathered, and
-    have rounds of their own, whose number grows with the logarithm of the size.
+    Few proposals are rejected, so the first round accepts nearly all elements. The remaining elements are gathered
+    and have further rounds, whose number grows with the logarithm of the size.
 
     Args:
-        key: key.
-        pending: a mask of the elements that need a value. Proposals for them must be acceptable, or this does not end.
+        key: the key.
+        pending: a mask of the elements that need a value. Each must be able to accept one, or the loop is endless.
         value: the values of the other elements.
-        propose: from two uniform numbers and the parameters of some elements, returns whether they are accepted,
+        propose: function of two arrays of uniform numbers and the parameters; returns a mask of accepted elements,
             and their values.
         parameters: arrays of floats in the shape of `pending`.
         digits: the dtype of the uniform numbers, float32 or float64; by default that of `value`.
@@ -99,7 +99,7 @@ def accepted(
     waits, values, *operands = (x if size == count else fnp.pad(x, (0, size - count)) for x in flat)
 
     def rounds(number: Any, most: int | None, waits: Any, values: Any, operands: Any) -> Any:
-        """Run rounds until no element waits, or `most` of them."""
+        """Run rounds until no element waits, but no more than `most`."""
 
         def step(carry: Any) -> Any:
             number, waits, values = carry

@@ -1,6 +1,7 @@
-"""The gamma distribution, and relatives: beta, Dirichlet, chi-square, F, Student's t, generalized normal.
+"""The gamma distribution and related ones: beta, Dirichlet, chi-square, F, Student's t, generalized normal.
 
-They have derivatives by their parameters: those of a sample whose quantile is held fixed.
+Samples are differentiable with respect to the parameters: the derivative is that of the quantile function, at a fixed
+probability.
 M. Figurnov, S. Mohamed, A. Mnih, "Implicit reparameterization gradients", arXiv:1805.08498.
 """
 
@@ -33,9 +34,8 @@ def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
     of a + 1 times u**(1 / a) is one of a.
     """
     shape, dtype = aval_of(a).shape, aval_of(a).dtype
-    a = promotion.convert(
-        a, F64
-    )  # rounding must not change what is accepted, since it depends on how XLA compiles this
+    # Rounding depends on how XLA compiles this; in float64 it does not change which proposals are accepted.
+    a = promotion.convert(a, F64)
     tries, boost = streams(key, 2)
     small, proper = a < 1, (a > 0) & (a < fnp.inf)
     safe = fnp.where(proper, a, 1)
@@ -44,10 +44,10 @@ def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
 
     def propose(u: Any, v: Any, c: Any, d: Any) -> tuple[Any, Any]:
         u, t = promotion.convert(u, F64), c * promotion.convert(math.sqrt(2) * lax.erf_inv(2 * v - 1), F64)
-        # Their test without x**2 / 2 = 4.5 d t**2, whose large numbers would have to cancel.
+        # Their acceptance test, rewritten without x**2 / 2 = 4.5 d t**2, where large terms would cancel.
         s = fnp.maximum(t, -0.99)
         w = 1 + s
-        log1p = fnp.log(w) - (w - 1 - s) / w  # as exact as XLA's, which takes a fifth of the time of a sample longer
+        log1p = fnp.log(w) - (w - 1 - s) / w  # as exact as XLA's log1p, with which a sample takes a fifth longer
         rest = 3 * (log1p - s + 0.5 * s * s) - s * s * s
         return (t > -0.99) & (fnp.log(u) < d * rest), t
 
@@ -79,7 +79,7 @@ def standard_log_gamma(key: Any, a: Any) -> Any:
 def _log_gamma_jvp(primals: Any, tangents: Any) -> Any:
     (key, a), (_, da) = primals, tangents
     sample = standard_log_gamma(key, a)
-    # The quantile of a small sample x is x**a / gamma(a + 1), to its precision.
+    # For a small x, the distribution function is x**a / gamma(a + 1), to the precision of the dtype.
     small = sample < math.log(float(fnp.finfo(aval_of(a).dtype).eps))
     x = fnp.exp(fnp.where(small, 0, sample))
     slope = fnp.where(small, (lax.digamma(a + 1) - sample) / a, lax.random_gamma_grad(a, x) / x)
@@ -88,19 +88,19 @@ def _log_gamma_jvp(primals: Any, tangents: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------ distributions
 def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Gamma numbers of scale 1: of the density x**(a - 1) exp(-x) / gamma(a).
+    """Samples of the gamma distribution with scale 1: its density is x**(a - 1) exp(-x) / gamma(a).
 
     Args:
         key: uint32[2].
-        a: shape parameter, positive; number or array. Negative ones give NaN, 0 gives 0.
-        shape: of the result; by default that of `a`.
+        a: shape parameter, positive; number or array. Negative values give NaN, 0 gives 0.
+        shape: shape of the result; by default that of `a`.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
         Positive floats of that shape.
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of floats.
+        DtypeError: for anything but a key, or a dtype that is not a float.
         ShapeError: where `a` does not broadcast to the shape.
 
     >>> random.gamma(random.key(0), fnp.asarray([1.0, 2.0]), (3, 2)).shape
@@ -110,13 +110,13 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
 
 
 def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Logarithms of gamma numbers, finite where these are too small for the dtype; as `gamma` otherwise.
+    """Logarithms of gamma samples, finite where the samples themselves would be 0; see `gamma`.
 
     Args:
-        key: key.
-        a: parameter of the shape, greater than 0.
-        shape: of the result; that of `a` if None.
-        dtype: float dtype.
+        key: uint32[2].
+        a: shape parameter, positive; number or array.
+        shape: shape of the result; by default that of `a`.
+        dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
         Floats of that shape.
@@ -136,12 +136,12 @@ def _log_gamma_body(key: Any, a: Any, shape: tuple[int, ...], dtype: Any) -> Any
 
 
 def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Chi-square numbers: sums of the squares of `df` normal numbers; twice gamma numbers of df / 2.
+    """Samples of the chi-square distribution: sums of the squares of `df` standard normal samples.
 
     Args:
         key: uint32[2].
         df: degrees of freedom, positive; number or array.
-        shape: of the result; by default that of `df`.
+        shape: shape of the result; by default that of `df`.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -160,13 +160,13 @@ def _chisquare(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def f(
     key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """F numbers: quotients of two chi-square numbers, each over its degrees of freedom.
+    """Samples of the F distribution: ratios of chi-square samples, each divided by its degrees of freedom.
 
     Args:
         key: uint32[2].
         dfnum: degrees of freedom of the numerator, positive; number or array.
-        dfden: of the denominator.
-        shape: of the result; by default that which both broadcast to.
+        dfden: degrees of freedom of the denominator, positive; number or array.
+        shape: shape of the result; by default that to which both broadcast.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -184,12 +184,12 @@ def _f(key: Any, n: Any, d: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Student's t numbers: a normal number over the root of a chi-square number over its degrees of freedom.
+    """Samples of Student's t distribution: normal / sqrt(chi-square / df).
 
     Args:
         key: uint32[2].
         df: degrees of freedom, positive; number or array.
-        shape: of the result; by default that of `df`.
+        shape: shape of the result; by default that of `df`.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -210,13 +210,13 @@ def _t(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def beta(
     key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Beta numbers, in (0, 1): of a density proportional to x**(a - 1) (1 - x)**(b - 1).
+    """Samples of the beta distribution: its density on (0, 1) is proportional to x**(a - 1) (1 - x)**(b - 1).
 
     Args:
         key: uint32[2].
         a: positive number or array.
         b: positive number or array.
-        shape: of the result; by default that which both broadcast to.
+        shape: shape of the result; by default that to which both broadcast.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -235,12 +235,12 @@ def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def generalized_normal(key: ArrayLike, p: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Generalized normal numbers: of a density proportional to exp(-abs(x)**p).
+    """Samples of the generalized normal distribution: its density is proportional to exp(-abs(x)**p).
 
     Args:
         key: uint32[2].
         p: positive number, or array that broadcasts to the shape.
-        shape: of the result.
+        shape: shape of the result.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -258,20 +258,20 @@ def _generalized(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Points of a simplex, positive and of sum 1: of a density proportional to prod x**(alpha - 1).
+    """Samples of the Dirichlet distribution: vectors with sum 1, and density proportional to prod(x**(alpha - 1)).
 
     Args:
         key: uint32[2].
         alpha: (..., n), positive.
-        shape: of the result without its last dimension; by default that of alpha without its last.
+        shape: shape of the result without its last dimension; by default that of alpha without its last.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
         (*shape, n).
 
     Raises:
-        DtypeError: for anything but a key, or no dtype of floats.
-        ShapeError: for an alpha that is no vector, or does not broadcast to the shape.
+        DtypeError: for anything but a key, or a dtype that is not a float.
+        ShapeError: for a scalar alpha, or one that does not broadcast to the shape.
 
     >>> random.dirichlet(random.key(0), fnp.ones(3), (5,)).sum(-1).round(5).tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0]
@@ -280,7 +280,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtyp
     sizes = aval_of(alpha).shape
     if not sizes:
         raise promotion.error(
-            ShapeError, f"{what} was given a number for alpha", "give a vector, one number for each part"
+            ShapeError, f"{what} takes a vector alpha, got a scalar", "give one number for each component"
         )
     lead = sizes[:-1] if shape is None else shape_of(shape, what)
     return drawn("dirichlet", _dirichlet, key, {"alpha": alpha}, (*lead, sizes[-1]), dtype)
@@ -295,7 +295,7 @@ def _dirichlet(key: Any, alpha: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def ball(key: ArrayLike, d: int, p: ArrayLike = 2, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Points of the unit ball of the p-norm in d dimensions, equally likely everywhere.
+    """Points drawn uniformly from the unit ball of the p-norm in d dimensions.
 
     F. Barthe, O. Guédon, S. Mendelson, A. Naor, "A probabilistic approach to the geometry of the l_p^n-ball",
     Annals of Probability 33, 2005.
@@ -304,7 +304,7 @@ def ball(key: ArrayLike, d: int, p: ArrayLike = 2, shape: Shape = (), dtype: DTy
         key: uint32[2].
         d: number of dimensions.
         p: positive number.
-        shape: of the array of points.
+        shape: shape of the array of points.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Generators: the words of their keys, and the words that they generate.
+"""Random generators: their keys, splits, folds and bits.
 
 | generator | key | splits, folds | bits |
 |---|---|---|---|
@@ -6,9 +6,9 @@
 | rbg | u32[4] | Threefry, of each half | XLA's generator with Philox |
 | unsafe_rbg | u32[4] | XLA's generator with Philox | the same |
 
-Bits, splits and folds of Threefry count in domains of their own, so that a key that was split does not repeat its
-children's words among its bits. Keys, splits, folds and bits of the other two are those of JAX 0.10.2 on CPUs. A map
-over keys gives each element the bits of its key alone.
+Bits, splits and folds of Threefry use separate ranges of counters, called domains. So the bits of a key do not contain
+the keys that were split from it. Keys, splits, folds and bits of the other two are those of JAX 0.10.2 on CPUs. Under
+vmap over keys, the bits of each element depend on its own key only.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from functorch_like.primitives.random.threefry import draw, fold, threefry2x32
 
 U32, U64 = dtypes.uint32, dtypes.uint64
 
-#: The words of a generator's keys.
+#: Number of words of each generator's keys.
 WORDS = {"threefry2x32": 2, "rbg": 4, "unsafe_rbg": 4}
-#: The generator of keys without a dtype of their own, by their words.
+#: The generator of untyped keys, by their number of words.
 BY_WORDS = {2: "threefry2x32", 4: "rbg"}
 DEFAULT = core.DEFAULT_GENERATOR
 
 #: The first counter word of the domain of splits; bits count from 0 up.
 _SPLIT = 0x80000000
-#: Number of draws of the unsafe generator of which one is used, to hash the key.
+#: Number of draws of unsafe_rbg for each one that is used; the others are skipped, to hash the key.
 _ROUNDS = 10
 
 
 def named(impl: Any, what: str) -> str:
-    """Return the name of a generator; for None the default.
+    """Return the checked name of a generator; for None, the default.
 
     Raises:
-        ArgumentError: for another generator.
+        ArgumentError: for an unknown generator.
     """
     name = DEFAULT.value if impl is None else str(impl)
     if name not in WORDS:
@@ -96,7 +96,7 @@ def _generated(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return rng_bit_generator(state, shape=shape, dtype=np.dtype(dtype), algorithm="philox")[1]
 
 
-# ------------------------------------------------------------------------------------------------------ keys of keys
+# ---------------------------------------------------------------------------------------------------- splits and folds
 def from_words(words: Sequence[Any], impl: str) -> Any:
     """Return a key from the two words of a seed, each u32[]."""
     pair = [structural.reshape(w, shape=(1,)) for w in words]
@@ -115,7 +115,7 @@ def split(key: Any, shape: tuple[int, ...], impl: str) -> Any:
 
 
 def children(key: Any, domain: int, n: int) -> Any:
-    """Return keys u32[n, w], numbered in a domain of their own."""
+    """Return keys u32[n, w], numbered in a domain of counters."""
     return _hashed(key, _full(n, domain), count(n))
 
 
@@ -133,7 +133,7 @@ def fold_in(key: Any, high: Any, low: Any, impl: str) -> Any:
 
 # --------------------------------------------------------------------------------------------------------------- bits
 def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
-    """Return unsigned integers of a width; both words of the cipher for a counter are used."""
+    """Return unsigned integers of a width; both words that the cipher makes of a counter are used."""
     if aval_of(key).shape[0] == 4:
         return _generated(draw(key), shape, f"uint{width}")
     n = math.prod(shape)
@@ -157,7 +157,7 @@ def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
 
 
 def numbered(key: Any, domain: Any, n: int) -> tuple[Any, Any]:
-    """Return two vectors u32[n] of bits, in a domain: an int, or u32[] for the number of a round."""
+    """Return two vectors u32[n] of bits, in a domain of counters: an int, or u32[] for the number of a round."""
     if aval_of(key).shape[0] == 2:
         return _hash(key, _full(n, domain), count(n))
     own = structural.reshape(_hashed(key, _full(1, domain), structural.full((1,), 0, U32)), shape=(4,))

@@ -1,4 +1,4 @@
-"""Distributions with parameters that are functions of uniform, exponential or normal numbers."""
+"""Distributions with parameters whose samples are functions of uniform, exponential or normal samples."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def lognormal(
     key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Exponentials of normal numbers of mean 0.
+    """Samples of the log-normal distribution: exponentials of normal samples of mean 0.
 
     Args:
         key: uint32[2].
-        sigma: standard deviation of these; number or array.
-        shape: of the result; by default that of sigma.
+        sigma: standard deviation of the normal samples; number or array.
+        shape: shape of the result; by default that of sigma.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -39,12 +39,12 @@ def _lognormal(key: Any, sigma: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Pareto numbers, at least 1: of the density b / x**(b + 1).
+    """Samples of the Pareto distribution: its density on [1, inf) is b / x**(b + 1).
 
     Args:
         key: uint32[2].
         b: positive number or array.
-        shape: of the result; by default that of b.
+        shape: shape of the result; by default that of b.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -61,12 +61,12 @@ def _pareto(key: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Rayleigh numbers: lengths of vectors of two normal numbers.
+    """Samples of the Rayleigh distribution: norms of vectors of two normal samples.
 
     Args:
         key: uint32[2].
-        scale: standard deviation of these; number or array.
-        shape: of the result; by default that of scale.
+        scale: standard deviation of the normal samples; number or array.
+        shape: shape of the result; by default that of scale.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -89,13 +89,13 @@ def weibull_min(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Weibull numbers: scale times the power 1 / concentration of exponential numbers.
+    """Samples of the Weibull distribution: scale * e**(1 / concentration), with e exponential.
 
     Args:
         key: uint32[2].
         scale: number or array.
         concentration: positive number or array.
-        shape: of the result; by default that which both broadcast to.
+        shape: shape of the result; by default that to which both broadcast.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -120,14 +120,14 @@ def triangular(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Numbers between two bounds, of a density that rises and falls in straight lines.
+    """Samples of the triangular distribution: its density rises linearly up to the mode, and falls after it.
 
     Args:
         key: uint32[2].
         left: lower bound; number or array.
         mode: the point of highest density, from left to right.
         right: upper bound.
-        shape: of the result; by default that which all broadcast to.
+        shape: shape of the result; by default that to which all broadcast.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -151,7 +151,7 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ..
 
 
 def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Wald, or inverse Gaussian, numbers of scale 1.
+    """Samples of the Wald (inverse Gaussian) distribution with scale 1.
 
     J. R. Michael, W. R. Schucany, R. W. Haas, "Generating random variates using transformations with multiple roots",
     The American Statistician 30, 1976.
@@ -159,7 +159,7 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTy
     Args:
         key: uint32[2].
         mean: positive number or array.
-        shape: of the result; by default that of mean.
+        shape: shape of the result; by default that of mean.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -181,11 +181,11 @@ def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Maxwell numbers: lengths of vectors of three normal numbers.
+    """Samples of the Maxwell distribution: norms of vectors of three normal samples.
 
     Args:
         key: uint32[2].
-        shape: of the result.
+        shape: shape of the result.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:
@@ -204,13 +204,13 @@ def _maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 def double_sided_maxwell(
     key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Maxwell numbers of either sign, scaled and shifted.
+    """Samples of the Maxwell distribution with random signs, scaled and shifted.
 
     Args:
         key: uint32[2].
         loc: the shift; number or array.
         scale: the factor.
-        shape: of the result; by default that which both broadcast to.
+        shape: shape of the result; by default that to which both broadcast.
         dtype: float32 by default; float64, float16, bfloat16.
 
     Returns:

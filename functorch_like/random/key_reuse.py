@@ -1,4 +1,4 @@
-"""A check that no key is used twice: numbers of one key are the same numbers."""
+"""A check that no key is used twice: numbers drawn with one key depend on each other."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from functorch_like import core, source_info
 from functorch_like.core import Tracer
 from functorch_like.errors import KeyReuseError
 
-#: Functions that make another key of one, or only read it.
+#: Functions that do not use a key up: they derive another key from it, or only read it.
 _KEEP = ("random.fold_in", "random.wrap_key_data", "batches")
 
 
 class _Use(NamedTuple):
     """One use of a key."""
 
-    call: FrameType | None  # frame of the public function, held so that no later call has its id
+    call: FrameType | None  # frame of the public function, kept alive so that no later call has its id
     what: str
     line: str
-    key: Any  # held so that no later tracer has its id
+    key: Any  # kept alive so that no later tracer has its id
 
 
 class _Uses(threading.local):
@@ -44,14 +44,14 @@ def check_key_reuse() -> Generator[None]:
 
     Two keys with the same words are the same key: `random.key(0)` made twice counts, too. `split` uses a key, `fold_in`
     does not, and `clone` allows one more use of a key. Inside of a jitted function keys are checked while it is
-    traced; calls of compiled functions are not checked, nor is a function that is mapped over elements with the
-    same key for all. The branches of `lax.cond` count as if all ran: pass them the key as an operand.
+    traced; calls of compiled functions are not checked, nor is a key that all elements of a `vmap` share.
+    The branches of `lax.cond` count as if all ran: pass them the key as an operand.
 
     Returns:
         A context manager.
 
     Raises:
-        KeyReuseError: in the block, where a function gets a used key; the message has the line of the first use.
+        KeyReuseError: in the block, where a function gets a used key; the message names the line of the first use.
 
     >>> with random.check_key_reuse():
     ...     first, second = random.split(random.key(0))
@@ -61,7 +61,7 @@ def check_key_reuse() -> Generator[None]:
     ...         x = random.normal(first, (2,)) + random.uniform(first, (2,))
     ... except ft.errors.KeyReuseError as error:
     ...     print(error.reason.partition(" at ")[0])
-    random.uniform was given a key that random.normal has used
+    random.uniform got a key that random.normal has used
     """
     before = _uses.by_key, getattr(_uses, "clones", {})
     _uses.by_key, _uses.clones = {}, {}
@@ -75,7 +75,7 @@ def use(key: Any, what: str) -> None:
     """Record that a function uses a key, in a block of `check_key_reuse`.
 
     Args:
-        key: its words, an array or a tracer.
+        key: the words of the key, an array or a tracer.
         what: the function's name.
     """
     uses = _uses.by_key
@@ -94,8 +94,8 @@ def use(key: Any, what: str) -> None:
         _uses.clones[name] -= 1
     else:
         raise KeyReuseError(
-            f"{what} was given a key that {first.what} has used at {first.line}: their numbers depend on each other",
-            fix="make a key for each use: key, new = ft.random.split(key); where the same numbers are meant, "
+            f"{what} got a key that {first.what} has used at {first.line}: their numbers depend on each other",
+            fix="make a key for each use: key, new = ft.random.split(key); for the same numbers on purpose, "
             "ft.random.clone(key)",
         )
 

@@ -1,6 +1,6 @@
-"""Keys: made from seeds, split, folded; and their random bits.
+"""Keys: creation from seeds, split, fold_in, and random bits.
 
-A key is an array of two uint32. Under it, the Threefry cipher turns counters into bits: the same on every platform,
+A key is an array of two uint32. With it, the Threefry cipher turns counters into bits: the same on every platform,
 in eager mode, under `jit`, and under `vmap` over keys. A key of four uint32 is for XLA's generator (`impl="rbg"`).
 """
 
@@ -36,16 +36,16 @@ def key(seed: ArrayLike, *, impl: str | None = None) -> Array:
         seed: Python int of at most 64 bits (negative ones too), or an integer scalar, traced or not. Equal seeds
             give equal keys, whatever their dtype.
         impl: the generator: None or "threefry2x32"; or "rbg", XLA's own (`lax.rng_bit_generator`), which is faster on
-            some devices. "unsafe_rbg", whose keys split faster and less well, is for typed keys, which
-            programs written for JAX have.
+            some devices. "unsafe_rbg", which splits keys faster but makes them less independent, is only for typed
+            keys, as programs written for JAX have them.
 
     Returns:
         uint32[2], the high and the low word of the seed; uint32[4], these twice, for "rbg".
 
     Raises:
-        ArgumentError: for another generator.
+        ArgumentError: for an unknown generator.
         NumberError: for a Python int of more than 64 bits.
-        DtypeError: for a seed that is no integer.
+        DtypeError: for a seed that is not an integer.
         ShapeError: for an array of seeds; use vmap.
 
     >>> random.key(7).tolist()
@@ -71,11 +71,11 @@ PRNGKey = key
 
 
 def _untyped(impl: Any, what: str) -> str:
-    """Return the name of a generator whose keys need no dtype of their own."""
+    """Return the checked name of a generator of untyped keys."""
     name = "threefry2x32" if impl is None else generators.named(impl, what)
     if name not in generators.BY_WORDS.values():
         raise promotion.error(
-            ArgumentError, f"{what} with impl={name!r}: nothing would tell its keys from those of 'rbg'", "use 'rbg'"
+            ArgumentError, f"{what} got impl={name!r}, whose untyped keys look like those of 'rbg'", "use 'rbg'"
         )
     return name
 
@@ -94,7 +94,7 @@ def _words(x: Any) -> tuple[Any, Any]:
 
 
 def key_data(keys: ArrayLike | KeyArray) -> Array:
-    """The words of keys: those themselves, unless they are typed.
+    """The words of keys; untyped keys are their own words.
 
     Args:
         keys: array of keys.
@@ -113,13 +113,13 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Arra
 
     Args:
         key_bits_array: uint32[2], as `key_data` gives it; uint32[4] for "rbg".
-        impl: the generator, "threefry2x32" or "rbg". By default the one whose keys have so many words.
+        impl: the generator, "threefry2x32" or "rbg". By default, the one whose keys have this number of words.
 
     Returns:
         The key.
 
     Raises:
-        ArgumentError: for another generator, or one whose keys have other words.
+        ArgumentError: for an unknown generator, or one whose keys have another number of words.
         DtypeError: for another dtype.
         ShapeError: for another shape.
 
@@ -130,7 +130,7 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Arra
     if impl is not None and _untyped(impl, "random.wrap_key_data") != impl_of(made):
         raise promotion.error(
             ArgumentError,
-            f"random.wrap_key_data with impl={impl!r} was given {aval_of(made)!r}",
+            f"random.wrap_key_data with impl={impl!r} got {aval_of(made)!r}",
             f"give {generators.WORDS[impl]} words",
         )
     return made
@@ -152,10 +152,10 @@ def key_impl(keys: ArrayLike | KeyArray) -> str:
 
 
 def clone(key: ArrayLike) -> Array:
-    """The key itself, for an intended second use of it in a block of `check_key_reuse`.
+    """The key itself, allowed one more use in a block of `check_key_reuse`.
 
     Args:
-        key: key.
+        key: the key.
 
     Returns:
         The key.
@@ -171,8 +171,8 @@ def split(key: ArrayLike, num: Shape = 2) -> Array:
     """New keys, independent of each other and of the key's own bits. Use each key once.
 
     Args:
-        key: key.
-        num: the number of keys: int, or a shape. The i-th key does not depend on it.
+        key: the key.
+        num: the number of keys, or their shape. The i-th key does not depend on it.
 
     Returns:
         uint32[*num, 2], or [*num, 4] for a key of four words.
@@ -197,14 +197,14 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key that depends on a key and an integer, such as the number of a step.
 
     Args:
-        key: key.
+        key: the key.
         data: Python int of at most 64 bits, or an integer scalar. Different ones give different keys.
 
     Returns:
-        A key of as many words.
+        A key of the same shape.
 
     Raises:
-        DtypeError: for anything but a key, or no integer.
+        DtypeError: for anything but a key, or data that is not an integer.
         ShapeError: for an array of keys or of integers.
         NumberError: for a Python int of more than 64 bits.
 
@@ -242,11 +242,11 @@ def _fold_words(key: Any, high: Any, low: Any, impl: str) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------------- bits
 def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = "uint32") -> Array:
-    """Random bits: integers of which every value is equally likely.
+    """Random bits: unsigned integers, every value equally likely.
 
     Args:
-        key: key.
-        shape: of the result; int or sequence of ints.
+        key: the key.
+        shape: shape of the result; int or sequence of ints.
         dtype: uint8, uint16, uint32 or uint64.
 
     Returns:

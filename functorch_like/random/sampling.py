@@ -1,4 +1,4 @@
-"""Sampling from elements: permutations and choices."""
+"""Permutations, and random choices of elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def take(x: Any, indices: Any, axis: int) -> Any:
-    """Take positions of a dimension, which are in bounds."""
+    """Take elements of a dimension at indices that are in bounds."""
     shape, index = aval_of(x).shape, aval_of(indices)
     inner = [d for d in range(len(shape)) if d != axis]
     offsets = tuple(d if d < axis else d - 1 + index.ndim for d in inner)
@@ -42,7 +42,7 @@ def take(x: Any, indices: Any, axis: int) -> Any:
 
 
 def shuffled(key: Any, shape: tuple[int, ...], axis: int) -> Any:
-    """Return 0 ... n-1 in random order along a dimension: lower halves of sorted words with random upper halves."""
+    """Return 0 ... n-1 in random order along a dimension: the lower halves of words sorted by random upper halves."""
     words = structural.convert_element_type(raw_bits(key, shape, 32), new_dtype=U64)
     places = structural.iota(dtype=U64, shape=shape, dimension=axis)
     packed = elementwise.or_(elementwise.shift_left(words, structural.full(shape, 32, U64)), places)
@@ -53,16 +53,16 @@ def shuffled(key: Any, shape: tuple[int, ...], axis: int) -> Any:
 
 
 def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
-    """An array in random order along a dimension; of an int n, the numbers 0 ... n-1.
+    """An array shuffled along a dimension; for an int n, the numbers 0 ... n-1 in random order.
 
     Args:
         key: uint32[2].
         x: array, or int.
         axis: the dimension that is shuffled.
-        independent: whether each line along it gets an order of its own.
+        independent: whether each slice along that dimension is shuffled independently.
 
     Returns:
-        An array like x; int32 for an int.
+        An array of the shape and dtype of x; int32[n] for an int n.
 
     Raises:
         DtypeError: for anything but a key.
@@ -99,23 +99,23 @@ def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
 def choice(
     key: ArrayLike, a: ArrayLike, shape: Shape = (), replace: bool = True, p: ArrayLike | None = None, axis: int = 0
 ) -> Array:
-    """Random elements of an array; of an int n, of 0 ... n-1.
+    """Random elements of an array; for an int n, of 0 ... n-1.
 
     Args:
         key: uint32[2].
         a: array, or int.
-        shape: of the draws; int or sequence of ints.
-        replace: whether an element may come more than once.
-        p: their probabilities, or weights: a vector of floats. All equal by default. An element of
+        shape: shape of the draws; int or sequence of ints.
+        replace: whether an element may be drawn more than once.
+        p: probabilities of the elements, or weights: a vector of floats. All equal by default. An element of
             weight 0 is drawn only if, without replacement, all others are used up.
         axis: the dimension that elements are taken from.
 
     Returns:
-        An array in which axis of `a` is replaced by `shape`.
+        An array with the shape of `a`, but with `axis` replaced by `shape`.
 
     Raises:
-        DtypeError: for anything but a key, or a p that is not of floats.
-        ShapeError: where p does not fit, or there is no such dimension.
+        DtypeError: for anything but a key, or a p that is not a float.
+        ShapeError: where p does not have one element for each of `a`, or there is no such dimension.
         ArgumentError: where there is nothing to choose from, or not enough without replacement.
 
     >>> random.choice(random.key(0), np.array([5, 7]), (3,), p=np.array([0.0, 1.0])).tolist()
@@ -132,16 +132,20 @@ def choice(
     drawn = math.prod(sizes)
     if drawn and (not n or (not replace and drawn > n)):
         raise promotion.error(
-            ArgumentError, f"random.choice was asked for {drawn} of {n} elements", "draw fewer, or with replace=True"
+            ArgumentError, f"random.choice cannot draw {drawn} of {n} elements", "draw fewer, or with replace=True"
         )
     if p is not None:
         weights = aval_of(p if isinstance(p, (ArrayImpl, Tracer)) else (p := np.asarray(p)))
         if weights.shape != (n,):
             raise promotion.error(
-                ShapeError, f"p, {weights!r}, has not one element for each of {n}", f"give a vector of {n}"
+                ShapeError,
+                f"random.choice takes p of shape ({n},), got {weights!r}",
+                "give one weight for each element",
             )
         if not dtypes.is_float(weights.dtype):
-            raise promotion.error(DtypeError, f"p, {weights!r}, is not of floats", "convert it with astype")
+            raise promotion.error(
+                DtypeError, f"random.choice takes p of floats, got {weights!r}", "convert it with astype"
+            )
     if p is None and replace:
         indices = randint(key, sizes, 0, max(n, 1))
     else:
@@ -162,7 +166,7 @@ def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool) ->
         p = promotion.convert(p, dtype)
         if replace:
             return _inverse(unit(key, shape, dtype), _cumulative(p), shape, n)
-        # The first of the greatest log(p) + Gumbel numbers, as if they were drawn one after the other.
+        # The greatest of log(p) + Gumbel samples are distributed like draws one after the other, without replacement.
         noisy = elementwise.neg(elementwise.add(gumbel.raw(key, (n,), dtype), elementwise.log(p)))
         _, order = sort(
             noisy,
@@ -177,7 +181,7 @@ def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool) ->
 
 
 def _cumulative(p: Any) -> Any:
-    """Return running sums that do not decrease, and do not change at zeros."""
+    """Return running sums that never decrease, and do not change where p is 0."""
     sums, zeros = cumsum(p, axis=0, reverse=False), structural.full_like(p, 0)
     return cummax(elementwise.select_n(elementwise.gt(p, zeros), zeros, sums), axis=0, reverse=False)
 

@@ -1,8 +1,8 @@
-"""Typed keys: arrays whose elements are keys, of a dtype of their own, as programs written for JAX make them.
+"""Typed keys: arrays whose elements are keys, with a dtype of their own, as programs written for JAX make them.
 
 A `KeyArray` holds words, a `uint32[*shape, 2]` or, for the generators `rbg` and `unsafe_rbg`, a `uint32[*shape, 4]`.
 Transformations apply to the words: it is a pytree with them as its leaf. Functions that only move elements are
-applied to each word in turn.
+mapped over the words of a key.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from functorch_like.transforms.vmap import vmap
 
 
 class extended(np.generic):
-    """Kind of dtypes that NumPy does not have."""
+    """Scalar type of dtypes that NumPy does not have."""
 
 
 class prng_key(extended):
-    """Kind of the dtypes of keys."""
+    """Scalar type of the dtypes of keys."""
 
 
 class KeyDtype:
@@ -101,7 +101,7 @@ IMPLEMENTATIONS = tuple(_TAGS)
 
 
 class KeyArray:
-    """Array of keys. It is indexed, reshaped and compared as other arrays are; it has no numbers."""
+    """Array of keys. It is indexed, reshaped and compared like other arrays, but cannot be computed with."""
 
     __slots__ = ("__weakref__", "_impl", "_words")
     __array_priority__ = 1000
@@ -111,7 +111,7 @@ class KeyArray:
     def __init__(self, words: Any, impl: str = "threefry2x32") -> None:
         self._words, self._impl = words, impl
 
-    # ---------------------------------------------------------------------------------------------------- questions
+    # --------------------------------------------------------------------------------------------------- attributes
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape, which leaves out the words of a key."""
@@ -157,7 +157,8 @@ class KeyArray:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise DtypeError(
-            f"an array of dtype {self.dtype!r} has no numbers", fix="random.key_data gives the words of keys"
+            f"an array of dtype {self.dtype!r} does not convert to NumPy",
+            fix="random.key_data returns the words of keys",
         )
 
     def __eq__(self, other: object) -> Any:
@@ -193,13 +194,13 @@ class KeyArray:
 
     @property
     def at(self) -> _At:
-        """Updates of some of the keys."""
+        """Helper for indexed access: `keys.at[index].set(values)`, `keys.at[index].get()`."""
         return _At(self)
 
     def astype(self, dtype: Any) -> KeyArray:
-        """Return the same keys; they have no other dtype."""
+        """Return the keys unchanged; they have no other dtype."""
         if dtype != self.dtype:
-            raise DtypeError(f"keys cannot become {dtype}", fix="random.key_data gives the words of keys")
+            raise DtypeError(f"keys do not convert to {dtype}", fix="random.key_data returns the words of keys")
         return self
 
     def block_until_ready(self) -> KeyArray:
@@ -227,7 +228,7 @@ _OF_WORDS = (
 
 
 class _At:
-    """`keys.at`, whose items have `set` and `get`."""
+    """`keys.at` and `keys.at[index]`, which has `set` and `get`."""
 
     def __init__(self, keys: KeyArray, index: Any = None) -> None:
         self._keys, self._index = keys, index
@@ -244,7 +245,7 @@ class _At:
         return over_words(lambda x: x.at[self._index].get(**options), self._keys)
 
 
-#: Whether typed keys were made in this process: until then, functions of trees do not search for them.
+#: True once a typed key was made in this process: until then, functions of trees do not look for them.
 made = False
 
 
@@ -254,15 +255,15 @@ def is_keys(x: Any) -> bool:
 
 
 def over_words(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Apply a function that only moves elements to arrays of keys: to each word of them in turn.
+    """Apply a function that only moves elements to arrays of keys, mapped over their words.
 
     Args:
-        fun: takes arrays, and gives arrays of the same dtype.
+        fun: takes arrays, and returns arrays of the same dtype.
         args: arguments; arrays of keys may be anywhere in them.
         kwargs: named arguments.
 
     Returns:
-        What `fun` gives, each array as an array of keys.
+        The result of `fun`, with each array as an array of keys.
     """
     leaves, structure = tree.flatten((args, kwargs), is_leaf=is_keys)
     at = [i for i, leaf in enumerate(leaves) if is_keys(leaf)]
@@ -280,10 +281,12 @@ def over_words(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _same_generator(keys: list[KeyArray]) -> str:
-    """Return the one generator of arrays of keys."""
+    """Return the generator that arrays of keys have in common."""
     names = list(dict.fromkeys(one._impl for one in keys))
     if len(names) > 1:
-        raise DtypeError(f"keys of {' and '.join(names)} meet", fix="make all of them with the same impl=")
+        raise DtypeError(
+            f"keys of different generators are combined: {', '.join(names)}", fix="make all of them with the same impl="
+        )
     return names[0]
 
 

@@ -28,13 +28,13 @@ def multivariate_normal(
     dtype: DTypeLike | None = None,
     method: str = "cholesky",
 ) -> Array:
-    """Normal vectors of a mean and a covariance.
+    """Samples of the multivariate normal distribution.
 
     Args:
         key: uint32[2].
-        mean: (..., n).
-        cov: (..., n, n), symmetric and positive semidefinite.
-        shape: of the result without its last dimension; by default that which mean and cov broadcast to.
+        mean: (..., n), the mean.
+        cov: (..., n, n), the covariance, symmetric and positive semidefinite.
+        shape: shape of the result without its last dimension; by default that to which mean and cov broadcast.
         dtype: float32 by default; float64, float16, bfloat16. Computed in float32 at least.
         method: the factorization of cov: "cholesky", which is fast and gives NaN for a singular one; "eigh" or "svd".
 
@@ -43,8 +43,8 @@ def multivariate_normal(
 
     Raises:
         ArgumentError: for another method.
-        DtypeError: for anything but a key, or no dtype of floats.
-        ShapeError: where mean and cov do not fit each other or the shape.
+        DtypeError: for anything but a key, or a dtype that is not a float.
+        ShapeError: where mean and cov differ in n, or do not broadcast to the shape.
 
     >>> random.multivariate_normal(random.key(0), fnp.zeros(2), fnp.eye(2), (3,)).shape
     (3, 2)
@@ -56,7 +56,9 @@ def multivariate_normal(
     m, c = aval_of(mean).shape, aval_of(cov).shape
     if not m or len(c) < 2 or c[-1] != c[-2] or c[-1] != m[-1]:
         raise promotion.error(
-            ShapeError, f"{what} of mean {aval_of(mean)!r} and cov {aval_of(cov)!r}", "give (..., n) and (..., n, n)"
+            ShapeError,
+            f"{what} got mean={aval_of(mean)!r}, cov={aval_of(cov)!r}",
+            "give shapes (..., n) and (..., n, n)",
         )
     lead = promotion.broadcast_shapes(m[:-1], c[:-2]) if shape is None else shape_of(shape, what)
     result_dtype = float_dtype(dtype, what)
@@ -84,16 +86,16 @@ def _multivariate(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: 
 def orthogonal(
     key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None, m: int | None = None
 ) -> Array:
-    """Orthogonal (of a complex dtype: unitary) matrices, uniformly distributed: by Haar's measure.
+    """Orthogonal matrices (unitary ones for a complex dtype), distributed by the Haar measure.
 
     F. Mezzadri, "How to generate random matrices from the classical compact groups", arXiv:math-ph/0609050.
 
     Args:
         key: uint32[2].
         n: number of rows.
-        shape: of the array of matrices.
+        shape: shape of the array of matrices.
         dtype: float32 by default; float64, complex64, complex128.
-        m: number of columns; n by default. The shorter side is orthonormal.
+        m: number of columns; n by default. The columns are orthonormal, or the rows if they are fewer.
 
     Returns:
         (*shape, n, m).
@@ -109,7 +111,9 @@ def orthogonal(
     result_dtype = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     if result_dtype not in (dtypes.float32, dtypes.float64, *dtypes.COMPLEX):
         raise promotion.error(
-            DtypeError, f"{what} gives matrices of {result_dtype.name}", "use float32, float64 or a complex dtype"
+            DtypeError,
+            f"{what} gives floats or complex numbers, not {result_dtype.name}",
+            "use float32, float64 or a complex dtype",
         )
     sides = (*shape_of(n, what), *shape_of(n if m is None else m, what))
     return _orthogonal(check_key(key, what), shape=shape_of(shape, what), sides=sides, dtype=result_dtype)

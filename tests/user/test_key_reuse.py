@@ -36,7 +36,7 @@ def test_a_second_use_names_both(name):
     with random.check_key_reuse():
         random.exponential(KEY)
         message = refusal(lambda: DRAWS[name](KEY), ft.errors.KeyReuseError, RuntimeError)
-    says(message.head, f"random.{name} was given a key that random.exponential has used", "test_key_reuse.py")
+    says(message.head, f"random.{name} got a key that random.exponential has used", "test_key_reuse.py")
     says(message.at, "test_key_reuse.py")
     says(message.remedy, "split", "clone")
 

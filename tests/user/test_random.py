@@ -94,7 +94,7 @@ def test_bernoulli(p):
 
 def test_bernoulli_takes_arrays():
     assert random.bernoulli(KEY, np.array([0.0, 1.0])).tolist() == [False, True]
-    with pytest.raises(DtypeError, match="no float"):
+    with pytest.raises(DtypeError, match="takes floats as p"):
         random.bernoulli(KEY, 2)
 
 
