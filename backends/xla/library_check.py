@@ -1,11 +1,15 @@
-"""Check a compiled CPU program for products that a library computes wrongly, or not at all.
+"""Check a compiled CPU program for products and sums that a library computes wrongly, or not at all.
 
 XLA:CPU moves a matrix product together with what surrounds it into one YNNPACK fusion. A broadcast inside of such a
 fusion is no array: YNNPACK keeps one element with stride 0. Its kernels for products pack the right operand as if each
 element along its free and batch dimensions were in memory. So a right operand that is a broadcast along one of these is
 read past its end: the result is wrong, or made of memory never written. jaxlib 0.10.2, 0.11.2 and 0.12.0.1 are
 alike in this. Along a batch dimension that was seen where the contracted dimension is the last of both operands. The
-left operand, bias terms and reductions may be broadcasts; so may a right operand along contracted dimensions.
+left operand and bias terms may be broadcasts; so may a right operand along contracted dimensions.
+
+YNNPACK also makes products of sums: the sum of x * y over a dimension becomes a product of x and y. Where both are
+broadcasts along a dimension that stays, y is again read past its end, in some of these sums. No reduction with such an
+operand is left to it.
 
 XLA leaves products of bfloat16 to a library before it is known whether the library takes them. Those that none takes
 compile, and fail when they run.
@@ -39,7 +43,7 @@ class _Value(NamedTuple):
 
 
 class Flaw(NamedTuple):
-    """A product that must not run as it was compiled.
+    """A product or reduction that must not run as it was compiled.
 
     Args:
         why: the remedy and the HLO instruction, for `explain`.
@@ -51,7 +55,7 @@ class Flaw(NamedTuple):
 
 
 def flaw_of(inner: Any) -> Flaw | None:
-    """Return a product that a program computes wrongly or not at all, or None.
+    """Return a product or reduction that a program computes wrongly or not at all, or None.
 
     Args:
         inner: jaxlib's loaded executable of a CPU program.
@@ -65,7 +69,7 @@ def flaw_of(inner: Any) -> Flaw | None:
 
 def flaw_in(text: str) -> Flaw | None:
     """Return the flaw of a module, given as optimised HLO text, or None."""
-    if not any(f" {product}(" in text for product in _PRODUCTS):
+    if _KIND not in text and not any(f" {product}(" in text for product in _PRODUCTS):
         return None
     fused = set(_CALLED.findall(text)) if _KIND in text else set()
     loops = set(_FUSED.findall(text))
@@ -109,12 +113,16 @@ def _instructions(lines: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _misread(lines: list[str]) -> str:
-    """The first product of a fusion whose right operand is a broadcast along a free or batch dimension."""
+    """The first instruction of a fusion that reads a broadcast as if all of its elements were in memory.
+
+    It is a product whose right operand is a broadcast along a free or batch dimension, or a reduction whose operand is
+    one along a dimension that stays.
+    """
     values: dict[str, _Value] = {}
     for line, (name, _, shape, op, operands, attributes) in _instructions(lines):
         inputs = [values.get(o, _Value(0)) for o in _NAME.findall(operands)]
         rank = len([n for n in shape.split(",") if n])
-        if op in _PRODUCTS and _reads_broadcast(op, inputs, attributes):
+        if _reads_broadcast(op, inputs, attributes):
             return line.strip()
         values[name] = _Value(rank, _broadcast_along(op, rank, inputs, attributes))
     return ""
@@ -131,10 +139,13 @@ def _not_taken(lines: list[str]) -> str:
 
 
 def _reads_broadcast(op: str, inputs: list[_Value], attributes: str) -> bool:
-    right = inputs[1]
     if op == "convolution":  # its kernel is the right operand of the product that YNNPACK makes of it
-        return bool(right.broadcast)
-    return bool(right.broadcast - _dims(attributes, "rhs_contracting_dims"))
+        return bool(inputs[1].broadcast)
+    if op == "dot":
+        return bool(inputs[1].broadcast - _dims(attributes, "rhs_contracting_dims"))
+    if op == "reduce":
+        return bool(inputs[0].broadcast - _dims(attributes, "dimensions"))
+    return False
 
 
 def _broadcast_along(op: str, rank: int, inputs: list[_Value], attributes: str) -> frozenset[int]:

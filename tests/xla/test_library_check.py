@@ -1,4 +1,4 @@
-"""Products that YNNPACK would misread: found in what XLA made, and never run."""
+"""Products and sums that YNNPACK would misread: found in what XLA made, and never run."""
 
 import numpy as np
 import pytest
@@ -165,3 +165,56 @@ def test_products_of_bfloat16_that_no_library_takes_run():
         return lax.dot_general(left, right, (((1,), (1,)), ((2,), (0,)))).astype("float32")
 
     check(product, x, y, want=x.sum(1, dtype="d")[..., None] * y * np.ones(2), rtol=0.03)
+
+
+SHAPE = (7, 33, 31)
+#: Dimensions of SHAPE that the factors have, and those that are summed over.
+FACTORS = [
+    ((2,), (0,), 2),
+    ((0, 2), (0,), 2),
+    ((1, 2), (1,), 2),
+    ((0, 1), (1,), 0),
+    ((0,), (0, 2), 2),
+    ((0, 2), (0,), 0),
+]
+
+
+def spread(x, dimensions, module):
+    """The factor, whose dimensions are some of SHAPE, along all of them."""
+    shape = [n if d in dimensions else 1 for d, n in enumerate(SHAPE)]
+    return module.broadcast_to(x.reshape(shape), SHAPE)
+
+
+@pytest.mark.parametrize(("first", "second", "axis"), FACTORS)
+def test_sum_of_a_product_of_broadcasts(first, second, axis):
+    x, y = (normal(*(SHAPE[d] for d in dimensions)) for dimensions in (first, second))
+    want = (spread(x, first, np).astype("d") * spread(y, second, np)).sum(axis)
+
+    def total(x, y):
+        return (spread(x, first, fnp) * spread(y, second, fnp)).sum(axis)
+
+    check(total, x, y, want=want)
+    whole = normal(*SHAPE)
+    check(
+        lambda x, y, whole: fnp.expand_dims(total(x, y), axis) * whole,
+        x,
+        y,
+        whole,
+        want=np.expand_dims(want, axis) * whole,
+    )
+
+
+def test_gradient_of_a_product_with_a_constant():
+    a, b = normal(7, 16), normal(31, 1)
+
+    def total(a, b):
+        c = lax.dot_general(a, fnp.full((16, 33, 31), 0.5, a.dtype), (((1,), (0,)), ((), ())))
+        c = c / (1 + fnp.sum(fnp.abs(c), axis=2, keepdims=True))
+        return fnp.mean(fnp.tanh(lax.dot_general(c, b, (((2,), (0,)), ((), ())))))
+
+    # In float64, in NumPy: each c[i, j, k] is s[i], so that the mean is that of tanh(s * sum(b) / (1 + 31 |s|)).
+    s, t = a.sum(1, dtype="d") / 2, b.sum(dtype="d")
+    slope = (1 - np.tanh(s * t / (1 + 31 * abs(s))) ** 2) / 7
+    check(ft.grad(total), a, b, want=np.outer(slope * t / (1 + 31 * abs(s)) ** 2 / 2, np.ones(16)))
+    by_b = np.sum(slope * s / (1 + 31 * abs(s))) * np.ones((31, 1))
+    check(ft.grad(total, argnums=1), a, b, want=by_b)
