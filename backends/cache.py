@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from functorch_like.backends.flag_blocks import Block, Module, adopt
 from functorch_like.backends.settings import Setting
 from functorch_like.backends.validators import Kind, boolean, integer
-from functorch_like.backends.xla import cache as _disk
+from functorch_like.backends.xla import cache_policy as _policy
 from functorch_like.backends.xla import counters as _counters
 
 _CHANGES = "compiled programs on disk"
@@ -52,7 +52,7 @@ class _Settings(Module, name="cache"):
         in_key=False,
     )
     max_bytes = Setting(
-        _disk.DEFAULT_BYTES,
+        _policy.DEFAULT_BYTES,
         integer(0),
         "How many bytes are kept. Beyond, the programs that were not used for longest are removed, now and then.",
         changes=_CHANGES,
@@ -66,7 +66,7 @@ enabled: bool
 directory: str
 max_bytes: int
 
-_disk.on_settings(lambda: (_Settings.enabled.value, _Settings.directory.value, _Settings.max_bytes.value))
+_policy.on_settings(lambda: (_Settings.enabled.value, _Settings.directory.value, _Settings.max_bytes.value))
 
 
 class Stats(NamedTuple):
@@ -96,13 +96,15 @@ def stats() -> Stats:
     >>> backends.cache.stats().hits >= 0
     True
     """
-    folder = _disk.directory()
-    files = [] if folder is None else _disk.files(folder)
+    from functorch_like.backends.xla import cache as disk  # not needed at import
+
+    folder = disk.directory()
+    files = [] if folder is None else disk.files(folder)
     return Stats(
         _counters.cache_hits,
         _counters.compiles + _counters.optimised,
         _counters.cache_writes,
-        _disk.programs(files),
+        disk.programs(files),
         sum(file.size for file in files),
         None if folder is None else str(folder),
     )
@@ -114,7 +116,9 @@ def clear() -> int:
     Returns:
         How many there were.
     """
-    return _disk.clear()
+    from functorch_like.backends.xla import cache as disk  # not needed at import
+
+    return disk.clear()
 
 
 flags: Block

@@ -8,10 +8,13 @@ from typing import Any
 
 from functorch_like.backends.settings import SETTINGS, Setting
 from functorch_like.backends.validators import Kind, boolean, one_of
-from functorch_like.backends.xla import events
+from functorch_like.backends.xla import client, configuration, events
 from functorch_like.errors import ArgumentError
 
 _ANYTHING = Kind("", lambda value: value)
+
+#: Whether jitted functions run as plain Python.
+JIT_DISABLED = configuration.config("disable_jit", False, in_trace_key=False)
 
 
 class External(Setting[Any]):
@@ -86,4 +89,22 @@ External(
     by="ft.log_compiles, or FT_LOG_COMPILES=1 before the process starts",
     env="FT_LOG_COMPILES",
     kind=boolean,
+)
+
+External(
+    "default_device",
+    None,
+    "Where arrays are made and computations run that no device is named for; None is the first there is.",
+    changes="where programs run",
+    read=lambda: client.chosen.value,
+    by="ft.set_default_device, or a block of ft.default_device",
+)
+
+External(
+    "disable_jit",
+    False,
+    "Whether jitted functions run as plain Python.",
+    changes="whether anything is traced",
+    read=lambda: JIT_DISABLED.value,
+    by="ft.disable_jit",
 )

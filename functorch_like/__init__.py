@@ -13,22 +13,24 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 from typing import TypeVar as _TypeVar
 
+from functorch_like import collector as _collector
 from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it is about the other imports
 
 # isort: split
-from functorch_like import array_methods as _array_methods
-from functorch_like import backends as _backends
-from functorch_like import debug as _debug
-from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
-from functorch_like.backends import precision as _precision
-from functorch_like.caches import clear_caches as clear_caches
-from functorch_like.calling import api_boundary as _api_boundary
-from functorch_like.calling import lazy_imports as _lazy_imports
-from functorch_like.core import Array as Array
-from functorch_like.dtypes import float0 as float0
-from functorch_like.dtypes import set_default_dtype as set_default_dtype
-from functorch_like.errors import FtError as FtError
-from functorch_like.foreign import modules as _foreign_modules
+with _collector.paused():  # collections would take a tenth of the time
+    from functorch_like import array_methods as _array_methods
+    from functorch_like import backends as _backends
+    from functorch_like import debug as _debug
+    from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
+    from functorch_like.backends import precision as _precision
+    from functorch_like.caches import clear_caches as clear_caches
+    from functorch_like.calling import api_boundary as _api_boundary
+    from functorch_like.calling import lazy_imports as _lazy_imports
+    from functorch_like.core import Array as Array
+    from functorch_like.dtypes import float0 as float0
+    from functorch_like.dtypes import set_default_dtype as set_default_dtype
+    from functorch_like.errors import FtError as FtError
+    from functorch_like.foreign import modules as _foreign_modules
 
 with _lazy_imports.block(__name__):
     from functorch_like import amp as amp

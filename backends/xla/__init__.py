@@ -35,7 +35,6 @@ from functorch_like.backends.xla.client import (
 from functorch_like.backends.xla.compile_options import on_compile
 from functorch_like.backends.xla.configuration import Setting, config, setting_names, settings
 from functorch_like.backends.xla.dispatch import PjitFunction, clear_functions, function, on_error
-from functorch_like.backends.xla.executable import Executable, compile, load
 from functorch_like.backends.xla.jaxlib_api import Array, ArrayImpl, JaxRuntimeError
 from functorch_like.backends.xla.pytree import (
     DictKey,
@@ -59,6 +58,7 @@ from functorch_like.backends.xla.traceback import frames, here, innermost
 
 if TYPE_CHECKING:
     from functorch_like.backends.xla.emit import TOKEN, Emitter, build
+    from functorch_like.backends.xla.executable import Executable, compile, load
     from functorch_like.backends.xla.installation import about
     from functorch_like.backends.xla.mlir import hlo, hlo_text, module_text, parse_module, verify
 
@@ -134,9 +134,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The emitter's names, at first use: they bring MLIR with them."""
+    """The names of what compiles, at first use: the emitter's bring MLIR with them."""
     if name in ("Emitter", "TOKEN", "build"):
         from functorch_like.backends.xla import emit as module
+    elif name in ("Executable", "compile", "load"):
+        from functorch_like.backends.xla import executable as module
     elif name == "about":
         from functorch_like.backends.xla import installation as module
     elif name in ("hlo", "hlo_text", "module_text", "parse_module", "verify"):

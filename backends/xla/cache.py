@@ -14,37 +14,27 @@ import os
 import re
 import stat
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from functorch_like.backends.xla import counters, digest, host_kernels, processor, sharding
+from functorch_like.backends.xla import cache_policy, counters, digest, host_kernels, processor, sharding
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
-_MAGIC = b"functorch_like executable 2\n"
+_MAGIC = b"functorch_like executable 3\n"
 _UNFINISHED = ".new-"
 _TEXT = ".text"
 _NAME = re.compile(r"[0-9a-f]{64}(\.text)?|\.new-.*")
 # Windows has no other users in these bits.
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH if hasattr(os, "getuid") else 0
-DEFAULT_BYTES = 2 << 30
 # Looking over the directory costs, and most processes write little: so it is done when a name begins like this, which
 # one in 64 does, and the limit may be passed by about as many programs; and when 64 like the one written would pass it.
 _SWEEPING = ("00", "40", "80", "c0")
 
 
-_asked: Callable[[], tuple[bool, str, int]] = lambda: (True, "", DEFAULT_BYTES)
-
-
-def on_settings(read: Callable[[], tuple[bool, str, int]]) -> None:
-    """Set the function that returns if programs are kept, where ("" is the default place), and the limit in bytes."""
-    global _asked
-    _asked = read
-
-
 def directory() -> Path | None:
     """Return the directory of programs; None if the cache is off, or no directory is this user's alone."""
-    enabled, named, _ = _asked()
+    enabled, named, _ = cache_policy.settings()
     return _usable(named) if enabled else None
 
 
@@ -224,7 +214,7 @@ def _write(name: str, body: bytes) -> bool:
             raise
     except OSError:
         return False
-    if name.startswith(_SWEEPING) or 64 * len(body) > _asked()[2]:
+    if name.startswith(_SWEEPING) or 64 * len(body) > cache_policy.settings()[2]:
         sweep(folder)
     return True
 
@@ -251,7 +241,7 @@ def files(folder: Path) -> list[File]:
 
 def sweep(folder: Path) -> None:
     """Remove the programs not used for longest, until nine tenths of the limit are left."""
-    limit = _asked()[2]
+    limit = cache_policy.settings()[2]
     entries = files(folder)
     total = sum(file.size for file in entries)
     if total <= limit:

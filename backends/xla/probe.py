@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from functorch_like.backends.xla import client, compile_options, executable
+from functorch_like.backends.xla import client, compile_options
 from functorch_like.errors import CompileError, FtError
 
 
@@ -20,7 +20,7 @@ def _accepts(options: tuple[tuple[str, Any], ...]) -> bool:
     import numpy as np
 
     from functorch_like.avals import ShapedArray
-    from functorch_like.backends.xla import emit
+    from functorch_like.backends.xla import emit, executable
 
     aval = ShapedArray((), np.dtype(np.float32))
     module = emit.build("probe", [aval], lambda e, x: [x])

@@ -10,7 +10,6 @@ import numpy as np
 
 from functorch_like import dtypes, tree
 from functorch_like.backends import xla
-from functorch_like.backends.external_settings import External
 from functorch_like.backends.xla import client, processes
 from functorch_like.calling import api_boundary
 from functorch_like.calling.type_variables import T
@@ -25,15 +24,6 @@ if TYPE_CHECKING:
 
 #: Type of a device, as `devices` lists them; for annotations and `isinstance`.
 Device = client.Device
-
-External(
-    "default_device",
-    None,
-    "Where arrays are made and computations run that no device is named for; None is the first there is.",
-    changes="where programs run",
-    read=lambda: client.chosen.value,
-    by="ft.set_default_device, or a block of ft.default_device",
-)
 
 
 @api_boundary.public

@@ -18,11 +18,8 @@ from functorch_like.backends import flag_blocks, settings, xla
 from functorch_like.backends.xla import failures
 from functorch_like.backends.xla.failures import PARTS
 from functorch_like.backends.xla.nesting import unsorted
-from functorch_like.calling import argument_notes
 from functorch_like.calling.second_calls import NO_CALL, mark, second_call
-from functorch_like.calling.unclear_errors import clearer, name_argument, name_function
 from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
-from functorch_like.primitives.effects.callbacks import from_callback
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -100,7 +97,10 @@ def finalize_error(
     Returns:
         The error of the package to raise in its place, where that of C++ or NumPy is unclear; None otherwise.
     """
-    unclear = clearer(error, fun, args, kwargs)
+    from functorch_like.calling import argument_notes, unclear_errors  # needed by few programs
+    from functorch_like.primitives.effects.callbacks import from_callback
+
+    unclear = unclear_errors.clearer(error, fun, args, kwargs)
     if unclear is not None:
         unclear.__traceback__ = filter_traceback(error.__traceback__)
         return _placed(unclear)
@@ -110,8 +110,8 @@ def finalize_error(
     mark(error)
     if isinstance(error, FtError):
         if fun is not None and not error.has_left:
-            name_argument(error, fun, args, kwargs)
-            name_function(error, fun)
+            unclear_errors.name_argument(error, fun, args, kwargs)
+            unclear_errors.name_function(error, fun)
             error.has_left = hasattr(fun, "is_boundary")
         _placed(error)
     elif type(error) is TypeError and fun is not None:

@@ -24,7 +24,6 @@ from functorch_like.compiler.inspection import INSPECTED
 from functorch_like.core import aval_of
 from functorch_like.errors import NonFiniteError
 from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
-from functorch_like.primitives.effects.callbacks import io_callback
 
 if TYPE_CHECKING:
     from functorch_like.compiler.program import Program
@@ -95,6 +94,8 @@ def _error_of(program: Program, args: Sequence[Any], position: int, kind: str) -
 
 def _calls_out(jaxpr: Jaxpr) -> bool:
     """Return True if running it again has effects outside."""
+    from functorch_like.primitives.effects.callbacks import io_callback  # not needed at import
+
     return any(e.prim is io_callback or any(map(_calls_out, inner_jaxprs(e.params))) for e in jaxpr.equations)
 
 

@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from functorch_like.backends import xla
-from functorch_like.backends.external_settings import External
-
-_DISABLED = xla.config("disable_jit", False, in_trace_key=False)
-External(
-    "disable_jit",
-    False,
-    "Whether jitted functions run as plain Python.",
-    changes="whether anything is traced",
-    read=lambda: _DISABLED.value,
-    by="ft.disable_jit",
-)
+from functorch_like.backends.external_settings import JIT_DISABLED
 
 
 @contextmanager
@@ -35,13 +24,13 @@ def disable_jit(disable: bool = True) -> Generator[None]:
     >>> float(y)
     3.0
     """
-    token = _DISABLED.swap_local(bool(disable))
+    token = JIT_DISABLED.swap_local(bool(disable))
     try:
         yield
     finally:
-        _DISABLED.restore(token)
+        JIT_DISABLED.restore(token)
 
 
 def jit_is_disabled() -> bool:
     """Return True if this is inside a `disable_jit` block."""
-    return _DISABLED.value
+    return JIT_DISABLED.value

@@ -10,7 +10,7 @@ import pytest
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.backends.xla import cache
+from functorch_like.backends.xla import cache, cache_policy
 
 F8 = ShapedArray((8,), np.float32)
 pytestmark = pytest.mark.skipif(xla.default_backend() != "cpu", reason="only programs for the CPU are kept")
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(xla.default_backend() != "cpu", reason="only pro
 def use(monkeypatch):
     """Keep programs in this directory, as the settings would say."""
 
-    def use(directory, enabled=True, max_bytes=cache.DEFAULT_BYTES):
-        monkeypatch.setattr(cache, "_asked", lambda: (enabled, str(directory), max_bytes))
+    def use(directory, enabled=True, max_bytes=cache_policy.DEFAULT_BYTES):
+        monkeypatch.setattr(cache_policy, "_read", lambda: (enabled, str(directory), max_bytes))
         cache._usable.cache_clear()
 
     yield use

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import functorch_like as ft
 from functorch_like import dtypes
 from functorch_like.backends import promotion
+from functorch_like.backends.external_settings import JIT_DISABLED
 from functorch_like.backends.xla import client, events
 from functorch_like.debug import finite
 from functorch_like.errors import ArgumentError, nearest
 from functorch_like.random import generators
-from functorch_like.transforms.disable_jit import _DISABLED, jit_is_disabled
+from functorch_like.transforms.disable_jit import jit_is_disabled
 
 
 class Acting(NamedTuple):
@@ -107,7 +108,7 @@ ACTING = {
     "jax_enable_x64": Acting(lambda: dtypes.default_float() == dtypes.float64, _write_x64, _x64),
     "jax_debug_nans": _watch("nans"),
     "jax_debug_infs": _watch("infs"),
-    "jax_disable_jit": Acting(jit_is_disabled, lambda on: _DISABLED.set_global(bool(on)), ft.disable_jit),
+    "jax_disable_jit": Acting(jit_is_disabled, lambda on: JIT_DISABLED.set_global(bool(on)), ft.disable_jit),
     "jax_numpy_rank_promotion": _promotion("ranks", ft.numpy_rank_promotion),
     "jax_numpy_dtype_promotion": _promotion("dtypes", ft.numpy_dtype_promotion),
     "jax_default_matmul_precision": Acting(_precision, _write_precision, ft.default_matmul_precision),
