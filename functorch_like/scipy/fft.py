@@ -69,7 +69,7 @@ _DOC = """{summary}
 
     Raises:
         ArgumentError: for another type or norm.
-        ShapeError: for lengths below 1 (2 for type 1), and axes that are not there.
+        ShapeError: for lengths below 1 (2 for type 1), and axes that do not exist.
         DtypeError: for complex numbers.
 
     >>> bool(np.allclose(ft.scipy.fft.idct(ft.scipy.fft.dct(fnp.arange(4.0))), np.arange(4.0), atol=1e-5))
@@ -142,7 +142,7 @@ def _first(x: Any) -> Any:
 
 
 def _interleaved(x: Any) -> Any:
-    """Reorder: even places forwards, then odd places backwards."""
+    """Reorder: even positions forwards, then odd positions backwards."""
     return fnp.concatenate([x[..., ::2], fnp.flip(x[..., 1::2], -1)], -1)
 
 
@@ -174,7 +174,7 @@ _PLAIN = {1: _first, 2: _second, 3: _third, 4: _fourth}
 
 _ONE = "n: length along the axis, which is cut or padded with zeros to it.\n        axis: the axis."
 _SEVERAL = (
-    "s: lengths along the axes.\n        axes: the axes; all by default, or the last ones for which there are lengths."
+    "s: lengths along the axes.\n        axes: the axes; all by default, or the last len(s) if lengths are given."
 )
 
 

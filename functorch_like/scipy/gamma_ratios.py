@@ -32,9 +32,9 @@ _WHOLE = [float(math.factorial(k)) for k in range(171)]
 
 @custom_jvp
 def gamma(x: Any) -> Any:
-    """The gamma function, by Stirling's series from 10 on and the recurrence below; by reflection left of 1/2.
+    """The gamma function, by Stirling's series from 10 on, by the recurrence below, and by reflection left of 1/2.
 
-    Its power is computed as a square, since it overflows before the function does. Whole numbers have a table.
+    The power in it is computed as a square, since it overflows before the function does. Whole numbers have a table.
     """
     left = x < 0.5
     y = fnp.minimum(fnp.where(left, 1 - x, x), 200)
@@ -61,7 +61,7 @@ gamma.defjvps(lambda g, out, x: g * out * elementwise.digamma(x))
 
 
 def betaln(a: Any, b: Any) -> Any:
-    """log |B(a, b)|. Large arguments: Stirling's series of all three, DLMF 5.11.1, whose large terms are combined."""
+    """Return log |B(a, b)|. For large arguments it combines the large terms of three Stirling series, DLMF 5.11.1."""
     big, small = fnp.maximum(a, b), fnp.minimum(a, b)
     plain = elementwise.lgamma(small) + (elementwise.lgamma(big) - elementwise.lgamma(a + b))
     large, both = big >= 10, small >= 10

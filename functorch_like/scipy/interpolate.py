@@ -26,18 +26,18 @@ _METHODS = ("linear", "nearest")
 
 @tree.register_pytree_node_class
 class RegularGridInterpolator:
-    """A function between values on a grid, whose lines may be at different distances. It is a pytree.
+    """A function that interpolates values on a grid, whose lines may be at different distances. It is a pytree.
 
     Args:
-        points: the lines: n rising vectors.
-        values: (..., ...): the values, n dimensions for the points, and perhaps further ones.
+        points: the positions of the lines: n increasing vectors, one for each dimension.
+        values: the values: n dimensions for the points, and perhaps further ones.
         method: "linear", or "nearest".
-        bounds_error: refuse points outside, whose values must be known then.
-        fill_value: for points outside; None extrapolates.
+        bounds_error: raise for points outside; their values must be known then.
+        fill_value: value for points outside; None extrapolates.
 
     Raises:
         ShapeError: where values and points do not fit.
-        ArgumentError: for other methods, and known points that do not rise.
+        ArgumentError: for other methods, and known points that do not increase.
 
     >>> f = ft.scipy.interpolate.RegularGridInterpolator((fnp.arange(3.0),), fnp.asarray([0.0, 10.0, 30.0]))
     >>> f(fnp.asarray([0.5, 1.5])).tolist()
@@ -64,12 +64,12 @@ class RegularGridInterpolator:
                 raise promotion.error(
                     ShapeError,
                     f"values {aval_of(values)!r} on lines {[aval_of(p) for p in points]}",
-                    "give one line each",
+                    "give one vector of points for each dimension",
                 )
             derivatives = known(p)
             if derivatives is not None and not (np.diff(derivatives) > 0).all():
                 raise promotion.error(
-                    ArgumentError, f"the lines of dimension {k} do not rise", "sort points and values"
+                    ArgumentError, f"the lines of dimension {k} do not increase", "sort points and values"
                 )
         self.grid, self.values = tuple(points), promotion.to_inexact(values)
         self.method, self.bounds_error = method, bool(bounds_error)
@@ -113,7 +113,7 @@ class RegularGridInterpolator:
         if places is None or any(line is None for line in lines):
             raise promotion.error(
                 ConcretizationError,
-                "points that are traced cannot be refused",
+                "traced points cannot be checked against the bounds",
                 "use bounds_error=False, and fill_value",
             )
         for k, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Values between the elements of arrays, under SciPy's names."""
+"""Interpolation between the elements of arrays, under SciPy's names."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _SAME = {"grid-mirror": "reflect"}
 def map_coordinates(
     input: ArrayLike, coordinates: Sequence[ArrayLike], order: int, mode: str = "constant", cval: ArrayLike = 0.0
 ) -> Array:
-    """The values of an array at places between its elements.
+    """The values of an array at positions between its elements.
 
     Args:
         input: array of n dimensions.
         coordinates: n arrays of one shape: positions along each dimension.
-        order: 0 takes the nearest element, 1 goes linearly from one to the next.
+        order: 0 takes the nearest element, 1 interpolates linearly.
         mode: the values beyond the ends: "constant" (`cval`), "nearest" (the last element), "wrap" (from the other end,
             which is the same point), "grid-wrap" (the array repeated), "mirror" (reflected at the last element),
-            "reflect" or "grid-mirror" (reflected beyond it), "grid-constant" (`cval`, to which it goes linearly).
-        cval: of modes "constant" and "grid-constant".
+            "reflect" or "grid-mirror" (reflected beyond it), "grid-constant" (`cval`, with interpolation up to it).
+        cval: value for modes "constant" and "grid-constant".
 
     Returns:
         An array of the shape of the coordinates and the dtype of the input; integers are rounded.
@@ -59,7 +59,7 @@ def map_coordinates(
     aval = aval_of(input)
     if len(places) != aval.ndim or 0 in aval.shape:
         raise promotion.error(
-            ShapeError, f"map_coordinates of {aval!r} at {len(places)} coordinates", "give one a dimension"
+            ShapeError, f"map_coordinates of {aval!r} at {len(places)} coordinates", "give one for each dimension"
         )
     return _map_coordinates(input, cval, places, order=order, mode=_SAME.get(mode, mode))
 

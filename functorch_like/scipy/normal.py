@@ -17,7 +17,7 @@ def ndtr(x: Any) -> Any:
 
 
 def log_ndtr(x: Any) -> Any:
-    """log1p right of 0, log to -5 and further left the asymptotic expansion, DLMF 7.12.1."""
+    """Return log ndtr(x): by log1p right of 0, by log next, and far left by the asymptotic expansion, DLMF 7.12.1."""
     bound = -10.0 if aval_of(x).dtype == dtypes.float64 else -5.0
     edge, one = full_like(x, bound), full_like(x, 1)
     left, right = elementwise.lt(x, edge), elementwise.gt(x, full_like(x, 0))
@@ -37,7 +37,7 @@ def log_ndtr(x: Any) -> Any:
 
 
 def ndtri(p: Any) -> Any:
-    """sqrt 2 erfinv(2 p - 1); near 0 and 1, where 2 p - 1 loses digits, Newton's method on log ndtr."""
+    """Return sqrt 2 erfinv(2 p - 1); near 0 and 1, where 2 p - 1 loses digits, by Newton's method on log ndtr."""
     half = full_like(p, 0.5)
     upper = elementwise.gt(p, half)
     low = elementwise.select_n(upper, p, elementwise.sub(full_like(p, 1), p))

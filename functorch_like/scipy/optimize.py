@@ -28,7 +28,7 @@ class OptimizeResults(NamedTuple):
         status: 0 for success, 1 for too many steps, 2 where no step made the function smaller, 3 for NaN.
         fun: the function at x.
         jac: its gradient there, like x0.
-        hess_inv: an estimate of the inverse of the Hessian, of the elements of x0 in a row; None with "L-BFGS".
+        hess_inv: an estimate of the inverse of the Hessian, for the flattened elements of x0; None with "L-BFGS".
         nfev: number of evaluations of the function.
         njev: number of evaluations of the gradient.
         nit: number of steps.
@@ -60,7 +60,7 @@ class _Whole:
 
     def learned(self, inverse: Any, s: Any, y: Any, first: Any) -> Any:
         curvature = _product(y, s)
-        # After the first step: the size that the function has along it (6.20).
+        # After the first step, scale the estimate to the curvature along it (6.20).
         inverse = inverse * fnp.where(first, curvature / _product(y, y), 1)
         part = _product(inverse, y)
         scale = (1 + _product(y, part) / curvature) / curvature
@@ -131,19 +131,20 @@ def minimize(
 ) -> OptimizeResults:
     """A local minimum of a smooth function.
 
-    Each step follows a quasi-Newton direction, until the function falls enough and no longer falls steeply: by
-    doubling and halving, A. S. Lewis, M. L. Overton, "Nonsmooth optimization via quasi-Newton methods", 2013. The loop
-    ends when it does, so it can be batched and differentiated forward, but not in reverse: use `lax.custom_root` there.
+    Each step follows a quasi-Newton direction, until the function has decreased enough and is no longer steep. Its
+    length is found by doubling and halving: A. S. Lewis, M. L. Overton, "Nonsmooth optimization via quasi-Newton
+    methods", 2013. The number of steps depends on values, so the loop can be batched and differentiated in forward
+    mode, but not in reverse mode; use `lax.custom_root` there.
 
     Args:
-        fun: `(x, *args)`, gives a real scalar.
+        fun: function `(x, *args)` that returns a real scalar.
         x0: the start: an array, or a pytree of them, of floats.
-        args: more arguments.
+        args: more arguments of `fun`.
         method: "BFGS"; or "L-BFGS", which keeps only the last steps, for many elements.
         tol: the same as the option `gtol`.
-        options: `maxiter`: how many steps at most, 200 for each element of x0 by default; `gtol`: the greatest element
-            of the gradient at which to stop, 1e-5 by default; `line_search_maxiter`: how many points a step tries, 30
-            by default; `maxcor`: how many steps "L-BFGS" keeps, 10 by default.
+        options: `maxiter`: the greatest number of steps, 200 for each element of x0 by default; `gtol`: the greatest
+            element of the gradient at which to stop, 1e-5 by default; `line_search_maxiter`: number of points that a
+            step tries, 30 by default; `maxcor`: number of steps that "L-BFGS" keeps, 10 by default.
 
     Returns:
         `OptimizeResults`.
@@ -151,7 +152,7 @@ def minimize(
     Raises:
         ArgumentError: for an unknown method or option.
         DtypeError: for an x0 that is not of floats.
-        ShapeError: for a function that gives no scalar.
+        ShapeError: for a function that does not return a scalar.
 
     >>> found = ft.scipy.optimize.minimize(lambda x: fnp.sum((x - 2) ** 2), fnp.zeros(3))
     >>> bool(found.success), found.x.round(3).tolist()

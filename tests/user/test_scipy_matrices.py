@@ -158,7 +158,7 @@ def test_forms_of_two_vectors():
     close(linalg.leslie(V, V[1:]), scipy.linalg.leslie(V, V[1:]))
     close(linalg.block_diag(A, C, V, 2.0), scipy.linalg.block_diag(A, C, V, 2.0))
     assert linalg.block_diag(np.zeros((0, 2)), 1.0).tolist() == [[0.0, 0.0, 1.0]]
-    with pytest.raises(ShapeError, match="one s less"):
+    with pytest.raises(ShapeError, match="one element less"):
         linalg.leslie(V, V)
     with pytest.raises(ArgumentError, match="'all'"):
         linalg.convolution_matrix(V, 3, "all")

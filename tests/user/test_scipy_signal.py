@@ -183,7 +183,7 @@ def test_grids(method):
         strict(points)
     with pytest.raises(ConcretizationError, match="traced"):
         ft.jit(lambda p: strict(p))(points)
-    with pytest.raises(ArgumentError, match="rise"):
+    with pytest.raises(ArgumentError, match="increase"):
         our_interpolate.RegularGridInterpolator(([0.0, 0.0],), [1.0, 2.0])
 
 

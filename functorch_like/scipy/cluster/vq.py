@@ -1,4 +1,4 @@
-"""Vector quantization: each observation by the nearest of some vectors."""
+"""Vector quantization: the nearest of some vectors for each observation."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
-    """The vector of a book that is nearest to each observation.
+    """The vector of a code book that is nearest to each observation.
 
     Args:
         obs: observations (m, n), or (m,) of numbers.
         code_book: vectors (k, n), or (k,), k at least 1.
-        check_finite: accepted for SciPy's sake; values are not checked.
+        check_finite: accepted for compatibility with SciPy; values are not checked.
 
     Returns:
-        The numbers of the vectors (m,), and the distances (m,).
+        The indices of the vectors (m,), and the distances (m,).
 
     Raises:
         ShapeError: where the shapes do not fit.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def matrices(a: Any, name: str, square: bool = True) -> Any:
-    """Return an argument that is a stack of matrices."""
+    """Check that an argument is a stack of matrices, and return it."""
     a = arr(a, f"scipy.linalg.{name}")
     aval = aval_of(a)
     if aval.ndim < 2 or (square and aval.shape[-1] != aval.shape[-2]):
@@ -33,15 +33,15 @@ def matrices(a: Any, name: str, square: bool = True) -> Any:
 
 
 def qr(a: ArrayLike, mode: str = "full", pivoting: bool = False) -> Any:
-    """Orthonormal Q and triangular R with a = Q R; with pivoting a[..., P] = Q R, and P.
+    """QR decomposition: orthonormal Q and triangular R with a = Q R; with pivoting, a[..., P] = Q R, and P, too.
 
     Args:
         a: (..., m, n).
         mode: "full", "economic", or "r", which gives R without Q.
-        pivoting: take columns in an order in which the diagonal of R falls.
+        pivoting: take columns in an order in which the diagonal of R decreases.
 
     Returns:
-        Q and R; with pivoting also int32 positions of columns; R without Q for mode "r".
+        Q and R; with pivoting also the int32 positions of columns; for mode "r" without Q.
 
     Raises:
         ArgumentError: for another mode.
@@ -61,7 +61,7 @@ def _qr(a: Any, full: bool, pivoting: bool) -> Any:
 
 
 def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
-    """T and Z with a = Z T Z^H, T triangular.
+    """Schur decomposition: a triangular T and a unitary Z with a = Z T Z^H.
 
     Args:
         a: (..., n, n).
@@ -94,7 +94,7 @@ def hessenberg(a: ArrayLike, calc_q: Literal[False] = False) -> Array: ...
 def hessenberg(a: ArrayLike, calc_q: Literal[True]) -> tuple[Array, Array]: ...
 @eager_jit(static=("calc_q",))
 def hessenberg(a: ArrayLike, calc_q: bool = False) -> Any:
-    """H with a = Q H Q^H, zero below its first subdiagonal; with `calc_q`, Q too.
+    """Hessenberg form: H with a = Q H Q^H, zero below its first subdiagonal; with `calc_q`, Q, too.
 
     Args:
         a: array of shape (..., n, n).

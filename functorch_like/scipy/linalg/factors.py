@@ -1,4 +1,4 @@
-"""Factors of matrices, and solutions by them: Cholesky, LU, triangles."""
+"""Factors of matrices, and solutions of systems with them: Cholesky, LU, triangular matrices."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _cho_factor(a: Any, lower: bool) -> Any:
 
 
 def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike) -> Array:
-    """The x of a x = b, with the factor of `a` that `cho_factor` gave.
+    """The solution x of a x = b, with the factor of `a` from `cho_factor`.
 
     Args:
         c_and_lower: factor, and whether it is lower.
@@ -110,7 +110,7 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------------- lu
 def lu_factor(a: ArrayLike) -> tuple[Array, Array]:
-    """Both factors of P a = L U in one matrix, and the rows that were swapped in turn: for `lu_solve`.
+    """Both factors of P a = L U in one matrix, and the swaps of rows, one after the other; for `lu_solve`.
 
     Args:
         a: array of shape (..., m, n).
@@ -131,7 +131,7 @@ def _lu_factor(a: Any) -> Any:
 
 
 def lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int = 0) -> Array:
-    """The x of a x = b, with the factors of `a` that `lu_factor` gave.
+    """The solution x of a x = b, with the factors of `a` from `lu_factor`.
 
     Args:
         lu_and_piv: factors and swaps.
@@ -180,7 +180,7 @@ def lu(a: ArrayLike, permute_l: Literal[False] = False) -> tuple[Array, Array, A
 def lu(a: ArrayLike, permute_l: Literal[True]) -> tuple[Array, Array]: ...
 @eager_jit(static=("permute_l",))
 def lu(a: ArrayLike, permute_l: bool = False) -> Any:
-    """P, L and U with a = P L U; or P L and U.
+    """LU decomposition: P, L and U with a = P L U; or P L and U.
 
     Args:
         a: (..., m, n).
@@ -208,14 +208,14 @@ def lu(a: ArrayLike, permute_l: bool = False) -> Any:
 def solve_triangular(
     a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Array:
-    """The x of a x = b for triangular matrices.
+    """The solution x of a x = b for triangular matrices.
 
     Args:
         a: (..., n, n), of which one triangle is read.
         b: (n,), or (..., n, k).
         trans: 1 or "T" solves with the transpose of `a`, 2 or "C" with its adjoint.
         lower: read the lower triangle; else the upper one.
-        unit_diagonal: take the diagonal to be one; it is not read.
+        unit_diagonal: assume that the diagonal is one; it is not read.
 
     Returns:
         x, of the shape of b.

@@ -1,4 +1,4 @@
-"""Matrices of special forms: Toeplitz, Hankel and their relatives, of given elements; Hilbert, Pascal, of a size."""
+"""Matrices of special forms: of given elements (Toeplitz, Hankel, ...), or of a given size (Hilbert, Pascal, ...)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _size(n: Any, name: str) -> int:
 
 
 def _picked(values: Any, places: np.ndarray[Any, Any]) -> Any:
-    """Return a matrix for each vector, of its elements at these places."""
+    """Return a matrix for each vector, with its elements at these positions."""
     return fnp.take(values, places, axis=-1, mode="clip")
 
 
@@ -89,7 +89,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
     Args:
         c: (..., m): the first column.
-        r: (..., n): the last row, whose first element is not read; by default zeros, as many as c has.
+        r: (..., n): the last row, whose first element is not read; by default m zeros.
 
     Returns:
         (..., m, n).
@@ -112,7 +112,7 @@ def _hankel(c: Any, r: Any) -> Any:
 
 
 def circulant(c: ArrayLike) -> Array:
-    """The matrix each of whose columns is the one before it, moved down by one and around.
+    """The circulant matrix: each column is the one before it, rotated down by one.
 
     Args:
         c: (..., n): the first column.
@@ -129,7 +129,7 @@ def circulant(c: ArrayLike) -> Array:
 
 
 def companion(a: ArrayLike) -> Array:
-    """The matrix whose eigenvalues are the zeros of a polynomial.
+    """The companion matrix, whose eigenvalues are the zeros of a polynomial.
 
     Args:
         a: (..., n), n > 1: its coefficients, from the highest power down; the first is not zero.
@@ -153,7 +153,7 @@ def _companion(a: Any) -> Any:
 
 
 def fiedler(a: ArrayLike) -> Array:
-    """The symmetric matrix abs(a[i] - a[j]).
+    """The Fiedler matrix, which is symmetric: abs(a[i] - a[j]).
 
     Args:
         a: (..., n).
@@ -190,7 +190,7 @@ def _fiedler_companion(a: Any) -> Any:
     a = promotion.to_inexact(a)
     n = aval_of(a).shape[-1] - 1
     a = -a / a[..., :1]
-    # Places of the coefficients and ones: -1 stands for a one, 0 for a zero.
+    # Positions of the coefficients: -1 stands for a one, 0 for a zero.
     places = np.zeros((n, n), int)
     places[0, 0] = 1
     for k in range(n):
@@ -257,7 +257,7 @@ def _taken(a: Any, places: Places) -> Any:
 
 @eager_jit
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """The matrix of a population in age classes: f in the first row, s below the diagonal.
+    """The Leslie matrix of a population in age classes: f in the first row, s below the diagonal.
 
     Args:
         f: (..., n): the number of offspring of each class.
@@ -276,14 +276,14 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     n = aval_of(births).shape[-1]
     if aval_of(rest).shape[-1] != n - 1:
         raise promotion.error(
-            ShapeError, f"scipy.linalg.leslie of {aval_of(births)!r} and {aval_of(rest)!r}", "give one s less"
+            ShapeError, f"scipy.linalg.leslie of {aval_of(births)!r} and {aval_of(rest)!r}", "give s one element less"
         )
     below = fnp.eye(n - 1, n, dtype=aval_of(births).dtype) * rest[..., :, None]
     return fnp.concatenate([births[..., None, :], below], -2)
 
 
 def block_diag(*arrs: ArrayLike) -> Array:
-    """Matrices along the diagonal of one that is zero elsewhere.
+    """A block diagonal matrix: matrices along the diagonal, zeros elsewhere.
 
     Args:
         arrs: matrices; vectors count as rows, numbers as matrices of one element.
@@ -322,7 +322,7 @@ def _floats(values: Any, n: int) -> Any:
 
 
 def _filled(n: int, element: Callable[[int, int], float]) -> Any:
-    """Return a matrix of elements that Python computes, exactly for ints."""
+    """Return a matrix of elements computed in Python, which is exact for ints."""
     return _floats([[float(element(i, j)) for j in range(n)] for i in range(n)], n)
 
 
@@ -378,7 +378,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
     Args:
         n: size.
-        kind: "symmetric", as by default, the product of both others: "lower", "upper".
+        kind: "symmetric" (default), "lower" or "upper"; the first is the product of the other two.
 
     Returns:
         (n, n).
@@ -447,7 +447,7 @@ def helmert(n: int, full: bool = False) -> Array:
 
     Args:
         n: size.
-        full: with a first row of equal elements, which makes it orthogonal.
+        full: include a first row of equal elements, which makes it orthogonal.
 
     Returns:
         (n - 1, n), or (n, n) if full; in floating point.
@@ -467,7 +467,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 
     Args:
         n: size.
-        scale: "sqrtn" divides by the root of n, which makes it unitary; "n" by n.
+        scale: "sqrtn" divides by the square root of n, which makes it unitary; "n" divides by n.
         dtype: complex64 by default, or complex128.
 
     Returns:

@@ -1,7 +1,7 @@
 """Functions of matrices: exponential, square root, others by Parlett's recurrence; Sylvester's equation; polar forms.
 
-Triangular factors are worked off column by column, each by a triangular system. N. J. Higham, "Functions of Matrices:
-Theory and Computation", SIAM 2008.
+Triangular factors are computed column by column; each column solves a triangular system. N. J. Higham, "Functions of
+Matrices: Theory and Computation", SIAM 2008.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _over(f: Callable[..., Any], *xs: Any) -> Any:
-    """Apply a function of matrices to stacks of them, which broadcast."""
+    """Apply a function of matrices to stacks of matrices, which broadcast."""
     lead = promotion.broadcast_shapes(*(aval_of(x).shape[:-2] for x in xs))
     if not lead:
         return f(*xs)
@@ -60,8 +60,8 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
     Args:
         A: (..., n, n).
-        upper_triangular: whether A is known to be: then the other triangle is not read.
-        max_squarings: the greatest number of halvings until its norm is small. Larger matrices give NaN.
+        upper_triangular: whether A is known to be upper triangular; its lower triangle is then not read.
+        max_squarings: the greatest number of halvings of A to make its norm small. Larger matrices give NaN.
 
     Returns:
         An array of the shape of A, in floating point.
@@ -126,7 +126,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, compute_expm: bool = True) -> An
         Two arrays of the shape of A, the exponential and the derivative; or the derivative alone.
 
     Raises:
-        ShapeError: for matrices that are not square, or where both differ.
+        ShapeError: for matrices that are not square, or differ in shape.
 
     >>> zero, one = fnp.zeros((1, 1)), fnp.ones((1, 1))
     >>> [x.tolist() for x in ft.scipy.linalg.expm_frechet(zero, one)]
@@ -159,9 +159,9 @@ def _columns(n: int, like: Any, column: Callable[[Any, Any, Any, Any], tuple[Any
 
     Args:
         n: its size.
-        like: has its dtype.
-        column: of what is known, the number j, which rows are above it, and which it is: gives a triangular matrix
-            and a right-hand side for the rows above, and the element on the diagonal.
+        like: array with its dtype.
+        column: function of the columns known so far, the number j of the next one, and masks of the rows above j and
+            of row j. It returns a triangular matrix and a right-hand side for the rows above, and the diagonal element.
     """
     rows = fnp.arange(n)
     one = fnp.eye(n, dtype=aval_of(like).dtype)
@@ -194,11 +194,11 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike) -> Array:
 
     Args:
         A: (..., m, m).
-        B: (..., n, n), without eigenvalues that are one of -A.
+        B: (..., n, n), none of whose eigenvalues is one of -A.
         C: (..., m, n).
 
     Returns:
-        x, of the shape of q.
+        X, of the shape of C.
 
     Raises:
         ShapeError: where the sizes do not fit.
@@ -250,7 +250,7 @@ def _by_schur(first: tuple[Any, Any], second: tuple[Any, Any], c: Any) -> Any:
 
 # --------------------------------------------------------------------------------------------------------------- roots
 def sqrtm(A: ArrayLike) -> Array:
-    """The principal square root of matrices, complex: S with S S = A, its eigenvalues right of the imaginary axis.
+    """The principal square root of matrices, complex: S with S S = A and eigenvalues right of the imaginary axis.
 
     Å. Björck, S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra and its Applications
     52/53, 1983. Its derivative solves Sylvester's equation S dS + dS S = dA.
@@ -297,14 +297,14 @@ def _root_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def funm(A: ArrayLike, func: Callable[[Array], ArrayLike]) -> Array:
-    """A function of matrices that is given for numbers, complex: by Parlett's recurrence on the Schur form.
+    """Apply a function of numbers to matrices, by Parlett's recurrence on the complex Schur form.
 
     B. N. Parlett, "A recurrence among the elements of functions of triangular matrices", Linear Algebra and its
     Applications 14, 1976. It loses digits where eigenvalues are close to each other.
 
     Args:
         A: (..., n, n).
-        func: of a vector of complex numbers, elementwise.
+        func: elementwise function of a vector of complex numbers.
 
     Returns:
         Complex numbers, of the shape of A.
@@ -339,7 +339,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Array, Array]:
     """The complex Schur form from the real one.
 
     Args:
-        T: (..., n, n), triangular but for blocks of two, as `schur` gives it.
+        T: (..., n, n), triangular except for blocks of two, as from `schur`.
         Z: (..., n, n): the vectors.
 
     Returns:

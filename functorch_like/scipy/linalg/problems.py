@@ -30,7 +30,7 @@ def cholesky(a: ArrayLike, lower: bool = False) -> Array:
         lower: read the lower triangle and return L with a = L L^H; by default the upper one, and U with a = U^H U.
 
     Returns:
-        NaN where a matrix is not positive definite.
+        The factor; NaN where a matrix is not positive definite.
 
     >>> ft.scipy.linalg.cholesky(fnp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 1.0], [0.0, 2.0]]
@@ -45,11 +45,11 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: Literal[True] = Tr
 def svd(a: ArrayLike, full_matrices: bool = True, *, compute_uv: Literal[False]) -> Array: ...
 @eager_jit(static=("full_matrices", "compute_uv"))
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    """U, S and Vh with a = U diag(S) Vh; or S alone.
+    """Singular value decomposition: U, S and Vh with a = U diag(S) Vh; or S alone.
 
     Args:
         a: (..., m, n).
-        full_matrices: U and Vh square.
+        full_matrices: return square U and Vh.
         compute_uv: False for the singular values alone.
 
     Returns:
@@ -64,14 +64,14 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True) -> An
 
 
 def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, assume_a: str = "gen") -> Array:
-    """The x of a x = b.
+    """The solution x of a x = b.
 
     Args:
         a: (..., n, n).
         b: (n,), or (..., n, k).
         lower: read the lower triangle, where `a` is symmetric.
-        assume_a: a known property of `a`: "gen", none; "sym" symmetric; "her" Hermitian; "pos" positive definite
-            as well, which is solved by Cholesky's factor, in half the time.
+        assume_a: a known property of `a`: "gen", none; "sym" symmetric; "her" Hermitian; "pos" also positive
+            definite, which is solved by the Cholesky factor, in half the time.
 
     Returns:
         x, of the shape of b.
@@ -112,14 +112,14 @@ def eigh(
 def eigh(
     a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_only: bool = False, type: int = 1
 ) -> Any:
-    """Eigenvalues, ascending, and eigenvectors, in columns, of Hermitian matrices; of pairs of them, generalized ones.
+    """Ascending eigenvalues, and eigenvectors in columns, of Hermitian matrices; with `b`, generalized ones.
 
     Args:
         a: (..., n, n), of which one triangle is read.
         b: (..., n, n), positive definite.
         lower: read the lower triangle; else the upper one.
-        eigvals_only: the eigenvalues alone.
-        type: 1 for a v = w b v, where v^H b v = 1; 2 for a b v = w v, where it is likewise; 3 for b a v = w v, where
+        eigvals_only: return the eigenvalues alone.
+        type: 1 for a v = w b v, where v^H b v = 1; 2 for a b v = w v, with the same norm; 3 for b a v = w v, where
             v^H b^-1 v = 1.
 
     Returns:
@@ -179,12 +179,12 @@ def eigh_tridiagonal(
     select: str = "a",
     select_range: tuple[int, int] | None = None,
 ) -> Any:
-    """Eigenvalues, ascending, and eigenvectors of symmetric tridiagonal matrices, as of dense ones.
+    """Ascending eigenvalues, and eigenvectors, of symmetric tridiagonal matrices, computed as for dense ones.
 
     Args:
         d: (..., n): the diagonal.
-        e: (..., n - 1): beside it.
-        eigvals_only: the eigenvalues alone.
+        e: (..., n - 1): the elements beside the diagonal.
+        eigvals_only: return the eigenvalues alone.
         select: "a" for all; "i" for those from one position to another, both included.
         select_range: these positions.
 
@@ -193,7 +193,7 @@ def eigh_tridiagonal(
 
     Raises:
         ArgumentError: for another selection ("v", by value, would give a shape that depends on values), or positions
-            that are not there.
+            out of bounds.
         ShapeError: where the sizes do not fit.
 
     >>> ft.scipy.linalg.eigh_tridiagonal(fnp.asarray([2.0, 2.0]), fnp.asarray([1.0]), eigvals_only=True).tolist()
@@ -203,7 +203,7 @@ def eigh_tridiagonal(
     n = aval_of(d).shape[-1] if aval_of(d).ndim else 0
     if not n or not aval_of(e).ndim or aval_of(e).shape[-1] != n - 1:
         raise promotion.error(
-            ShapeError, f"scipy.linalg.eigh_tridiagonal of {aval_of(d)!r} and {aval_of(e)!r}", "give e one less than d"
+            ShapeError, f"scipy.linalg.eigh_tridiagonal of {aval_of(d)!r} and {aval_of(e)!r}", "e has one less than d"
         )
     start, end = (0, n - 1) if select == "a" else (tuple(select_range or (-1, -1)) if select == "i" else (-1, -1))
     if not 0 <= start <= end < n:
@@ -230,7 +230,7 @@ def _tridiagonal(d: Any, e: Any, values: bool, start: int, end: int) -> Any:
 def qr_multiply(
     a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False, conjugate: bool = False
 ) -> tuple[Array, ...]:
-    """The product of the Q of `qr`, in economic mode, with a matrix or vector, and R; with pivoting the order too.
+    """The product of the Q of `qr`, in economic mode, with a matrix or vector, and R; with pivoting the order, too.
 
     Args:
         a: (m, n).

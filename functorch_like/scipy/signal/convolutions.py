@@ -47,14 +47,14 @@ def convolve(
 
     Args:
         in1: array of n dimensions.
-        in2: another one.
+        in2: another array of n dimensions.
         mode: "full" gives all sums; "same" those in the middle, as many as `in1` has elements; "valid" those for which
             the two overlap completely.
         method: "direct", or "fft" by Fourier transforms, in floating point; "auto" is direct.
-        precision: of the products, as for `fnp.dot`.
+        precision: precision of the products, as for `fnp.dot`.
 
     Returns:
-        An array of the dtype that both promote to, its size by the mode.
+        An array of the dtype that both promote to; its size depends on the mode.
 
     Raises:
         ArgumentError: for another mode or method.
@@ -77,10 +77,10 @@ def correlate(
         in2: array of the same rank.
         mode: "full", "same" (of the size of `in1`) or "valid".
         method: "direct", "fft" or "auto".
-        precision: of the products: None, a name such as "highest", or a pair of these.
+        precision: precision of the products: None, a name such as "highest", or a pair of these.
 
     Returns:
-        An array of the dtype that both promote to, its size by the mode.
+        An array of the dtype that both promote to; its size depends on the mode.
 
     >>> ft.scipy.signal.correlate(fnp.asarray([1, 2, 3]), fnp.asarray([0, 1])).tolist()
     [1, 2, 3, 0]
@@ -133,12 +133,12 @@ def convolve2d(
         in1: (m, n).
         in2: (k, l).
         mode: as for `convolve`.
-        boundary: the values around `in1`: "fill" (`fillvalue`), "wrap" (the matrix again) or "symm" (mirrored).
+        boundary: the values around `in1`: "fill" (`fillvalue`), "wrap" (the matrix repeated) or "symm" (mirrored).
         fillvalue: a number.
-        precision: of the products, as for `fnp.dot`.
+        precision: precision of the products, as for `fnp.dot`.
 
     Returns:
-        A matrix of the dtype that both promote to, its size by the mode.
+        A matrix of the dtype that both promote to; its size depends on the mode.
 
     Raises:
         ArgumentError: for another mode or boundary.
@@ -165,11 +165,11 @@ def correlate2d(
         in2: matrix.
         mode: "full", "same" (of the size of `in1`) or "valid".
         boundary: "fill", "wrap" or "symm".
-        fillvalue: value around `in1`, of boundary "fill".
-        precision: of the products: None, a name such as "highest", or a pair of these.
+        fillvalue: value around `in1`, for boundary "fill".
+        precision: precision of the products: None, a name such as "highest", or a pair of these.
 
     Returns:
-        A matrix of the dtype that both promote to, its size by the mode.
+        A matrix of the dtype that both promote to; its size depends on the mode.
 
     >>> ft.scipy.signal.correlate2d(fnp.eye(2), fnp.asarray([[1.0, 0.0]])).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -203,12 +203,12 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | 
 
     Args:
         in1: array of n dimensions.
-        in2: another one.
+        in2: another array of n dimensions.
         mode: as for `convolve`.
-        axes: along which; all by default. The other dimensions broadcast.
+        axes: the axes; all by default. The other dimensions broadcast.
 
     Returns:
-        An array of the dtype that both promote to, its size by the mode.
+        An array of the dtype that both promote to; its size depends on the mode.
 
     Raises:
         ArgumentError: for another mode.

@@ -1,4 +1,4 @@
-"""Spectra of signals: windows of them, each transformed."""
+"""Spectra of signals, by Fourier transforms of windows of them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _WINDOWS = {
     "hann": np.hanning, "hanning": np.hanning, "hamming": np.hamming, "blackman": np.blackman,
     "bartlett": np.bartlett, "boxcar": np.ones, "rectangular": np.ones,
 }  # fmt: skip
-_ARGS = """fs: how many samples there are in a unit of time.
+_ARGS = """fs: number of samples per unit of time.
         window: "hann", "hamming", "blackman", "bartlett", "boxcar", ("kaiser", beta), or an array.
         nperseg: the number of samples of a window: 256 by default, or the size of an array given as window.
         noverlap: the number of samples that neighbouring windows share; half of them by default.
-        nfft: to how many samples windows are filled up with zeros."""
+        nfft: length to which windows are padded with zeros."""
 
 
 def _window(window: Any, nperseg: int | None, size: int, name: str) -> tuple[Any, int]:
@@ -122,9 +122,9 @@ def csd(
         y: further ones; None, or x itself, gives the power spectrum.
         {args}
         detrend: the part removed from each window: "constant", "linear" or False.
-        return_onesided: of real signals leave negative frequencies out.
-        scaling: "density" per unit of frequency, or "spectrum".
-        axis: along which.
+        return_onesided: leave out negative frequencies of real signals.
+        scaling: "density" (per unit of frequency) or "spectrum".
+        axis: the axis.
         average: "mean" or "median" of the windows.
 
     Returns:
@@ -200,7 +200,7 @@ def welch(
         detrend: "constant", "linear" or False.
         return_onesided: leave out negative frequencies of real samples.
         scaling: "density" or "spectrum".
-        axis: int: along which.
+        axis: int: the axis.
         average: "mean" or "median" of the segments.
 
     Returns:
@@ -227,17 +227,17 @@ def stft(
     padded: bool = True,
     axis: int = -1,
 ) -> tuple[Array, Array, Array]:
-    """The short-time Fourier transform: that of each window.
+    """The short-time Fourier transform: the Fourier transform of each window.
 
     Args:
         x: signals along an axis.
         {args}
         detrend: the part removed from each window: "constant", "linear" or False.
-        return_onesided: of real signals leave negative frequencies out.
+        return_onesided: leave out negative frequencies of real signals.
         boundary: the content of half a window at both ends: "zeros", "even" or "odd" (mirrored), "constant" (the
             last number), or None to leave the signal as it is.
-        padded: fill the end with zeros such that the last window is complete.
-        axis: along which; the frequencies are there, and the windows along the last axis.
+        padded: pad the end with zeros so that the last window is complete.
+        axis: the axis of samples; in the result, frequencies lie along it, and windows along the last axis.
 
     Returns:
         The frequencies, the times of the windows, and the transform.
@@ -300,7 +300,7 @@ def istft(
     time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Array, Array]:
-    """The inverse of `stft`: windows added up where they overlap, over the sum of the squares of the window.
+    """The inverse of `stft`: overlapping windows are added up and divided by the sum of the squares of the window.
 
     Args:
         Zxx: transforms.
@@ -308,9 +308,9 @@ def istft(
         window: as for `stft`.
         nperseg: the number of samples of a window; by default from the number of frequencies.
         noverlap: the number of samples that neighbouring windows share; half of them by default.
-        nfft: to how many samples windows were filled up.
-        input_onesided: negative frequencies were left out.
-        boundary: half a window is to be cut off at both ends.
+        nfft: length to which windows were padded.
+        input_onesided: whether negative frequencies were left out.
+        boundary: whether to cut off half a window at both ends.
         time_axis: the axis of the windows.
         freq_axis: the axis of the frequencies.
 

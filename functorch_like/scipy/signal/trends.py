@@ -28,16 +28,16 @@ def detrend(
 
     Args:
         data: array.
-        axis: along which.
+        axis: the axis.
         type: "linear" or "constant".
-        bp: places where another line begins.
-        overwrite_data: not supported, arrays are immutable.
+        bp: positions where another line begins.
+        overwrite_data: not supported: arrays are immutable.
 
     Returns:
         Floats, of the shape of data.
 
     Raises:
-        ArgumentError: for another type, and places out of bounds.
+        ArgumentError: for another type, and positions out of bounds.
 
     >>> ft.scipy.signal.detrend(fnp.asarray([1.0, 2.0, 6.0]), type="constant").tolist()
     [-2.0, -1.0, 3.0]

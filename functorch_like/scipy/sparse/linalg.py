@@ -1,4 +1,4 @@
-"""Linear systems solved by iteration: cg, bicgstab, gmres. The operator is a matrix or a function, of pytrees even.
+"""Linear systems solved by iteration: cg, bicgstab, gmres. The operator is a matrix or a function, also of pytrees.
 
 Derivatives of solutions are solutions by the same method: of the right-hand side, and of values that the operator
 closes over. Y. Saad, "Iterative Methods for Sparse Linear Systems", SIAM 2003.
@@ -43,16 +43,16 @@ class _Limits(NamedTuple):
 
 _ARGS = """
     Args:
-        A: a matrix, or a linear function of a pytree like b to one like it{kind}.
+        A: a matrix, or a linear function from a pytree like b to another one{kind}.
         b: the right-hand side: an array, or a pytree of them.
         x0: the start, like b; zeros by default.
-        tol: the norm of the residual relative to that of b at which to stop.
+        tol: the norm of the residual, relative to that of b, at which to stop.
         atol: the norm of the residual at which to stop in any case.
         maxiter: {most}.
-        M: an approximation of the inverse of A, which saves steps: a matrix or a function likewise{kind}.
+        M: an approximation of the inverse of A, which saves steps: a matrix or a function, as A{kind}.
 
     Returns:
-        x, like b; and an int: 0 where the residual became small enough, else how many steps were made.
+        x, like b; and an int: 0 if the residual became small enough, otherwise the number of steps.
 
     Raises:
         TreeError, ShapeError: where A, M or x0 are not like b.
@@ -64,7 +64,7 @@ _ARGS = """
     """
 
 
-def _documented(kind: str, most: str = "of steps; ten times as many as b has elements, by default") -> Any:
+def _documented(kind: str, most: str = "the greatest number of steps; ten times the elements of b by default") -> Any:
     def fill(f: Any) -> Any:
         f.__doc__ = f.__doc__ + _ARGS.format(kind=kind, most=most, name=f.__name__)
         return f
@@ -159,7 +159,7 @@ def cg(
     maxiter: int | None = None,
     M: Operator | None = None,
 ) -> Any:
-    """The x of A x = b by conjugate gradients.
+    """The solution x of A x = b by conjugate gradients.
 
     M. R. Hestenes, E. Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
     """
@@ -219,7 +219,7 @@ def bicgstab(
     maxiter: int | None = None,
     M: Operator | None = None,
 ) -> Any:
-    """The x of A x = b by stabilized biconjugate gradients.
+    """The solution x of A x = b by stabilized biconjugate gradients.
 
     H. A. van der Vorst, "Bi-CGSTAB", SIAM J. Scientific and Statistical Computing 13, 1992.
     """
@@ -277,7 +277,7 @@ def gmres(
     maxiter: int | None = None,
     M: Operator | None = None,
 ) -> tuple[T, Array]: ...
-@_documented("", "how often to begin anew; ten times as many as b has elements, by default")
+@_documented("", "the greatest number of restarts; ten times the elements of b by default")
 def gmres(
     A: Operator,
     b: T,
@@ -289,7 +289,7 @@ def gmres(
     maxiter: int | None = None,
     M: Operator | None = None,
 ) -> Any:
-    """The x of A x = b by least residuals in Krylov spaces of `restart` dimensions, one after the other.
+    """The solution x of A x = b by least residuals in Krylov spaces of `restart` dimensions, one after the other.
 
     Y. Saad, M. H. Schultz, "GMRES", SIAM J. Scientific and Statistical Computing 7, 1986; orthogonalized twice,
     preconditioned from the right.

@@ -55,7 +55,7 @@ def product(p: Any, q: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------------- vectors
 @eager_jit
 def from_rotvec(r: Any) -> Any:
-    """Return sin(a / 2) times the axis, and cos(a / 2); by series for small angles a."""
+    """Return sin(a / 2) times the axis, and cos(a / 2), with series for small angles a."""
     square = _square(r)
     small = square < 1e-6
     angle = fnp.sqrt(fnp.where(small, 1, square))
@@ -66,7 +66,7 @@ def from_rotvec(r: Any) -> Any:
 
 @eager_jit
 def as_rotvec(q: Any) -> Any:
-    """The inverse of that."""
+    """Return the axis times the angle, the inverse of `from_rotvec`."""
     q = canonical.inline(q)
     square = _square(q[..., :3])
     small = square < 1e-6
@@ -85,7 +85,7 @@ def from_mrp(m: Any) -> Any:
 
 @eager_jit
 def as_mrp(q: Any) -> Any:
-    """The inverse of that."""
+    """Return tan(a / 4) times the axis, the inverse of `from_mrp`."""
     q = canonical.inline(q)
     return q[..., :3] / (1 + q[..., 3:])
 
@@ -105,7 +105,7 @@ def as_matrix(q: Any) -> Any:
 
 @eager_jit
 def from_matrix(m: Any) -> Any:
-    """Compute from the largest of x, y, z, w: S. W. Shepperd, "Quaternion from rotation matrix", 1978."""
+    """Return quaternions, from the largest of x, y, z, w: S. W. Shepperd, "Quaternion from rotation matrix", 1978."""
     at = lambda i, j: m[..., i, j]
     trace = at(0, 0) + at(1, 1) + at(2, 2)
     both, apart = (lambda i, j: at(i, j) + at(j, i)), (lambda i, j: at(i, j) - at(j, i))
@@ -124,7 +124,7 @@ def from_matrix(m: Any) -> Any:
 # -------------------------------------------------------------------------------------------------------------- angles
 @eager_jit(static=("axes", "turning"))
 def from_euler(angles: Any, axes: tuple[int, ...], turning: bool) -> Any:
-    """Return rotations about axes in turn, fixed ones or ones that turn as well."""
+    """Return rotations about axes in turn, which are fixed or turn as well."""
     whole = None
     for i, axis in enumerate(axes):
         half = angles[..., i] / 2
@@ -137,7 +137,7 @@ def from_euler(angles: Any, axes: tuple[int, ...], turning: bool) -> Any:
 
 @eager_jit(static=("axes", "turning"))
 def as_euler(q: Any, axes: tuple[int, int, int], turning: bool) -> Any:
-    """The inverse of that, for three axes: E. Bernardes, S. Viollet, 2022."""
+    """Return the angles about three axes, the inverse of `from_euler`: E. Bernardes, S. Viollet, 2022."""
     i, j, k = axes[::-1] if turning else axes
     same = i == k
     k = 3 - i - j if same else k
@@ -148,7 +148,7 @@ def as_euler(q: Any, axes: tuple[int, int, int], turning: bool) -> Any:
     middle = 2 * fnp.arctan2(fnp.hypot(c, d), fnp.hypot(a, b))
     total, apart = fnp.arctan2(b, a), fnp.arctan2(d, c)
     first, last = total - apart, total + apart
-    # Where only their sum or difference is determined, the first one takes all of it.
+    # Where only the sum or difference of two angles is determined, the first one takes all of it.
     close = 1e-7 if aval_of(q).dtype.itemsize >= 8 else 1e-3
     low, high = middle <= close, middle >= math.pi - close
     alone = fnp.where(low, 2 * total, 2 * apart * (1 if turning else -1))

@@ -1,4 +1,4 @@
-"""Rotations of space, kept as unit quaternions: `Rotation`, one or a row of them, and `Slerp` between them."""
+"""Rotations of space, kept as unit quaternions: `Rotation`, one or a sequence of them, and `Slerp` between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ("Rotation", "Slerp")
 
 
 def _checked(x: Any, tail: tuple[int, ...], what: str) -> Any:
-    """Return a checked array of one item, or of a row of items."""
+    """Return a checked array of one item, or of a sequence of items."""
     x = promotion.to_inexact(x if promotion.is_array(x) else fnp.asarray(x))
     shape = aval_of(x).shape
     if shape[len(shape) - len(tail) :] != tail or not 0 <= len(shape) - len(tail) <= 1:
@@ -32,7 +32,7 @@ def _checked(x: Any, tail: tuple[int, ...], what: str) -> Any:
 
 
 class Rotation:
-    """One rotation, or a row of them: a pytree, whose leaf is `quat`. Made by `from_...`, and read by `as_...`.
+    """One rotation, or a sequence of them: a pytree, whose leaf is `quat`. Made by `from_...`, and read by `as_...`.
 
     >>> turn = ft.scipy.spatial.transform.Rotation.from_euler("z", 90.0, degrees=True)
     >>> bool(fnp.allclose(turn.apply(fnp.asarray([1.0, 0.0, 0.0])), fnp.asarray([0.0, 1.0, 0.0]), atol=1e-6))
@@ -84,8 +84,9 @@ class Rotation:
         """Make rotations from angles about axes in turn.
 
         Args:
-            seq: one to three of "x", "y", "z", for fixed axes; or of "X", "Y", "Z", for axes that turn as well.
-            angles: a number, for one axis; (k,), for k axes; (n, k) for a row; for one axis (n,) is a row, too.
+            seq: one to three of "x", "y", "z", for fixed (extrinsic) axes; or of "X", "Y", "Z", for axes that
+                turn as well (intrinsic).
+            angles: a number, for one axis; (k,), for k axes; (n, k) for a sequence; or for one axis (n,).
             degrees: whether the angles are degrees, rather than radians.
 
         Raises:
@@ -107,23 +108,23 @@ class Rotation:
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: DTypeLike | None = None) -> Rotation:
-        """The rotation that does nothing, or a row of them."""
+        """The identity rotation, or a sequence of them."""
         one = fnp.asarray([0.0, 0.0, 0.0, 1.0], dtype)
         return cls._of(one if num is None else fnp.tile(one, (num, 1)))
 
     @classmethod
     def random(cls, random_key: ArrayLike, num: int | None = None, dtype: DTypeLike | None = None) -> Rotation:
-        """Rotations that are equally likely: a normal quaternion, normalized."""
+        """Uniformly distributed random rotations: normal quaternions, normalized."""
         return cls(draws.normal(random_key, (4,) if num is None else (num, 4), dtype))
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Rotations in a row."""
+        """Join rotations to one sequence."""
         return cls._of(fnp.concatenate([fnp.atleast_2d(r.quat) for r in rotations]))
 
     # ------------------------------------------------------------------------------------------------------------ read
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
-        """Quaternions x, y, z, w; with `scalar_first` w, x, y, z; if canonical, of the two the one with w >= 0."""
+        """Quaternions x, y, z, w; with `scalar_first` w, x, y, z; if canonical, the one of the two with w >= 0."""
         quat = quaternions.canonical(self.quat) if canonical else self.quat
         return fnp.roll(quat, 1, -1) if scalar_first else quat
 
@@ -141,7 +142,7 @@ class Rotation:
         return quaternions.as_mrp(self.quat)
 
     def as_euler(self, seq: str, degrees: bool = False) -> Array:
-        """Angles about three axes in turn: the second from 0 to pi where the first and last axis are one, from -pi/2
+        """Angles about three axes in turn: the second from 0 to pi where the first and last axis are equal, from -pi/2
         to pi/2 otherwise. Where it is at these bounds the others are not determined, and the last is 0.
 
         E. Bernardes, S. Viollet, "Quaternion to Euler angles conversion", PLOS ONE 17, 2022.
@@ -165,12 +166,12 @@ class Rotation:
 
     @property
     def single(self) -> bool:
-        """True if it is one rotation, and no row."""
+        """True for one rotation, False for a sequence."""
         return aval_of(self.quat).ndim == 1
 
     # ------------------------------------------------------------------------------------------------------------ used
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
-        """Vectors turned: (3,) or (n, 3); or turned back, if inverse. One rotation or vector broadcasts."""
+        """Rotated vectors, (3,) or (n, 3); or rotated back, if inverse. One rotation or vector broadcasts."""
         vectors = _checked(vectors, (3,), "apply")
         matrix = self.as_matrix()
         return fnp.einsum("...ji,...j->...i" if inverse else "...ij,...j->...i", matrix, vectors, precision="highest")
@@ -184,7 +185,7 @@ class Rotation:
         return self._of(quaternions.product(self.quat, other.quat)) if isinstance(other, Rotation) else NotImplemented
 
     def mean(self, weights: ArrayLike | None = None) -> Rotation:
-        """The rotation whose mean square distance to all, of quaternions, is least.
+        """The rotation with the least mean square distance to all, in terms of quaternions.
 
         F. L. Markley et al., "Averaging quaternions", Journal of Guidance, Control, and Dynamics 30, 2007.
         """
@@ -193,14 +194,14 @@ class Rotation:
         return self._of(fnp.linalg.eigh(fnp.einsum("n,ni,nj->ij", by, quat, quat, precision="highest"))[1][:, -1])
 
     def __getitem__(self, indexer: Any) -> Rotation:
-        """Return some rotations of a row."""
+        """Return some rotations of a sequence."""
         if self.single:
-            raise TypeError("one rotation has no items; Rotation.concatenate makes a row")
+            raise TypeError("one rotation has no items; Rotation.concatenate makes a sequence")
         return self._of(self.quat[indexer])
 
     def __len__(self) -> int:
         if self.single:
-            raise TypeError("one rotation has no length; Rotation.concatenate makes a row")
+            raise TypeError("one rotation has no length; Rotation.concatenate makes a sequence")
         return aval_of(self.quat).shape[0]
 
     def __repr__(self) -> str:
@@ -215,19 +216,19 @@ def _axes(seq: str, lengths: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
     if len(seq) not in lengths or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
         raise promotion.error(
             ArgumentError, f"{seq!r} is no sequence of {' or '.join(map(str, lengths))} axes",
-            "use letters of 'xyz' for axes that stand, or of 'XYZ' for axes that turn",
+            "use letters of 'xyz' for fixed axes, or of 'XYZ' for axes that turn",
         )  # fmt: skip
     return tuple("xyz".index(c) for c in seq.lower()), seq.isupper()
 
 
 class Slerp:
-    """Rotations between given ones, at constant speed from each to the next; a pytree.
+    """Interpolation between rotations, at constant speed from each to the next; a pytree.
 
     K. Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985.
 
     Args:
         times: (n,), ascending; n > 1.
-        rotations: a row of n.
+        rotations: a sequence of n.
 
     Raises:
         ShapeError: where they do not fit.
@@ -245,12 +246,12 @@ class Slerp:
         if rotations.single or n != (len(rotations),) or n[0] < 2:
             raise promotion.error(
                 ShapeError, f"Slerp of {aval_of(self.times)!r} and quaternions {aval_of(rotations.quat)!r}",
-                "give as many times as rotations, and two at least",
+                "give as many times as rotations, at least two",
             )  # fmt: skip
 
     @classmethod
     def init(cls, times: Any, rotations: Rotation) -> Slerp:
-        """Make an interpolator, as the class does."""
+        """Make an interpolator; the same as calling the class."""
         return cls(times, rotations)
 
     def __call__(self, times: Any) -> Rotation:

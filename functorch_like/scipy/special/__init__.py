@@ -43,7 +43,7 @@ def _zero(x: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------------- gamma and relatives
 erf = _one("erf", elementwise.erf, "The error function.")
-erfc = _one("erfc", elementwise.erfc, "1 - erf(x), exact for large x.")
+erfc = _one("erfc", elementwise.erfc, "1 - erf(x), accurate for large x.")
 erfinv = _one("erfinv", elementwise.erf_inv, "The inverse of erf.")
 gammaln = _one("gammaln", elementwise.lgamma, "log of the absolute value of the gamma function.")
 gamma = _one("gamma", _in_double(_ratios.gamma), "The gamma function; infinite at 0, NaN at negative whole numbers.")
@@ -162,7 +162,7 @@ def _entropy(
     slopes: Callable[[Any, Any], tuple[Any, Any]],
     outside: tuple[float, float],
 ) -> Callable[[Any, Any], Any]:
-    """pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinite.
+    """Make pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinity.
 
     `slopes(log(x / y), x / y)` gives the partial derivatives where both are positive. Elsewhere x log(x / y) counts as
     a constant, as in JAX, and they are `outside`: a loss that leaves out zeros has finite gradients.
@@ -221,7 +221,7 @@ kl_div = _two("kl_div", "x y", _kl_div, "x log(x / y) - x + y.")
 
 # --------------------------------------------------------------------------------------------- the normal distribution
 ndtr = _one("ndtr", _normal.ndtr, "The distribution function of the normal distribution.")
-log_ndtr = _one("log_ndtr", _normal.log_ndtr, "log of ndtr, exact in the far left tail.")
+log_ndtr = _one("log_ndtr", _normal.log_ndtr, "log of ndtr, accurate in the far left tail.")
 ndtri = _one("ndtri", _normal.ndtri, "The inverse of ndtr.")
 
 with _lazy_imports.block(__name__):

@@ -25,7 +25,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     Args:
         z: array or number, real; |z| must not be greater than `n_iter`.
         v: the highest order, a Python int.
-        n_iter: bound of |z|: the recurrence runs down from forty orders above it, or above v.
+        n_iter: bound on |z|: the recurrence runs down from forty orders above it, or above v.
 
     Returns:
         (v + 1, ...).

@@ -24,7 +24,7 @@ def _factorial_body(n: Any) -> Any:
     return fnp.where(inside, gamma(fnp.where(inside, n, 0) + 1), fnp.where(n != n, n, 0))
 
 
-_factorial = one("factorial", in_double(_factorial_body), "The factorial, gamma(n + 1); 0 of negative numbers.", "3")
+_factorial = one("factorial", in_double(_factorial_body), "The factorial, gamma(n + 1); 0 for negative numbers.", "3")
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
@@ -32,7 +32,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
     Args:
         n: array or number.
-        exact: not supported, since arrays hold no big integers.
+        exact: not supported, since arrays cannot hold big integers.
 
     Returns:
         gamma(n + 1) in floating point; 0 for negative n.
@@ -50,7 +50,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 def _inexact(exact: bool, name: str, instead: str) -> None:
     if exact:
         raise promotion.error(
-            UnsupportedError, f"special.{name} with exact=True: arrays hold no big integers", f"use {instead}(n)"
+            UnsupportedError, f"special.{name} with exact=True: arrays cannot hold big integers", f"use {instead}(n)"
         )
 
 
@@ -73,7 +73,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = 
     Args:
         N: array or number.
         k: array or number.
-        exact: not supported, since arrays hold no big integers.
+        exact: not supported, since arrays cannot hold big integers.
         repetition: each thing may be chosen more than once.
 
     Returns:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _sign(x: Any) -> Any:
-    """Return the sign of gamma; NaN at its poles; at 0 by the sign of the zero."""
+    """Return the sign of gamma; NaN at its poles, except at 0, where it is that of the zero."""
     floor, one = fnp.floor(x), fnp.ones_like(x)
     odd = (floor - 2 * fnp.floor(floor / 2)) != 0
     left = fnp.where((floor == x) | (x != x), math.nan, fnp.where(odd, -one, one))
@@ -70,7 +70,7 @@ _SHIFT = 8
 
 def _loggamma(z: Any) -> Any:
     """Use Stirling's series eight steps to the right; left of 0 the reflection formula (D. E. G. Hare, J. Algorithms
-    25, 1997). Of real numbers lgamma, and NaN left of 0."""
+    25, 1997). For real numbers return lgamma, and NaN left of 0."""
     if not dtypes.is_complex(aval_of(z).dtype):
         return fnp.where(z < 0, math.nan, elementwise.lgamma(fnp.where(z < 0, 1, z)))
     x, y = fnp.real(z), fnp.imag(z)

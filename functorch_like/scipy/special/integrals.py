@@ -165,16 +165,16 @@ def _spence_slope(out: Any, z: Any) -> Any:
 
 _spence = with_slopes(_spence_body, _spence_slope)
 
-exp1 = one("exp1", in_double(_exp1), "The exponential integral E1: of exp(-t) / t from x on.")
-expi = one("expi", in_double(_expi), "The exponential integral Ei: of exp(t) / t up to x, the principal value.")
+exp1 = one("exp1", in_double(_exp1), "The exponential integral E1: that of exp(-t) / t from x to infinity.")
+expi = one("expi", in_double(_expi), "The exponential integral Ei: the principal value of that of exp(t) / t up to x.")
 expn = two(
-    "expn", "n x", in_double(_expn), "The exponential integral of order n: of exp(-x t) / t**n from 1 on.", "2, 0.5"
+    "expn", "n x", in_double(_expn), "The exponential integral of order n: that of exp(-x t) / t**n from 1.", "2, 0.5"
 )
 sici = make(
     "sici",
     "x",
     in_double(_sici),
-    "The sine integral, of sin(t) / t from 0 to x, and the cosine integral.",
+    "The sine integral (that of sin(t) / t from 0 to x), and the cosine integral.",
     "0.5",
     pair=True,
 )

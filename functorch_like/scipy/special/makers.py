@@ -39,16 +39,16 @@ _DOC = """{summary}
 def make(
     name: str, names: str, body: Callable[..., Any], summary: str, at: str, *, complex: bool = False, pair: bool = False
 ) -> Any:
-    """Make a function that users call.
+    """Make a public function.
 
     Args:
         name: its name.
-        names: of its arguments, with blanks between them.
-        body: takes values of one inexact dtype and one shape.
+        names: names of its arguments, separated by spaces.
+        body: function of values of one inexact dtype and one shape.
         summary: the first line of its documentation.
         at: arguments of the example there.
-        complex: it takes complex numbers.
-        pair: it returns a pair.
+        complex: whether it takes complex numbers.
+        pair: whether it returns a pair.
     """
 
     def aligned(*xs: Any) -> Any:
@@ -99,14 +99,14 @@ def _bound(name: str, signature: Signature, args: tuple[Any, ...], named: dict[s
 
 
 def one(name: str, body: Callable[..., Any], summary: str, at: str = "0.5") -> Unary:
-    """A function of x."""
+    """Make a function of x."""
     made = make(name, "x", body, summary, at)
     made.__module__ = promotion.caller()
     return made
 
 
 def two(name: str, names: str, body: Callable[..., Any], summary: str, at: str = "0.5, 1.5") -> Binary:
-    """A function of two arguments."""
+    """Make a function of two arguments."""
     made = make(name, names, body, summary, at)
     made.__module__ = promotion.caller()
     return made
@@ -130,7 +130,7 @@ def in_double(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_slopes(body: Callable[..., Any], *slopes: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Make a body with partial derivatives: each of `(result, *arguments)`; None where there is none."""
+    """Make a body with given partial derivatives, each a function `(result, *arguments)`, or None."""
     function = custom_jvp(body)
 
     def part(slope: Callable[..., Any]) -> Callable[..., Any]:
@@ -144,7 +144,7 @@ def elementwise_function(body: Callable[..., Any]) -> Callable[..., Any]:
     """Make a body with loops of data-dependent length, which is differentiated in forward mode.
 
     Reverse mode cannot run such a loop backwards. Since the elements do not depend on each other, the
-    partial derivatives are tangents of ones.
+    partial derivatives are the tangents for tangents of ones.
     """
 
     def partial(i: int) -> Callable[..., Any]:

@@ -84,7 +84,7 @@ def _erfcx(x: Any) -> Any:
     y = fnp.where(far, 1, size)
     right = -(2 * _STEP / math.pi) * y * _sum(-y * y, False) + fnp.where(close, pole, 0)
     right = fnp.where(far, 1 / (math.sqrt(math.pi) * size), right)
-    # exp(x**2), whose exponent is taken in two parts for its digits.
+    # exp(x**2), whose exponent is split into two parts to keep its digits.
     negative = fnp.where(x < 0, fnp.maximum(x, -30), 0)
     top = fnp.round(negative * 1024) / 1024
     grown = fnp.exp(top * top) * fnp.exp((negative - top) * (negative + top))
@@ -96,13 +96,13 @@ def _dawsn(x: Any) -> Any:
     far = size > _FAR
     y = fnp.where(far, 1, size)
     trapezoidal = _near_a_half(y)
-    close = y < 28  # else the residue is nothing
+    close = y < 28  # otherwise the residue is negligible
     angle = math.pi / _STEP * y
     half = fnp.where(trapezoidal & close, angle, math.pi / 2)
     whole = fnp.where(trapezoidal | ~close, 0, angle)
     pole = fnp.exp(-y * y) * fnp.where(trapezoidal, -1 / fnp.tan(half), fnp.tan(whole))
     near = 0.5 * math.sqrt(math.pi) * (pole + 2 * _STEP / math.pi * y * _sum(y * y, trapezoidal))
-    # Near 0 the two cancel; there the power series, DLMF 7.6.3.
+    # Near 0 the two cancel, so use the power series, DLMF 7.6.3.
     least = size < 0.5
     v = fnp.where(least, size, 0)
     series = 0 * v
@@ -146,5 +146,5 @@ erfcx = one("erfcx", in_double(_erfcx), "exp(x**2) erfc(x).")
 dawsn = one("dawsn", in_double(_dawsn), "Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 to x.")
 fresnel = make(
     "fresnel", "x", in_double(_fresnel),
-    "Fresnel's integrals from 0 to x: of sin(pi t**2 / 2), and of cos(pi t**2 / 2).", "0.5", pair=True,
+    "Fresnel's integrals from 0 to x: that of sin(pi t**2 / 2), and that of cos(pi t**2 / 2).", "0.5", pair=True,
 )  # fmt: skip

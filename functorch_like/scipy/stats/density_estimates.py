@@ -1,4 +1,4 @@
-"""`gaussian_kde`: a density from samples, a normal distribution around each."""
+"""`gaussian_kde`: a density estimated from samples, with a normal distribution around each."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class gaussian_kde:
 
     Args:
         dataset: samples (d, n), or (n,) of numbers.
-        bw_method: width: "scott" (by default; n**(-1 / (d + 4))), "silverman", a number, or a function of the estimate
-            that returns one. The covariance of the samples is multiplied with its square.
+        bw_method: bandwidth: "scott" (default, n**(-1 / (d + 4))), "silverman", a number, or a function of the estimate
+            that returns one. The covariance of the samples is multiplied by its square.
         weights: (n,): the weight of each sample.
 
     Raises:
@@ -150,7 +150,7 @@ class gaussian_kde:
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The integral from `low` to `high`, in one dimension."""
         if self.d != 1:
-            raise promotion.error(ShapeError, f"integrate_box_1d of samples with d={self.d}", "it is for numbers")
+            raise promotion.error(ShapeError, f"integrate_box_1d of samples with d={self.d}", "use samples with d=1")
         low, high = given(low, high)
         return _box(self.dataset[0], self.weights, self.covariance, low, high)
 
@@ -158,7 +158,7 @@ class gaussian_kde:
     def integrate_kde(self, other: gaussian_kde) -> Array:
         """The integral of the product with another estimate."""
         if other.d != self.d:
-            raise promotion.error(ShapeError, f"integrate_kde of d={self.d} and d={other.d}", "both must have one")
+            raise promotion.error(ShapeError, f"integrate_kde of d={self.d} and d={other.d}", "give both one d")
         covariance = self.covariance + other.covariance
         logs = _log_mixture(self.dataset, self.weights, other.dataset, covariance)
         return fnp.sum(fnp.exp(logs) * other.weights)

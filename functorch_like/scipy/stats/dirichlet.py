@@ -1,4 +1,4 @@
-"""Dirichlet's distribution, of shares that add up to 1."""
+"""Dirichlet's distribution of shares that add up to 1."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Shared parts of distributions: promotion, location and scale, refused parameters, documentation.
+"""Shared parts of distributions: promotion, location and scale, invalid parameters, documentation.
 
-A distribution's file writes them for location 0 and scale 1; a `Family`, as a decorator, makes the functions that
-users call.
+A distribution's file writes them for location 0 and scale 1; a `Family`, as a decorator, makes the public
+functions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TITLES = {
     "pdf": "The density", "logpdf": "log of the density", "pmf": "The probability", "logpmf": "log of the probability",
     "cdf": "The probability of at most x", "logcdf": "log of the probability of at most x",
     "sf": "The probability of more than x", "logsf": "log of the probability of more than x",
-    "ppf": "The x up to which there is the probability q", "isf": "The x beyond which there is the probability q",
+    "ppf": "The x up to which the probability is q", "isf": "The x beyond which the probability is q",
 }  # fmt: skip
 
 _DOC = """{title}, of {family}.
@@ -68,15 +68,15 @@ class Family:
     Args:
         title: its name in documentation.
         at: arguments of examples.
-        valid: from the shape parameters, where they are admissible.
-        discrete: on whole numbers, which have a location and no scale.
+        valid: function of the shape parameters; it returns where they are admissible.
+        discrete: whether it is a distribution of whole numbers, which has a location and no scale.
     """
 
     def __init__(self, title: str, at: str, valid: Callable[..., Any] | None = None, *, discrete: bool = False) -> None:
         self.title, self.at, self.valid, self.discrete = title, at, valid, discrete
 
     def __call__(self, body: Callable[..., Any]) -> Distribution:
-        """Return the user's function, from a function of the standard form with the same name."""
+        """Return the public function, from a function of the standard form with the same name."""
         name, module = body.__name__, body.__module__
         own = list(inspect.signature(body).parameters)
         positional = inspect.Parameter.POSITIONAL_OR_KEYWORD

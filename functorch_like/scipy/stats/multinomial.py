@@ -26,7 +26,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         p: probabilities (..., k), which add up to 1.
 
     Returns:
-        An array of the leading dimensions; -inf where the counts are negative, no whole numbers, or do not add up to n.
+        An array of the leading dimensions; -inf where the counts are negative, not whole, or do not add up to n.
 
     >>> round(float(ft.scipy.stats.multinomial.logpmf([1, 1], 2, [0.5, 0.5])), 4)
     -0.6931

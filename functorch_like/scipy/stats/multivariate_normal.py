@@ -25,8 +25,8 @@ def logpdf(x: ArrayLike, mean: ArrayLike = 0, cov: ArrayLike | None = 1, allow_s
         x: vectors (..., n), or numbers.
         mean: (..., n); a number for all.
         cov: covariances (..., n, n); (n,) for a diagonal one; a number for its multiple of the identity.
-        allow_singular: take the density on the subspace where the distribution lives, and -inf beside it. Otherwise it
-            is NaN where the matrix is not positive definite.
+        allow_singular: take the density on the subspace where the distribution lies, and -inf outside of it. Otherwise
+            it is NaN where the matrix is not positive definite.
 
     Returns:
         An array of the leading dimensions.

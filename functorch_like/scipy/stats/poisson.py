@@ -1,4 +1,4 @@
-"""Poisson's distribution: events that are independent, mu on average."""
+"""Poisson's distribution: the number of independent events, mu on average."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cdf(k: Any, mu: Any) -> Any:
 
 pmf = _family.exp(logpmf)
 
-_MOST = 50  # means up to here are summed up
+_MOST = 50  # up to this mean, the entropy is computed as a sum
 _TERMS = 160
 
 
@@ -48,7 +48,7 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
     Args:
         mu: mean: array or number.
-        loc: moves the distribution and not its entropy.
+        loc: location, which does not change the entropy.
 
     Returns:
         An array of the shape of mu; NaN for negative ones.

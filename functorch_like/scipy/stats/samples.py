@@ -50,8 +50,8 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
 
     Args:
         a: array of real numbers.
-        axis: along which; of the flattened array if None.
-        nan_policy: "propagate" takes NaN for a value like any other, "omit" leaves it out.
+        axis: the axis; None for the flattened array.
+        nan_policy: "propagate" counts NaN as a value like any other, "omit" leaves it out.
         keepdims: keep the reduced axis, with size 1.
 
     Returns:
@@ -95,10 +95,10 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, 
 
     Args:
         a: array of real numbers.
-        method: of equal elements: "average", "min" or "max" of the ranks that they share; "dense" is "min" without
+        method: for equal elements: "average", "min" or "max" of the ranks that they share; "dense" is "min" without
             gaps; "ordinal" goes by their order.
-        axis: along which; of the flattened array if None.
-        nan_policy: "propagate" gives NaN for all where there is one; "omit" for it alone.
+        axis: the axis; None for the flattened array.
+        nan_policy: "propagate" gives NaN for all elements if there is a NaN; "omit" for it alone.
 
     Returns:
         An array of the shape of a, flattened if `axis` is None; floating point where NaN or averages need it.
@@ -149,8 +149,8 @@ def sem(
 
     Args:
         a: array.
-        axis: along which; of the flattened array if None.
-        ddof: the variance is divided by the number of elements less this.
+        axis: the axis; None for the flattened array.
+        ddof: the variance is divided by the number of elements minus this.
         nan_policy: "propagate", or "omit" to leave NaN out.
         keepdims: keep the reduced axes, with size 1.
 

@@ -14,7 +14,7 @@ _family = Family("von Mises' distribution", "0.5, 2.0", lambda kappa: kappa >= 0
 
 @_family
 def logpdf(x: Any, kappa: Any) -> Any:
-    """kappa cos x - log(2 pi I0(kappa)), of which kappa is taken away twice."""
+    """kappa cos x - log(2 pi I0(kappa)), with kappa subtracted from both terms."""
     return -2 * kappa * fnp.sin(0.5 * x) ** 2 - fnp.log(2 * math.pi * bessel_i0e(kappa))
 
 
