@@ -5,9 +5,9 @@
 
     import optax  # and with it "jax"
 
-`python -m functorch_like.as_jax script.py` does the same for a program as it is, `pytest --as-jax` for tests. A JAX
-that is installed too is neither imported nor changed. `jax.__version__` is that of the JAX which the installed jaxlib
-belongs to, and `jax.__backend__` is "functorch_like".
+`python -m functorch_like.as_jax script.py` does the same for a program as it is, `pytest --as-jax` for tests. An
+installed JAX is neither imported nor changed. `jax.__version__` is the version of JAX that the installed jaxlib belongs
+to, and `jax.__backend__` is "functorch_like".
 
 A name of JAX that this package lacks is inert while modules are imported, and raises `MissingNameError` when it is
 used.

@@ -1,4 +1,4 @@
-"""Inspection of the Python code that reads a name: is it being imported, and does it catch the failure?
+"""Inspection of the Python code that reads a name: is a module being imported, and is a failure caught?
 
 A name that is missing must not stop a library from being imported, if only a function that is never called needs it.
 But libraries also test for names, by `hasattr` or `try`, and these tests must fail.
@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-#: Instructions that test for a match of an exception follow these at the start of a handler.
+#: Instructions that may stand before the match of an exception, at the start of a handler.
 _LOADS = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_FAST", "BUILD_TUPLE", "PUSH_EXC_INFO", "CACHE", "NOP")
 _READS = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_NAME", "IMPORT_FROM")
 _IMPORT_SYSTEM = "<frozen importlib"
@@ -35,7 +35,7 @@ class Caller(NamedTuple):
 
 
 def caller() -> Caller:
-    """Return the innermost frame outside this package and Python's import system."""
+    """Describe the innermost frame outside this package and Python's import system."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and _is_inside(frame):
         frame = frame.f_back
@@ -75,7 +75,7 @@ def _at(code: CodeType, offset: int) -> tuple[str, bool]:
 
 
 def _is_except(program: dict[int, str], offsets: list[int], target: int) -> bool:
-    """Return True if a handler starts as that of `except` does; `with` and `finally` have handlers, too."""
+    """Return True if a handler is that of an `except` clause; `with` and `finally` have handlers, too."""
     for offset in offsets[offsets.index(target) :]:
         name = program[offset]
         if name in ("CHECK_EXC_MATCH", "POP_TOP"):

@@ -1,4 +1,4 @@
-"""The finder that gives modules under JAX's names."""
+"""The import finder that provides modules under JAX's names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PACKAGE = "functorch_like"
 
 
 class AliasModule(ModuleType):
-    """A module under one of JAX's names; a name is looked up at its first use, and kept."""
+    """A module under one of JAX's names; an attribute is looked up at its first use, and cached."""
 
     def __init__(self, name: str, sources: tuple[str, ...]) -> None:
         super().__init__(name, f"{_PACKAGE} under the name of {name}.")
@@ -56,7 +56,7 @@ def _is_module(value: Any) -> bool:
 
 
 def _source(name: str) -> ModuleType:
-    """Return a module of the table: ".x" is the alias's own, "x" the package's, "" the package itself."""
+    """Return a source module of the table: ".x" is the alias's own, "x" the package's, "" the package itself."""
     if name.startswith("."):
         name = "jax_alias" + name
     return importlib.import_module(f"{_PACKAGE}.{name}" if name else _PACKAGE)
@@ -76,7 +76,7 @@ def _look_up(module: str, sources: tuple[str, ...], name: str) -> Any:
 
 
 def _is_given(source: str, name: str, value: Any) -> bool:
-    """Return True for what a source gives: no private names, and of modules those that a file of the alias lists."""
+    """Return True if a source provides a name: not a private one, and a module only if the alias lists it."""
     if _is_module(value):
         return name in getattr(_source(source), "__all__", ()) and source.startswith(".")
     return not name.startswith("_") or name in (
@@ -102,12 +102,12 @@ _PRIVATE_MODULES: set[str] = set()
 
 
 class AliasFinder:
-    """Finds `jax` and all below it; nothing else."""
+    """Finder of `jax` and its submodules."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         """Return a spec for a name of JAX, None for any other.
 
-        A module that is missing is an inert one while another is imported, unless that catches the failure.
+        While another module is imported, an inert module stands for a missing one, unless the failure is caught.
         """
         if name != "jax" and not name.startswith("jax."):
             return None
@@ -132,10 +132,10 @@ def is_installed() -> bool:
 
 
 def install() -> None:
-    """Let `import jax` give this package, from now on and in this process. Call it before any import of JAX.
+    """Make `import jax` import this package, in this process from now on. Call it before any import of JAX.
 
     Raises:
-        ImportError: if JAX itself has been imported; this package cannot be imported then, either.
+        ImportError: at the import of this package, if JAX itself was imported before.
 
     Example:
         >>> install()  # doctest: +SKIP
@@ -147,11 +147,11 @@ def install() -> None:
         return
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
     _source(".modules.sharding").attach()
-    Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are none
-    promotion.widening = "allow"  # programs for JAX mix in NumPy's float64 arrays without a thought
+    Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are not
+    promotion.widening = "allow"  # programs for JAX freely mix in NumPy's float64 arrays
     if switched_on("JAX_ENABLE_X64"):
         dtypes.set_default_dtype("float64")
         dtypes.set_default_dtype("int64")
-    dtypes._NARROW.set_global(dtypes.default_float() != dtypes.float64)  # and expect them to count as float32
+    dtypes._NARROW.set_global(dtypes.default_float() != dtypes.float64)  # and expect these to count as float32
     for name, contents in jax_import_stubs.hand_over().items():
         vars(importlib.import_module(name)).update(contents)

@@ -1,6 +1,6 @@
 """Names of JAX that a program and the libraries it imports mention, and that are missing here.
 
-Sources are parsed; nothing of the program is run.
+Sources are parsed; no code of the program is run.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def mentioned(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def lacks(name: str) -> bool:
-    """Return True if a name is missing; attributes of what is no module are not looked at."""
+    """Return True if a name is missing; attributes of objects other than modules are not checked."""
     path, *parts = name.split(".")
     value: object = importlib.import_module(path)
     for part in parts:

@@ -17,7 +17,7 @@ ASKED: dict[str, set[str]] = {}
 
 
 def absent(name: str) -> Any:
-    """Return what stands for a missing name, or raise if the caller tests for it or runs outside of an import.
+    """Return a stand-in for a missing name, or raise if the caller tests for the name or runs outside of an import.
 
     Raises:
         ImportError: for `from jax.module import name`.
@@ -40,18 +40,18 @@ def stand_in(name: str) -> Any:
 
 def _error(name: str, asking: Caller) -> MissingNameError:
     return MissingNameError(
-        f"functorch_like has no {name}, for which {asking.where or 'a program'} asks under JAX's names",
+        f"functorch_like has no {name}, which {asking.where or 'a program'} reads under JAX's name",
         fix="`python -m functorch_like.as_jax --missing script.py` lists all names that a program lacks",
     )
 
 
 class Missing(type):
-    """Class of stand-ins: they can be annotated with, subscripted, subclassed, registered with and decorated with."""
+    """Class of stand-ins, which can be annotations, base classes, registries and decorators, and be subscripted."""
 
     _missing_name: str
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        # Subclasses of a stand-in may be real classes of a library, if nothing ever makes one.
+        # A library may subclass a stand-in, as long as no instance is ever made.
         return False
 
     def __getattr__(cls, name: str) -> Any:

@@ -1,7 +1,7 @@
 """The table of names: where the alias finds each module of JAX.
 
 A module not listed is missing. Its sources are tried in turn for a name; ".x" is a file of the alias, "x" a module of
-the package, "" the package itself. The package's internals are in no row.
+the package, "" the package itself. The table lists no internals of the package.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ class Private(NamedTuple):
 
     Attributes:
         public: the module in which the alias finds it.
-        libraries: who needs it.
+        libraries: the libraries that need it.
     """
 
     public: str
     libraries: str
 
 
-#: Private names of JAX, each with where it is found and who needs it. No other private name is there.
+#: Private names of JAX, each with the module that has it and the libraries that need it. All others are missing.
 PRIVATE: dict[str, Private] = {
     "jax._src.ad_util.stop_gradient_p": Private("jax.extend.core.primitives", "chex"),
     "jax._src.api_util.debug_info": Private("jax.api_util", "equinox"),

@@ -1,6 +1,6 @@
 """Parameters of JAX's functions that have no effect here, or another name.
 
-One table for both; a function that is in it takes them, and any other stays as it is.
+The functions in these tables take them; all others stay as they are.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _table() -> dict[tuple[str, str], Adaption]:
 
 
 def adapted(module: str, name: str, fun: Any) -> Any:
-    """Return a function that takes JAX's parameters, or what it was given if the table has nothing for it."""
+    """Return a function that takes JAX's parameters, or `fun` itself if the tables have no entry for it."""
     if (module, name) not in _table() or not callable(fun) or isinstance(fun, type):
         return fun
     return _adapted(module, name, fun)
@@ -117,5 +117,5 @@ def _adapted(module: str, name: str, fun: Callable[..., Any]) -> Callable[..., A
             kwargs = {renamed.get(name, name): value for name, value in kwargs.items() if name not in ignored}
         return fun(*args, **kwargs)
 
-    called.__module__, called.__qualname__ = module, name  # by these, pickle finds it
+    called.__module__, called.__qualname__ = module, name  # pickle finds it by these
     return called

@@ -110,7 +110,7 @@ def test_arrays_are_made_where_they_are_asked_for(run):
     except ValueError as error:
         print(str(error).splitlines()[0])
     """
-    assert run(text) == "zeros was given device= and out_sharding="
+    assert run(text) == "zeros got device= and out_sharding="
 
 
 def test_a_product_that_wraps_the_usual_one_is_another(run):

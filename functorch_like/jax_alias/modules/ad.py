@@ -20,7 +20,7 @@ from functorch_like.jax_alias.modules.user_primitives import (
 
 __all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "primitive_jvps", "primitive_transposes"]
 
-#: Raised where a function with a `custom_vjp` rule closes over a value by which a derivative is taken.
+#: Raised where a function with a `custom_vjp` rule closes over a value that is differentiated.
 CustomVJPException = DifferentiationError
 
 
@@ -35,7 +35,7 @@ def instantiate_zeros(tangent: Any) -> Any:
 
 
 def zeros_like_aval(aval: Any) -> Any:
-    """Return zeros of a type."""
+    """Return zeros of an aval's shape and dtype."""
     return numpy.zeros(aval.shape, aval.dtype)
 
 
@@ -66,7 +66,7 @@ def defjvp(primitive: Primitive, *rules: Callable[..., Any] | None) -> None:
 
 
 def defjvp2(primitive: Primitive, *rules: Callable[..., Any] | None) -> None:
-    """Do as `defjvp` does, with rules `(tangent, out, *operands, **params)`."""
+    """Register a derivative rule `(tangent, out, *operands, **params)` for each operand."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
@@ -93,7 +93,7 @@ def deflinear2(primitive: Primitive, transpose: Callable[..., Any]) -> None:
 
 
 def deflinear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
-    """Do as `deflinear2` does, with a transpose `(ct, **params)`."""
+    """Register the transpose `(ct, **params)` of a primitive that is linear."""
     deflinear2(primitive, lambda ct, *args, **params: transpose(ct, **params))
 
 

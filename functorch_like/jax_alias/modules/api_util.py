@@ -26,7 +26,7 @@ def _flattened(fun: WrappedFun, call: Callable[[Any], Any]) -> tuple[WrappedFun,
 
 
 def flatten_fun(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Return a function of flat arguments, and what gives the structure of its result; `in_tree` is (args, kwargs)."""
+    """Return a function of flat arguments, and one that returns its result's structure; `in_tree` is (args, kwargs)."""
 
     def call(leaves: Any) -> Any:
         args, kwargs = tree.unflatten(in_tree, leaves)
@@ -36,7 +36,7 @@ def flatten_fun(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[],
 
 
 def flatten_fun_nokwargs(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Do as `flatten_fun` does, for positional arguments."""
+    """Return what `flatten_fun` returns, for positional arguments only."""
     return _flattened(fun, lambda leaves: fun.call_wrapped(*tree.unflatten(in_tree, leaves)))
 
 
@@ -62,7 +62,7 @@ def debug_info(traced_for: str, fun: Any, args: Any, kwargs: Any, **options: Any
 
 
 def shaped_abstractify(x: Any) -> Any:
-    """Return the type of an argument, or of what has a shape and a dtype in its place."""
+    """Return the aval of an argument, or of an object that has a shape and a dtype."""
     if is_value(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
         return argument_aval(x)
     aval = ShapedArray(x.shape, x.dtype, bool(getattr(x, "weak_type", False)))

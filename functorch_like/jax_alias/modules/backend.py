@@ -1,4 +1,4 @@
-"""`jax.extend.backend`: the platforms there are."""
+"""`jax.extend.backend`: platforms and their devices."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def backends() -> dict[str, Backend]:
 
 
 def clear_backends() -> None:
-    """Drop what was compiled."""
+    """Clear the caches of compiled programs."""
     ft.clear_caches()
 
 

@@ -40,7 +40,7 @@ def broadcast(x: Any, size: int, axis: int, *rest: Any) -> Any:
 
 
 def defvectorized(primitive: Primitive) -> None:
-    """Register the batching rule of a primitive that is applied to each element."""
+    """Register the batching rule of an elementwise primitive with one operand."""
 
     def batch(args: Any, dims: Any, **params: Any) -> Any:
         return primitive.bind(*args, **params), dims[0]
@@ -49,7 +49,7 @@ def defvectorized(primitive: Primitive) -> None:
 
 
 def defbroadcasting(primitive: Primitive) -> None:
-    """Register the batching rule of a primitive that is applied to corresponding elements."""
+    """Register the batching rule of an elementwise primitive with several operands."""
 
     def batch(args: Any, dims: Any, **params: Any) -> Any:
         size = next(ft.numpy.shape(a)[d] for a, d in zip(args, dims, strict=True) if d is not None)
@@ -72,4 +72,4 @@ def defreducer(primitive: Primitive, *rest: Any) -> None:
 
 def register_vmappable(*args: Callable[..., Any]) -> None:
     """Raise UnsupportedError: only pytrees of arrays are mapped."""
-    raise ft.errors.UnsupportedError("types cannot be made mappable", fix="register the type as a pytree")
+    raise ft.errors.UnsupportedError("vmap maps pytrees of arrays only", fix="register the type as a pytree")

@@ -18,7 +18,7 @@ _WHERE = re.compile(r"(?:(?:at mapped index [\d, ]+|in step \d+ of \w+): )+")
 
 
 def check_error(error: Any) -> None:
-    """Do as `ft.checkify.check_error` does; the user's message comes first, then the step or element that failed."""
+    """Raise as `ft.checkify.check_error` does, with the user's message first, then the step or element that failed."""
     try:
         checkify.check_error(error)
     except CheckError as failed:

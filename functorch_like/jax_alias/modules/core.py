@@ -48,7 +48,7 @@ InconclusiveDimensionOperation = JaxprTypeError = FtError
 set_current_trace = _core.set_current_trace
 ensure_compile_time_eval = eval_context = ft.ensure_compile_time_eval
 array_types = {_core.ArrayImpl}
-#: Libraries add types of their own, under the entry of NumPy's arrays; what arrays are is known without.
+#: Libraries add their own types, with the entry of NumPy's arrays as the value. The package does not read it.
 pytype_aval_mappings: dict[Any, Any] = {np.ndarray: _core.aval_of}
 
 
@@ -74,16 +74,16 @@ class DebugInfo:
 
 
 class LiteralArray:
-    """Class of constants that JAX keeps as NumPy arrays; there are none."""
+    """Class of constants that JAX keeps as NumPy arrays; it has no instances here."""
 
 
 def get_aval(x: Any) -> ShapedArray:
-    """Return the type of a value."""
+    """Return the aval of a value."""
     return _core.aval_of(x)
 
 
 def raise_to_shaped(aval: ShapedArray) -> ShapedArray:
-    """Return a type as it is."""
+    """Return an aval unchanged."""
     return aval
 
 
@@ -109,14 +109,14 @@ def find_top_trace(values: Any, *rest: Any) -> Trace:
 
 @contextlib.contextmanager
 def take_current_trace() -> Generator[Trace]:
-    """Run the block outside of the trace in force, which it is given."""
+    """Run the block outside of all transformations; yield the trace that was in force."""
     trace = _core.state.trace
     with _core.set_current_trace(_core.EVALUATE):
         yield trace
 
 
 def get_opaque_trace_state(convention: Any = None) -> Any:
-    """Return a value that is equal inside of one transformation, and different outside of it."""
+    """Return a value that identifies the current trace: equal to others from the same trace only."""
     return _TraceState(_core.state.trace)
 
 

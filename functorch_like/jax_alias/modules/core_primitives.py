@@ -1,4 +1,4 @@
-"""`jax.extend.core.primitives`: `add_p` and its like, each the primitive of that name."""
+"""`jax.extend.core.primitives`: `add_p` and the like, each the primitive of that name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functorch_like.jax_alias.modules.programs import primitive_of
 from functorch_like.jax_alias.modules.user_primitives import Primitive
 from functorch_like.primitives import load
 
-#: JAX's names of primitives that have another one here.
+#: JAX's names of primitives that have another name here.
 _RENAMED = {"closed_call": "call", "jit": "call", "remat": "checkpoint"}
 
-#: JAX removes the gradient by a custom rule, too; nothing applies this one.
+#: Never applied: gradients are stopped by a custom rule, as in JAX.
 stop_gradient_p = Primitive("stop_gradient")
 
 

@@ -1,4 +1,4 @@
-"""`jax.debug`: functions about shardings, of which one device has one."""
+"""`jax.debug`: functions that show shardings; those of arrays show the first device only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jax.distributed`: what its module holds besides functions."""
+"""`jax.distributed`: the state that JAX's module holds besides its functions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from functorch_like import distributed as _distributed
 
 
 class _State:
-    """The process's place among all, as `jax._src.distributed.global_state` has it."""
+    """The position of the process among all, as in `jax._src.distributed.global_state`."""
 
     process_id, num_processes = 0, 1
     coordinator_address = preemption_sync_manager = None
 
     @property
     def client(self) -> object | None:
-        """Something once the processes have joined, else None."""
+        """An object once the processes have joined, else None."""
         return _distributed if _distributed.is_initialized() else None
 
 

@@ -13,5 +13,5 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Return True for dtypes that can be handed over."""
+    """Return True for dtypes that DLPack can exchange."""
     return ft.numpy.dtype(dtype).kind in "biufcV"

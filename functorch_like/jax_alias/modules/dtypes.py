@@ -1,4 +1,4 @@
-"""`jax.dtypes`: questions about dtypes, those of keys included."""
+"""`jax.dtypes`: functions of dtypes, those of keys included."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ bfloat16 = dtypes.bfloat16.type
 
 
 def result_type(*values: Any) -> Any:
-    """Return the dtype that values have together; typed keys have their own, and meet no others."""
+    """Return the dtype that values promote to; typed keys do not promote with other arrays."""
     types = {x if isinstance(x, KeyDtype) else x.dtype for x in values if is_keys(x) or isinstance(x, KeyDtype)}
     if not types:
         return numpy.result_type(*values)
@@ -42,7 +42,7 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """Return the dtype that arrays have: 64-bit types where the default is of 64 bits, else of 32."""
+    """Return the dtype that arrays get: 64-bit dtypes become 32-bit ones, unless the default float is float64."""
     if isinstance(dtype, KeyDtype):
         return dtype
     result = dtypes.as_dtype(dtype)
@@ -54,7 +54,7 @@ _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex1
 
 
 def scalar_type_of(x: Any) -> type:
-    """Return Python's bool, int, float or complex, whichever holds a value."""
+    """Return Python's bool, int, float or complex, whichever corresponds to the dtype of a value."""
     kind = np.dtype(getattr(x, "dtype", type(x)))
     for scalar, numpy_kind in (
         (bool, np.bool_),
@@ -68,6 +68,6 @@ def scalar_type_of(x: Any) -> type:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """Return the bits of an element."""
+    """Return the number of bits of an element."""
     result = np.dtype(dtype)
     return 4 if result in (dtypes.int4, dtypes.uint4, dtypes.float4_e2m1fn) else result.itemsize * 8

@@ -13,5 +13,5 @@ __all__ = ["disable_x64", "enable_x64", "io_callback", "primal_tangent_dtype", "
 
 
 def disable_x64() -> object:
-    """Return a `with` block in which defaults are of 32 bits."""
+    """Return a `with` block in which the default dtypes have 32 bits."""
     return config.enable_x64(False)

@@ -9,4 +9,4 @@ class Initializer(Protocol):
     """A function that draws an array of a shape."""
 
     def __call__(self, key: Any, shape: Any, dtype: Any = ..., out_sharding: Any = ...) -> Any:
-        """Draw."""
+        """Return the array."""

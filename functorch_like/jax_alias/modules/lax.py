@@ -24,7 +24,7 @@ del _name
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """Do as `ft.lax.with_sharding_constraint` does; a mesh without devices stands for the mesh in force."""
+    """Call `ft.lax.with_sharding_constraint`; a mesh without devices stands for the mesh in force."""
     return lax.with_sharding_constraint(x, concrete(shardings))
 
 

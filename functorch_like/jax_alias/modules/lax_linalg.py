@@ -9,14 +9,14 @@ from functorch_like.lax import linalg
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
-    """Return the product of a matrix and the square Q whose reflections `geqrf` gave.
+    """Return the product of a matrix and the square Q whose reflections `geqrf` returned.
 
     Args:
         a: (..., m, n), the Householder vectors below the diagonal.
         taus: (..., k), their factors.
         c: (..., m, p), or (..., p, m) where Q stands on the right.
-        left: Q c, else c Q.
-        transpose: the conjugate transpose of Q in its place.
+        left: whether the product is Q c; else it is c Q.
+        transpose: whether Q is replaced by its conjugate transpose.
     """
     *batch, m, n = a.shape
     wide = fnp.concatenate([a, fnp.zeros((*batch, m, max(m - n, 0)), a.dtype)], -1)[..., :m]

@@ -10,11 +10,11 @@ from functorch_like.errors import ArgumentError
 
 
 class StoreException(ArgumentError):
-    """A store was read before the function ran, or filled twice."""
+    """A store was read before the function ran."""
 
 
 class Store:
-    """A value that a transformation leaves while the function runs."""
+    """A place for a value that a transformation stores while the function runs."""
 
     _EMPTY: Any = object()
 
@@ -22,7 +22,7 @@ class Store:
         self._value = self._EMPTY
 
     def store(self, value: Any) -> None:
-        """Leave the value."""
+        """Store the value."""
         self._value = value
 
     def reset(self) -> None:
@@ -38,7 +38,7 @@ class Store:
 
 
 class WrappedFun:
-    """A function, called by `call_wrapped`, and what is known of it."""
+    """A function, called by `call_wrapped`, with its fixed parameters and debug info."""
 
     def __init__(self, f: Callable[..., Any], params: Any = None, debug_info: Any = None) -> None:
         self.f, self.params, self.debug_info = f, dict(params or {}), debug_info
@@ -65,7 +65,7 @@ def transformation2(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
 
 
 def transformation_with_aux2(gen: Callable[..., Any]) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
-    """Return a wrapper from `gen(f, store, *its_own, *args, **kwargs)`; the store's value is got by a function."""
+    """Return a wrapper from `gen(f, store, *its_own, *args, **kwargs)`, which also returns a reader of the store."""
 
     @functools.wraps(gen)
     def wrap(fun: WrappedFun, *own: Any) -> tuple[WrappedFun, Callable[[], Any]]:
@@ -77,7 +77,7 @@ def transformation_with_aux2(gen: Callable[..., Any]) -> Callable[..., tuple[Wra
 
 
 def transformation(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
-    """Return a wrapper from a generator that yields arguments, is sent results, and yields its own."""
+    """Return a wrapper from a generator that yields arguments, receives results, and yields its own results."""
 
     @functools.wraps(gen)
     def wrap(fun: WrappedFun, *own: Any) -> WrappedFun:
@@ -117,5 +117,5 @@ def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tup
 
 
 def cache(call: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Return a function of wrapped functions as it is."""
+    """Return the function unchanged: nothing is cached."""
     return call

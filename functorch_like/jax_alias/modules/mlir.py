@@ -19,7 +19,7 @@ def register_lowering(prim: Any, rule: Any, platform: str | None = None, inline:
 
 
 class LoweringRuleContext:
-    """Class of what JAX's lowerings are given, for annotations."""
+    """Class of the context of JAX's lowering rules, for annotations only."""
 
 
 ModuleContext = LoweringRuleContext

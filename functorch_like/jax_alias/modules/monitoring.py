@@ -1,4 +1,4 @@
-"""`jax.monitoring`: events of programs, given to the listeners that programs register. The package records none."""
+"""`jax.monitoring`: events that programs record, passed to registered listeners. The package itself records none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LISTENERS: dict[str, list[Callable[..., Any]]] = {"event": [], "duration": [], 
 
 def _recorder(kind: str) -> Callable[..., None]:
     def record(event: str, *values: Any, **details: Any) -> None:
-        """Give an event to the listeners of its kind."""
+        """Pass an event to the listeners of its kind."""
         for listener in _LISTENERS[kind]:
             listener(event, *values, **details)
 
@@ -27,7 +27,7 @@ def _register(kind: str) -> Callable[[Callable[..., Any]], None]:
 
 def _unregister(kind: str) -> Callable[[Callable[..., Any]], None]:
     def unregister(callback: Callable[..., Any]) -> None:
-        """Take a listener away."""
+        """Remove a listener."""
         _LISTENERS[kind].remove(callback)
 
     return unregister
@@ -42,6 +42,6 @@ unregister_event_time_span_listener, unregister_scalar_listener = _unregister("s
 
 
 def clear_event_listeners() -> None:
-    """Take all listeners away."""
+    """Remove all listeners."""
     for listeners in _LISTENERS.values():
         listeners.clear()

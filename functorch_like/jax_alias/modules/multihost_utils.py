@@ -1,4 +1,4 @@
-"""`jax.experimental.multihost_utils`: functions of arrays that are split over processes, of one process."""
+"""`jax.experimental.multihost_utils`: functions for several processes, as they act in one process."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Return the arrays."""
+    """Return the arrays unchanged."""
     return local_inputs
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Return the arrays."""
+    """Return the arrays unchanged."""
     return global_inputs
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Return False."""
+    """Return False: preemption is not tracked."""
     return False

@@ -1,4 +1,4 @@
-"""`jax.numpy`: functions that move typed keys, where arrays are made, and names that NumPy has no more."""
+"""`jax.numpy`: functions that also move typed keys, and functions that take JAX's options."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOVING = (
 
 
 def moving_keys(fun: Callable[..., Any], module: str) -> Callable[..., Any]:
-    """Return a function that moves elements, for typed keys, too; pickle finds it in a module of the alias."""
+    """Make a function that moves elements accept typed keys; `module` is where pickle finds the result."""
 
     @functools.wraps(fun)
     def moved(*args: Any, **kwargs: Any) -> Any:
@@ -55,13 +55,13 @@ _MAKING = (
 
 
 def placed(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that makes arrays and takes JAX's `out_sharding` for its `device`."""
+    """Make a function that takes `device` accept JAX's `out_sharding` in its place."""
 
     @functools.wraps(fun)
     def made(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
         if out_sharding is not None:
             if kwargs.get("device") is not None:
-                raise ArgumentError(f"{fun.__name__} was given device= and out_sharding=", fix="give one of them")
+                raise ArgumentError(f"{fun.__name__} got device= and out_sharding=", fix="give one of them")
             kwargs["device"] = named_sharding.from_user(concrete(out_sharding), "out_sharding")
         return fun(*args, **kwargs)
 
@@ -75,7 +75,7 @@ del _name
 
 
 def einsum(*operands: Any, _dot_general: Any = None, out_sharding: Any = None, **kwargs: Any) -> Any:
-    """Return `fnp.einsum`; `_dot_general` makes its products, which flax replaces by quantized ones."""
+    """Return `fnp.einsum`, computed with `_dot_general`, by which flax passes quantized products."""
     own = lax.dot_general, options.adapted("jax.lax", "dot_general", lax.dot_general)
     if _dot_general is None or _dot_general in own:
         return fnp.einsum(*operands, **kwargs)
@@ -83,27 +83,27 @@ def einsum(*operands: Any, _dot_general: Any = None, out_sharding: Any = None, *
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """Return the shape of an array, of typed keys, too."""
+    """Return the shape of an array or of typed keys."""
     return a.shape if is_keys(a) else fnp.shape(a)
 
 
 def ndim(a: Any) -> int:
-    """Return the number of dimensions of an array, of typed keys, too."""
+    """Return the number of dimensions of an array or of typed keys."""
     return a.ndim if is_keys(a) else fnp.ndim(a)
 
 
 def size(a: Any, axis: Any = None) -> int:
-    """Return the number of elements of an array, of typed keys, too."""
+    """Return the number of elements of an array or of typed keys."""
     return a.size if is_keys(a) and axis is None else fnp.size(a, axis)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
-    """Return an array in another dtype; typed keys have one only."""
+    """Return an array in another dtype; typed keys have only their own."""
     return x.astype(dtype) if is_keys(x) else fnp.astype(x, dtype, device=device)
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    """Return whether two arrays are equal, of typed keys, too."""
+    """Return whether two arrays are equal; they may be typed keys."""
     if is_keys(a1) or is_keys(a2):
         same = is_keys(a1) and is_keys(a2) and a1.shape == a2.shape and a1.dtype == a2.dtype
         return (a1 == a2).all() if same else fnp.asarray(False)

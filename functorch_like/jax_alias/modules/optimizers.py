@@ -39,7 +39,7 @@ ft.tree.register_pytree_node(
 
 
 def optimizer(maker: Callable[..., Any]) -> Callable[..., Optimizer]:
-    """Return a maker of optimizers of trees from one of optimizers of arrays."""
+    """Turn a function that makes optimizers of arrays into one that makes optimizers of trees."""
 
     def made(*args: Any, **kwargs: Any) -> Optimizer:
         init, update, params_of = maker(*args, **kwargs)
@@ -52,8 +52,8 @@ def optimizer(maker: Callable[..., Any]) -> Callable[..., Optimizer]:
             leaves, structure = ft.tree.flatten(gradients)
             if structure != state.tree_def:
                 raise ArgumentError(
-                    f"the gradients are a {structure}, the parameters a {state.tree_def}",
-                    fix="pass the gradients of the parameters that `init` was given",
+                    f"the gradients have the structure {structure}, the parameters {state.tree_def}",
+                    fix="pass gradients with respect to the parameters that `init` got",
                 )
             states = _unpacked(state)
             return _packed([update(step, g, s) for g, s in zip(leaves, states, strict=True)], structure)
@@ -78,7 +78,7 @@ def _unpacked(state: OptimizerState) -> list[Any]:
 
 
 class JoinPoint:
-    """Marks where the tree of parameters ends and the state of a leaf begins."""
+    """Mark of the place where the tree of parameters ends and the state of a leaf begins."""
 
     def __init__(self, subtree: Any) -> None:
         self.subtree = subtree
@@ -233,12 +233,15 @@ def _first(state: Any) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------- schedules
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """Return a function of the step; a number is constant."""
+    """Return a step size as a function of the step; a number gives a constant function."""
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if fnp.ndim(scalar_or_schedule) == 0:
         return constant(scalar_or_schedule)
-    raise ArgumentError(f"{scalar_or_schedule!r:.60} is no step size", fix="give a number, or a function of the step")
+    raise ArgumentError(
+        f"a step size is a number or a function, got {scalar_or_schedule!r:.60}",
+        fix="give a number, or a function of the step",
+    )
 
 
 def constant(step_size: Any) -> Schedule:
@@ -272,7 +275,8 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     ends, sizes = fnp.asarray(boundaries), fnp.asarray(values)
     if ends.ndim != 1 or sizes.shape != (ends.shape[0] + 1,):
         raise ArgumentError(
-            f"{ends.shape} boundaries and {sizes.shape} values do not fit", fix="give one value more than boundaries"
+            f"piecewise_constant got {ends.shape} boundaries and {sizes.shape} values",
+            fix="give two vectors, with one value more than boundaries",
         )
     return lambda i: sizes[fnp.sum(i > ends)]
 

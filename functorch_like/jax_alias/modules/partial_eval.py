@@ -1,4 +1,4 @@
-"""`jax.interpreters.partial_eval`: tracing to programs, and rules that this package has no use for."""
+"""`jax.interpreters.partial_eval`: tracing to programs, and registries of rules that this package does not use."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ partial_eval_jaxpr_custom_rules: dict[Any, Any] = {}
 
 
 class PartialVal(tuple[Any, Any]):
-    """A value that is known, with None for its type; or the type of one that is not, with None for the value."""
+    """A pair: None and a known value, or the aval of an unknown value and None."""
 
     __slots__ = ()
 
     @classmethod
     def known(cls, const: Any) -> PartialVal:
-        """Return one that is known."""
+        """Return the pair of a known value."""
         return cls((None, const))
 
     @classmethod
     def unknown(cls, aval: Any) -> PartialVal:
-        """Return one of which the type is known."""
+        """Return the pair of an unknown value with an aval."""
         return cls((aval, None))
 
     def is_known(self) -> bool:
-        """Return True for one that is known."""
+        """Return True for a known value."""
         return self[0] is None
 
 
@@ -50,7 +50,7 @@ def trace_to_jaxpr_nounits(
     Args:
         fun: a function that `linear_util` wraps.
         pvals: its arguments.
-        instantiate: leave all results to the program, or those of the positions that are True.
+        instantiate: whether results are left to the program even if they are known; one bool, or one for each result.
 
     Returns:
         The program of the unknown arguments, all results as PartialVals, and what the program closes over.
@@ -87,7 +87,7 @@ def _value(aval: Any, words: Any) -> Any:
 
 
 def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **options: Any) -> tuple[Jaxpr, list[Any], list[Any]]:
-    """Record a flat function; return the program, the types of its results, and what it closes over."""
+    """Record a flat function; return the program, the avals of its results, and what it closes over."""
 
     def flat(*args: Any) -> list[Any]:
         out = fun.call_wrapped(*map(_value, in_avals, args))
@@ -99,7 +99,7 @@ def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **options: Any) ->
 
 
 def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: Any = False) -> tuple[Jaxpr, list[bool]]:
-    """Return the part of a program that gives the results in use, and which arguments it needs."""
+    """Return the part of a program that computes the used results, and which arguments it needs."""
     program = jaxpr._text
     if not isinstance(program, Recorded) or jaxpr.constvars:
         return jaxpr, [True] * len(jaxpr.invars)

@@ -106,12 +106,12 @@ class Jaxpr:
 
     @property
     def in_avals(self) -> list[ShapedArray]:
-        """The types of the arguments."""
+        """The avals of the arguments."""
         return [v.aval for v in self.invars]
 
     @property
     def out_avals(self) -> list[ShapedArray]:
-        """The types of the results."""
+        """The avals of the results."""
         return [v.aval for v in self.outvars]
 
     def __str__(self) -> str:
@@ -165,7 +165,7 @@ def _view(value: Any) -> Any:
 
 
 def _recorded(value: Any) -> Any:
-    """Return the recorded program of a view that nothing has changed."""
+    """Return the recorded program of a view that has not been changed."""
     if isinstance(value, ClosedJaxpr) and isinstance(value.jaxpr._text, recorded.Jaxpr):
         return value.jaxpr._text
     if type(value) is tuple and any(isinstance(v, ClosedJaxpr) for v in value):
@@ -212,17 +212,17 @@ class DropVar(Var):
 
 
 def gensym(suffix: str = "") -> Callable[[Any], Var]:
-    """Return a function that makes a new variable of a type."""
+    """Return a function that makes a new variable from an aval."""
     return Var
 
 
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
-    """Return the type of an element along an axis."""
+    """Return the aval of an element along an axis."""
     return aval if axis is None else aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
 
 
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, *rest: Any) -> ShapedArray:
-    """Return the type of elements stacked along an axis."""
+    """Return the aval of elements stacked along an axis."""
     return aval if axis is None else aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 

@@ -25,7 +25,7 @@ def key(seed: Any, *, impl: Any = None) -> KeyArray:
 
 
 def _alike(name: str) -> str:
-    """Return the generator of untyped keys that have the words of another's."""
+    """Return the generator of untyped keys with the same number of words."""
     return generators.BY_WORDS[generators.WORDS[name]]
 
 
@@ -40,7 +40,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> KeyArray:
     words, name = ft.numpy.asarray(key_bits_array), generators.named(impl, "random.wrap_key_data")
     if words.dtype != "uint32" or words.shape[-1:] != (generators.WORDS[name],):
         raise ArgumentError(
-            f"random.wrap_key_data with impl={name!r} was given a {ft.typeof(words)!r}",
+            f"random.wrap_key_data with impl={name!r} got a {ft.typeof(words)!r}",
             fix="give words as random.key_data returns them",
         )
     typed_keys.made = True
@@ -48,7 +48,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> KeyArray:
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
-    """Return `ft.random.randint`, whose bounds may be floats, too: their fractions do not count."""
+    """Return `ft.random.randint`; bounds may also be floats, which are truncated."""
     bounds = [_whole(x) for x in (minval, maxval)]
     return random.randint(key, shape, *bounds, dtype=dtype)
 

@@ -59,7 +59,7 @@ def jit(
     if fun is None:
         return lambda f: jit(f, inline=inline, **options)
     compiled = ft.jit(fun, inline=inline is True, **options)
-    with suppress(TypeError, ValueError, AttributeError):  # builtins have none
+    with suppress(TypeError, ValueError, AttributeError):  # builtins have no signature
         compiled.__signature__ = inspect.signature(fun)  # type: ignore[attr-defined]
     return compiled
 
@@ -116,7 +116,7 @@ host_count = ft.process_count
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Do nothing: copies start when a value is read."""
+    """Return `x`: copies start when a value is read."""
     return x
 
 
@@ -150,22 +150,22 @@ transfer_guard_host_to_device = transfer_guard_device_to_host = transfer_guard_d
 
 
 def no_tracing(enable: bool = True) -> Any:
-    """Do nothing."""
+    """Return a `with` block without effect."""
     return nullcontext()
 
 
 def fwd_and_bwd(*args: Any, **kwargs: Any) -> Any:
-    """Do as `ft.fwd_and_bwd` does."""
+    """Call `ft.fwd_and_bwd`."""
     return ft.fwd_and_bwd(*args, **kwargs)
 
 
 def device_get(x: Any) -> Any:
-    """Copy a pytree of arrays to the host; traced values pass."""
+    """Copy a pytree of arrays to the host; traced values stay as they are."""
     return ft.tree.map(lambda leaf: leaf if isinstance(leaf, Tracer) else ft.device_get(leaf), x)
 
 
 def block_until_ready(x: Any) -> Any:
-    """Return `x` once its arrays are computed; leaves that are no arrays pass."""
+    """Return `x` once its arrays are computed; other leaves are ignored."""
     for leaf in ft.tree.leaves(x):
         if isinstance(leaf, ft.Array):
             leaf.block_until_ready()
@@ -173,5 +173,5 @@ def block_until_ready(x: Any) -> Any:
 
 
 def typeof(x: Any) -> Any:
-    """`ft.typeof`, of typed keys those of an array of them."""
+    """Return `ft.typeof(x)`; for typed keys, their shape with the dtype uint32."""
     return ft.ShapeDtypeStruct(x.shape, "uint32") if is_keys(x) else ft.typeof(x)

@@ -1,4 +1,4 @@
-"""`jax.sharding`: what JAX has beside meshes, specs and shardings, all of whose axes are of its kind `Auto` here."""
+"""`jax.sharding`: meshes, specs and shardings with JAX's options. All axes have the type `Auto` here."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def get_mesh() -> Any:
 
 
 def set_mesh(mesh: Any) -> Any:
-    """Do as `ft.set_mesh` does; meshes without devices have no effect."""
+    """Call `ft.set_mesh`; a mesh without devices counts as None."""
     return _ft.set_mesh(mesh if isinstance(mesh, _sharding.Mesh) else None)
 
 
@@ -83,22 +83,22 @@ use_mesh = set_mesh
 
 @contextmanager
 def use_abstract_mesh(mesh: Any) -> Generator[Any]:
-    """Run the block."""
+    """Run the block: an abstract mesh has no effect."""
     yield mesh
 
 
 def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Any:
-    """Do as `ft.make_mesh` does."""
+    """Call `ft.make_mesh`; `axis_types` has no effect."""
     return _ft.make_mesh(axis_shapes, axis_names, devices=devices)
 
 
 def reshard(x: Any, out_shardings: Any) -> Any:
-    """Return arrays placed by shardings."""
+    """Return arrays placed according to shardings."""
     return _ft.device_put(x, concrete(out_shardings))
 
 
 def concrete(shardings: Any) -> Any:
-    """Return shardings on the mesh in force where they name one without devices; without any, on one device."""
+    """Replace abstract meshes in shardings by the mesh in force, or by the first device if there is none."""
     return _ft.tree.map(_concrete, shardings, is_leaf=lambda s: isinstance(s, _sharding.PartitionSpec))
 
 
@@ -117,7 +117,7 @@ def _concrete(sharding: Any) -> Any:
 
 
 class _Unplaced:
-    """The sharding of a type: on no mesh."""
+    """The sharding of an aval: on no mesh."""
 
     mesh = _NO_MESH
     memory_kind = None
@@ -128,7 +128,7 @@ class _Unplaced:
         self.spec = _sharding.PartitionSpec(*[None] * ndim)
 
     def update(self, spec: Any) -> _Unplaced:
-        """Return that of a type of another rank."""
+        """Return the sharding of an aval of another rank."""
         return _Unplaced(len(spec))
 
     def __eq__(self, other: object) -> bool:
@@ -146,7 +146,7 @@ def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
 
 
 def attach() -> None:
-    """Give meshes and types the attributes from which libraries read the use of axes."""
+    """Give classes of the package the attributes of JAX's that libraries read."""
     mesh: Any = _sharding.AbstractMesh
     for name in ("_any_axis_explicit", "_any_axis_manual"):
         setattr(mesh, name, False)

@@ -1,4 +1,4 @@
-"""`jax.extend.source_info_util`, `jax._src.traceback_util`: which frames an error shows."""
+"""`jax.extend.source_info_util`, `jax._src.traceback_util`: files whose frames a library excludes from tracebacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EXCLUDED: list[str] = []
 
 
 def register_exclusion(path: str) -> None:
-    """Leave the frames of a file out of what `include_frame` accepts; errors show them all the same."""
+    """Make `include_frame` return False for the frames of a file; errors of the package show them nevertheless."""
     _EXCLUDED.append(path)
 
 
@@ -20,5 +20,5 @@ def include_frame(frame: FrameType) -> bool:
 
 
 def api_boundary(fun: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Return the function as it is."""
+    """Return the function unchanged."""
     return (lambda f: f) if fun is None else fun

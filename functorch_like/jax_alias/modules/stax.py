@@ -131,7 +131,7 @@ Identity: Layer = (lambda key, shape: (shape, ()), lambda params, inputs, **kwar
 
 
 def FanOut(num: int) -> Layer:
-    """Return a layer that gives its input several times."""
+    """Return a layer that returns its input several times."""
     return lambda key, shape: ([shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
 
@@ -153,7 +153,7 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Return a layer that keeps each element with probability `rate`, when it trains; it takes a named `rng`."""
+    """Return a layer that keeps each element with probability `rate` in training; `apply` needs a key `rng=`."""
 
     def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
         if mode != "train":
@@ -165,7 +165,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Return layers one after another as one."""
+    """Return layers applied one after another, as one layer."""
     inits, applies = zip(*layers, strict=True) if layers else ((), ())
 
     def init(key: Any, input_shape: Any) -> Any:
@@ -185,7 +185,7 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Return layers side by side as one, of lists of inputs."""
+    """Return layers applied side by side, as one layer of lists of inputs."""
     inits, applies = zip(*layers, strict=True)
 
     def init(key: Any, input_shapes: Any) -> Any:
@@ -205,7 +205,7 @@ def _keys(rng: Any, count: int) -> Any:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """Return a layer that is made of the shape of its inputs."""
+    """Return a layer that is made from the shape of its inputs."""
 
     def init(key: Any, input_shape: Any) -> Any:
         return make_layer(input_shape)[0](key, input_shape)

@@ -1,4 +1,4 @@
-"""`jax.test_util`: derivatives against finite differences."""
+"""`jax.test_util`: checks of derivatives against finite differences."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def check_grads(
     rtol: float | None = None,
     eps: float | None = None,
 ) -> None:
-    """Hold derivatives of a function, up to an order, against central differences along one random direction.
+    """Compare derivatives of a function, up to an order, with central differences along one random direction.
 
-    `functorch_like.testing.check_grads` looks at each argument, and reports more of what differs.
+    `functorch_like.testing.check_grads` checks each argument separately, and reports differences in more detail.
 
     Args:
         f: takes and returns pytrees of arrays.
@@ -67,7 +67,7 @@ def check_jvp(
     eps: float | None = None,
     err_msg: str = "",
 ) -> None:
-    """Hold `f_jvp(primals, tangents)` against a finite difference of `f`."""
+    """Compare `f_jvp(primals, tangents)` with a finite difference of `f`."""
     args = _arrays(args)
     direction = _random_like(args, 0)
     _, tangents = f_jvp(args, direction)
@@ -83,7 +83,7 @@ def check_vjp(
     eps: float | None = None,
     err_msg: str = "",
 ) -> None:
-    """Hold `f_vjp(*args)`, a pair of result and pullback, against a finite difference of `f`."""
+    """Compare `f_vjp(*args)`, a pair of result and pullback, with a finite difference of `f`."""
     args = _arrays(args)
     out, pull = f_vjp(*args)
     direction, weights = _random_like(args, 0), _random_like(out, 1)
@@ -92,7 +92,7 @@ def check_vjp(
 
 
 def _arrays(args: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments, numbers as arrays of the dtypes that they are traced with."""
+    """Return the arguments, with numbers as arrays of the dtypes that they are traced with."""
     number = lambda x: np.asarray(x, dtypes.as_dtype(type(x))) if isinstance(x, (int, float, complex)) else x
     return ft.tree.map(number, tuple(args))
 

@@ -17,7 +17,7 @@ __all__ = ["static", "unflatten"]
 
 
 def _keys_are_leaves(fun: Callable[..., Any], position: int | None = None) -> Callable[..., Any]:
-    """Return a function of trees with typed keys for leaves; `position` is that of `is_leaf`."""
+    """Make typed keys leaves for a function of trees; `position` is that of its argument `is_leaf`."""
 
     @functools.wraps(fun)
     def of_trees(*args: Any, **kwargs: Any) -> Any:

@@ -20,7 +20,7 @@ _registry = node_types  # libraries test whether a type is in it
 
 
 class HashablePartial:
-    """A function and arguments, equal to another of equal ones."""
+    """A partial function, equal to another one of an equal function and equal arguments."""
 
     def __init__(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         self.f, self.args, self.kwargs = f, args, kwargs
@@ -40,10 +40,10 @@ class HashablePartial:
 
 
 def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
-    """Do as `ft.tree_util.flatten_one_level` does; children are those of functions of trees."""
+    """Call `ft.tree_util.flatten_one_level`."""
     return tree_util.flatten_one_level(tree)
 
 
 def all_leaves(iterable: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Return True if none of some objects is a node."""
+    """Return True if none of the objects is a node; typed keys are leaves."""
     return tree_util.all_leaves(iterable, tree._or_keys(is_leaf))

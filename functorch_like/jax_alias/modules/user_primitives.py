@@ -57,7 +57,7 @@ class UndefinedPrimal:
         return f"UndefinedPrimal({self.aval!r})"
 
 
-# As in JAX they are nodes without children, so that functions of pytrees and `vmap` let them pass.
+# As in JAX they are nodes without children, so that functions of pytrees and `vmap` pass them on unchanged.
 for _kind in (Zero, UndefinedPrimal):
     tree_util.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
 del _kind
@@ -78,7 +78,7 @@ class Lowering:
 
 
 class Params:
-    """Parameters of a primitive as one value: hashed by those that can be, compared by identity or value."""
+    """Parameters of a primitive as one hashable value: hashed by their names, compared by identity or value."""
 
     __slots__ = ("values",)
 
@@ -107,7 +107,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class Primitive:
-    """A primitive as JAX has them: a name first, and rules that are added to it."""
+    """A primitive in JAX's style: it is made with a name, and its rules are added later."""
 
     multiple_results = False
     call_primitive = False
@@ -127,17 +127,17 @@ class Primitive:
         return refuse
 
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
-        """Set what the primitive does with arrays."""
+        """Set the implementation, a function of arrays."""
         self.impl = impl
         return impl
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the rule for the types of its results."""
+        """Set the rule for the avals of its results."""
         self.abstract_eval = rule
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set a rule that returns types and effects; the effects are left out."""
+        """Set a rule that returns avals and effects; the effects are ignored."""
         self.abstract_eval = lambda *avals, **params: rule(*avals, **params)[0]
         return rule
 
@@ -167,13 +167,13 @@ class Primitive:
 
 
 class CallPrimitive(Primitive):
-    """A primitive that takes a function; such have no rules here."""
+    """A primitive that takes a function; it has no rules here."""
 
     call_primitive = True
     multiple_results = True
 
 
-#: The primitive of each primitive that stands for one.
+#: Primitives in JAX's style, by the name of the package's primitive that stands for each.
 BY_NAME: dict[str, Primitive] = {}
 
 
