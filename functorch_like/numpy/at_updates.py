@@ -288,7 +288,7 @@ for _name, _method in vars(IndexRef).copy().items():
 
 def _no_assignment(fix: str) -> ImmutableError:
     return ImmutableError(
-        "x.at gives changed copies, and cannot be assigned to",
+        "x.at returns updated copies, and cannot be assigned to",
         fix=fix,
         at=str(source_info.user_line(state.source) or ""),
     )

@@ -181,7 +181,7 @@ def _stack_nested(a: Any, dtype: Any) -> Any:
     shapes = {aval_of(p).shape for p in parts}
     if len(shapes) > 1:
         raise promotion.error(
-            ShapeError, f"a sequence of arrays of shapes {sorted(shapes)} makes no array", "give all one shape"
+            ShapeError, f"a sequence of arrays of shapes {sorted(shapes)} cannot become an array", "give all one shape"
         )
     parts = promotion.promote(*parts)
     joined = structural.concatenate(*[structural.reshape(p, shape=(1, *aval_of(p).shape)) for p in parts], dimension=0)

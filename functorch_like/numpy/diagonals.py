@@ -46,7 +46,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     a = arr(a, "fnp.diagonal")
     n = aval_of(a).ndim
     if n < 2:
-        raise promotion.error(ShapeError, f"{aval_of(a)!r} is no matrix", "give an array of two dimensions or more")
+        raise promotion.error(ShapeError, f"{aval_of(a)!r} is not a matrix", "give an array of two dimensions or more")
     i, j = _plane(axis1, axis2, n, "fnp.diagonal")
     k = operator.index(offset)
     a = structural.transpose(a, permutation=(*(d for d in range(n) if d not in (i, j)), i, j))

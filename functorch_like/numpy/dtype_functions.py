@@ -120,7 +120,7 @@ def isdtype(dtype: DTypeLike | None, kind: DTypeLike | tuple[DTypeLike, ...]) ->
     try:
         return exact == dtypes.as_dtype(kind)
     except TypeError as e:
-        raise ArgumentError(f"{kind!r} is no kind of dtype", fix=f"use a dtype or one of {', '.join(_KINDS)}") from e
+        raise ArgumentError(f"{kind!r} is not a kind of dtype", fix=f"use a dtype or one of {', '.join(_KINDS)}") from e
 
 
 def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe") -> bool:

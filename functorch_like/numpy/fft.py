@@ -83,7 +83,7 @@ def _length(n: Any, name: str) -> int:
     try:
         n = operator.index(n)
     except TypeError:
-        why = f"fnp.fft.{name}: {n!r} is no length"
+        why = f"fnp.fft.{name}: {n!r} is not a length"
         raise promotion.error(ShapeError, why, "lengths are ints, fixed while tracing") from None
     if n < 1:
         raise promotion.error(ShapeError, f"fnp.fft.{name} of {n} points", "a transform has at least 1 point")

@@ -38,7 +38,7 @@ def _index_dtype(sizes: Sequence[int]) -> Any:
 
 def _strides(sizes: tuple[int, ...], order: str, what: str) -> list[int]:
     if order not in ("C", "F"):
-        raise promotion.error(ArgumentError, f"{what} does not know order={order!r}", "use 'C' or 'F'")
+        raise promotion.error(ArgumentError, f"{what}: order={order!r} is unknown", "use 'C' or 'F'")
     k = range(len(sizes))
     return [math.prod(sizes[i + 1 :]) if order == "C" else math.prod(sizes[:i]) for i in k]
 

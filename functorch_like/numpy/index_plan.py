@@ -196,13 +196,13 @@ def _positions(entry: Any, n: int) -> Any:
         if not hasattr(entry, "__array__"):
             raise promotion.error(
                 BoundsError,
-                f"{entry!r:.60} of type {type(entry).__name__} is no index",
+                f"{entry!r:.60} of type {type(entry).__name__} is not an index",
                 "use ints, slices, None, ..., integer arrays or boolean arrays",
             )
         entry = np.asarray(entry)
     aval = aval_of(entry)
     if not dtypes.is_integer(aval.dtype):
-        raise promotion.error(BoundsError, f"an index is {aval!r}, no integers", "convert it: i.astype('int32')")
+        raise promotion.error(BoundsError, f"indices must be integers, got {aval!r}", "convert it: i.astype('int32')")
     if type(entry) is not np.ndarray:
         return entry
     return static_positions(entry, n) if entry.ndim else int(entry)
@@ -223,7 +223,7 @@ def _slice(entry: slice, n: int, values: list[Any], dynamic: bool) -> Item:
         if isinstance(end, Tracer):
             raise promotion.error(
                 ConcretizationError,
-                f"a slice has a traced end ({aval_of(end)!r}), and it decides on the shape of the result",
+                f"a slice has a traced end ({aval_of(end)!r}), which determines the shape of the result",
                 "use lax.dynamic_slice(x, starts, sizes), whose sizes are static, or a mask with fnp.where",
             )
         ends.append(None if end is None else int(operator.index(end)))

@@ -315,7 +315,7 @@ def take(
         aval_of(where).dtype
     ):
         raise promotion.error(
-            BoundsError, f"positions are {aval_of(where)!r}, no integers", "convert them with astype('int32')"
+            BoundsError, f"positions must be integers, got {aval_of(where)!r}", "convert them with astype('int32')"
         )
     if mode == "clip":  # as in NumPy, negative positions do not count from the end then
         where = (

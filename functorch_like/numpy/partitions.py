@@ -162,7 +162,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     """
     x, bins = (v if promotion.is_array(v) else asarray(v) for v in (x, bins))
     if method not in METHODS:
-        raise promotion.error(ArgumentError, f"fnp.digitize does not know method={method!r}", "leave method out")
+        raise promotion.error(ArgumentError, f"fnp.digitize: method={method!r} is unknown", "leave method out")
     if ndim(bins) != 1:
         raise promotion.error(
             ShapeError, f"fnp.digitize takes edges in one dimension, got {aval_of(bins)!r}", "ravel them"

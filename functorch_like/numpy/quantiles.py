@@ -60,7 +60,7 @@ def _public(
     promotion.no_out(out, what)
     if method not in _PLACES:
         raise promotion.error(
-            ArgumentError, f"{what} does not know method={method!r}", f"use one of {', '.join(_PLACES)}"
+            ArgumentError, f"{what}: method={method!r} is unknown", f"use one of {', '.join(_PLACES)}"
         )
     if "c" in (aval_of(a).dtype.kind, aval_of(q).dtype.kind):
         raise promotion.error(DtypeError, f"{what} takes real numbers, got {aval_of(a)!r}", "take fnp.real or fnp.abs")

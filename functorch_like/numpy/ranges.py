@@ -30,7 +30,7 @@ def _known(value: Any, what: str) -> Any:
     if isinstance(value, Tracer):
         raise promotion.error(
             ConcretizationError,
-            f"{what} has a traced argument ({aval_of(value)!r}), and its value decides on the shape of the result",
+            f"{what} has a traced argument ({aval_of(value)!r}), whose value determines the shape of the result",
             "make the argument static (static_argnums), or use fnp.linspace with a fixed num",
         )
     return np.asarray(value).item() if isinstance(value, (ArrayImpl, np.ndarray, np.generic)) else value
@@ -378,7 +378,7 @@ def _triangle_body(m: Any, k: Any, lower: bool) -> Any:
     aval = aval_of(m)
     if aval.ndim < 2:
         raise promotion.error(
-            ShapeError, f"a triangle of {aval!r}, which is no matrix", "give an array of two dimensions or more"
+            ShapeError, f"a triangle of {aval!r}, which is not a matrix", "give an array of two dimensions or more"
         )
     mask = diagonal_band(aval.shape, k, elementwise.ge if lower else elementwise.le)
     return elementwise.select_n(mask, structural.full_like(m, 0), m)

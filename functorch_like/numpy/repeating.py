@@ -113,7 +113,7 @@ def repeat(
             "give one number for each element",
         )
     if counts.dtype.kind not in "iub":
-        raise promotion.error(ArgumentError, f"fnp.repeat: repeats={quote(repeats)} are no ints", "give ints")
+        raise promotion.error(ArgumentError, f"fnp.repeat: repeats={quote(repeats)} are not ints", "give ints")
     places = np.repeat(np.arange(shape[d]), counts)
     if total_repeat_length is not None:
         missing = max(0, total_repeat_length - len(places))
@@ -250,7 +250,7 @@ def pad(
         lengths = margins.lengths_of(_pairs(stat_length, ndim(a), "stat_length"))
         return margins.pad_statistics(a, widths=tuple(widths), mode=mode, lengths=lengths)
     if reflect_type not in ("even", "odd"):
-        raise promotion.error(ArgumentError, f"fnp.pad does not know {reflect_type=}", "use 'even' or 'odd'")
+        raise promotion.error(ArgumentError, f"fnp.pad: {reflect_type=} is unknown", "use 'even' or 'odd'")
     odd = mode in ("reflect", "symmetric") and reflect_type == "odd"
     for d, (lo, hi) in enumerate(widths):
         n = aval_of(a).shape[d]

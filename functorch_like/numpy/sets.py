@@ -278,7 +278,7 @@ def isin(
     """
     if method not in _METHODS:
         raise promotion.error(
-            ArgumentError, f"fnp.isin does not know method={method!r}", f"use one of {', '.join(_METHODS)}"
+            ArgumentError, f"fnp.isin: method={method!r} is unknown", f"use one of {', '.join(_METHODS)}"
         )
     element, test = (x if promotion.is_array(x) else asarray(x) for x in (element, test_elements))
     search = method in _METHODS[2:] or (method == "auto" and aval_of(test).size > 16)

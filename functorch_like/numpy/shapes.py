@@ -252,7 +252,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
         if len(set(order)) != n:
             raise promotion.error(
                 ShapeError,
-                f"{tuple(axes)} is no permutation of the {n} axes of {aval_of(x)!r}",
+                f"{tuple(axes)} is not a permutation of the {n} axes of {aval_of(x)!r}",
                 f"name each of 0..{n - 1} once",
             )
     return x if n < 2 and not isinstance(x, np.ndarray) else structural.transpose(x, permutation=order)
@@ -277,7 +277,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     (5, 3, 2)
     """
     if ndim(x) < 2:
-        raise promotion.error(ShapeError, f"{aval_of(x)!r} is no matrix", "give an array of two dimensions or more")
+        raise promotion.error(ShapeError, f"{aval_of(x)!r} is not a matrix", "give an array of two dimensions or more")
     return swapaxes(x, -1, -2)
 
 

@@ -170,9 +170,9 @@ def searchsorted(
     [1, 2]
     """
     if side not in ("left", "right"):
-        raise promotion.error(ArgumentError, f"fnp.searchsorted does not know side={side!r}", "use 'left' or 'right'")
+        raise promotion.error(ArgumentError, f"fnp.searchsorted: side={side!r} is unknown", "use 'left' or 'right'")
     if method not in METHODS:
-        raise promotion.error(ArgumentError, f"fnp.searchsorted does not know method={method!r}", "leave method out")
+        raise promotion.error(ArgumentError, f"fnp.searchsorted: method={method!r} is unknown", "leave method out")
     a = a if promotion.is_array(a) else asarray(a)
     if aval_of(a).ndim != 1:
         raise promotion.error(

@@ -242,7 +242,7 @@ def known(x: Any) -> np.ndarray[Any, Any] | None:
 
 
 def _values_alone(ar: Any, equal_nan: bool) -> Any:
-    """Return the distinct elements of an array that is no tracer, by NumPy; None for arrays that need `distinct`.
+    """Return the distinct elements of an array that is not a tracer, by NumPy; None for arrays that need `distinct`.
 
     Without positions NumPy sorts several times faster, and no program is compiled for the number that it finds.
     """
@@ -275,7 +275,7 @@ def no_size(what: str, x: Any) -> Any:
     return promotion.error(
         ConcretizationError,
         f"{what} of a traced {aval_of(x)!r}: the number of its results is not known",
-        "pass size=, the number to return, and fill_value= for what is missing to it",
+        "pass size=, the number to return, and fill_value=, the value that fills up to it",
     )
 
 

@@ -85,7 +85,7 @@ def vectorize(
 def _parsed(signature: str) -> tuple[Dims, Dims]:
     if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
         raise ArgumentError(
-            f"signature={signature!r} of fnp.vectorize is no signature", fix='write for example "(n,m),(m)->(n)"'
+            f"signature={signature!r} of fnp.vectorize is not a signature", fix='write for example "(n,m),(m)->(n)"'
         )
     ins, outs = (
         [tuple(re.findall(r"\w+", core)) for core in re.findall(_CORE, side)] for side in signature.split("->")

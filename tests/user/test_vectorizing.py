@@ -56,7 +56,7 @@ def test_messages():
         pair(B, A[:, 0])
     with pytest.raises(ft.errors.ArgumentError, match="has 2 arguments, got 1"):
         pair(B)
-    with pytest.raises(ft.errors.ArgumentError, match="is no signature"):
+    with pytest.raises(ft.errors.ArgumentError, match="is not a signature"):
         fnp.vectorize(fnp.dot, signature="n,n->")
     with pytest.raises(ft.errors.ShapeError, match=r"result 0 of <lambda> has shape \(2,\), and should have"):
         fnp.vectorize(lambda x: fnp.stack([x, x]))(B)

@@ -58,7 +58,9 @@ def matrices(a: Any, name: str, square: bool = False) -> Any:
     a = arr(a, f"fnp.linalg.{name}")
     aval = aval_of(a)
     if aval.ndim < 2:
-        raise promotion.error(ShapeError, f"fnp.linalg.{name} of {aval!r}, no matrix", "give at least two dimensions")
+        raise promotion.error(
+            ShapeError, f"fnp.linalg.{name} of {aval!r}, not a matrix", "give at least two dimensions"
+        )
     if square and aval.shape[-1] != aval.shape[-2]:
         raise promotion.error(ShapeError, f"fnp.linalg.{name} of {aval!r}, not square", "give square matrices")
     return a

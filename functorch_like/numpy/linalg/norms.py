@@ -44,7 +44,7 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
     n = aval_of(x).ndim
     if axis is None and ord is not None and n not in (1, 2):
         raise promotion.error(
-            ShapeError, f"a norm of order {ord!r} of {aval_of(x)!r}, no vector or matrix", "name the axes"
+            ShapeError, f"a norm of order {ord!r} of {aval_of(x)!r}, neither vector nor matrix", "name the axes"
         )
     axes = range(n) if axis is None else axis if isinstance(axis, (list, tuple, range)) else (axis,)
     dims = tuple(axis_of(d, n, "fnp.linalg.norm") for d in axes)
@@ -103,7 +103,7 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     else:
         raise promotion.error(
             ArgumentError,
-            f"fnp.linalg.norm of {len(axes)} axes does not know ord={ord!r}",
+            f"fnp.linalg.norm of {len(axes)} axes: ord={ord!r} is unknown",
             "vectors take any number; matrices 'fro', 'nuc', 1, -1, 2, -2, inf and -inf",
         )
     return promotion.convert(reductions.keep(out, shape, over) if keepdims else out, dtype)
