@@ -31,6 +31,7 @@ with _collector.paused():  # collections would take a tenth of the time
     from functorch_like.dtypes import set_default_dtype as set_default_dtype
     from functorch_like.errors import FtError as FtError
     from functorch_like.foreign import modules as _foreign_modules
+    from functorch_like.interpreters import evaluate as _evaluate  # noqa: F401  # primitives are run by it
 
 with _lazy_imports.block(__name__):
     from functorch_like import amp as amp

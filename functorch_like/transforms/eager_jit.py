@@ -19,6 +19,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
+from functorch_like.calling import pickling as pickling  # of the functions made here
 from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.compiler.placement import device_for
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, in_width, state
