@@ -199,6 +199,7 @@ class Drawer:
         """One more operation on a value."""
         kinds = [
             self.matmul, self.product, self.reduction, self.around, self.convolution, self.normalised, self.product,
+            self.reduced_product,
         ]  # fmt: skip
         kind = self.c.pick(kinds)
         made = kind(v)
@@ -273,6 +274,20 @@ class Drawer:
         }.get(name, f"fnp.{name}({{}}, axis={{}}, keepdims={{}})")
         return self.w.write(form.format(v.name, axes, keep))
 
+    def reduced_product(self, v: Value) -> Value | None:
+        """A reduction of elementwise products, most of whose factors repeat along some dimensions."""
+        c = self.c
+        shape = v.shape if v.ndim > 1 else self.shape(2, 4)
+        factors = [self._spread_columns(shape, c.below(2)) for _ in range(c.pick((2, 2, 3)))]
+        if v.shape == shape and c.chance(3):
+            factors.append(v.name)
+        form = c.pick(("fnp.sum({})", "fnp.sum({})", "fnp.mean({})", "fnp.max({})"))
+        axes = tuple(c.subset(len(shape))) or (c.below(len(shape)),)
+        made = self.w.write(form.format(f"{' * '.join(factors)}, axis={axes}, keepdims=True"))
+        if made is None or c.below(2):
+            return made
+        return self.w.write(f"{v.name if v.shape == shape else self.operand(shape)} * {made.name}")
+
     def normalised(self, v: Value) -> Value | None:
         """A reduction whose operand meets its result again."""
         if not v.ndim:
@@ -327,7 +342,8 @@ class Drawer:
         dilated = [c.pick((1, 1, 1, 2)) for _ in range(rank)]
         padding = c.pick(("'SAME'", "'VALID'", "explicit"))
         if padding == "explicit" or any(s > 1 for s in spread):
-            padding = str([(c.below(3), c.below(3)) for _ in range(rank)])
+            least = c.pick((0, 0, -2))
+            padding = str([(c.between(least, 2), c.between(least, 2)) for _ in range(rank)])
         letters = "DHW"[3 - rank :]
         if c.below(2):
             lhs_layout, lhs = f"N{letters}C", (batch, *space, features)
