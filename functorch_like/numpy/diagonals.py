@@ -145,7 +145,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     Args:
         a: array of at least two dimensions, all of one size if more than two.
         val: number or vector.
-        wrap: not supported.
+        wrap: whether the diagonal of a matrix with more rows than columns starts anew below a row that it leaves out.
         inplace: must be False: arrays are immutable, and the result is returned.
 
     Returns:
@@ -153,6 +153,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 
     Raises:
         ArgumentError: where `inplace` is not False.
+        ShapeError: for fewer than two dimensions, or more than two of different sizes.
 
     >>> fnp.fill_diagonal(fnp.zeros((2, 2)), 1, inplace=False).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -162,8 +163,17 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
             ArgumentError, "fnp.fill_diagonal cannot change an array in place", "pass inplace=False and use the result"
         )
     a = arr(a, "fnp.fill_diagonal")
-    n = min(aval_of(a).shape)
-    return asarray(a).at[(np.arange(n),) * aval_of(a).ndim].set(val)
+    shape = aval_of(a).shape
+    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+        raise promotion.error(
+            ShapeError,
+            f"fnp.fill_diagonal takes a matrix, or an array whose dimensions all have one size, got the shape {shape}",
+            "slice or reshape it before",
+        )
+    columns = max(shape[1], 1)
+    places = np.arange(0, shape[0] * columns, columns + 1) if wrap and len(shape) == 2 else None
+    index = (np.arange(min(shape)),) * len(shape) if places is None else divmod(places, columns)
+    return asarray(a).at[index].set(val)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:

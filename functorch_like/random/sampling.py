@@ -131,9 +131,8 @@ def choice(
     n = shape_of(a, what)[0] if count else aval_of(a).shape[at]
     drawn = math.prod(sizes)
     if drawn and (not n or (not replace and drawn > n)):
-        raise promotion.error(
-            ArgumentError, f"random.choice cannot draw {drawn} of {n} elements", "draw fewer, or with replace=True"
-        )
+        remedy = "draw fewer, or with replace=True" if n else "pass an array that has elements"
+        raise promotion.error(ArgumentError, f"random.choice cannot draw {drawn} of {n} elements", remedy)
     if p is not None:
         weights = aval_of(p if isinstance(p, (ArrayImpl, Tracer)) else (p := np.asarray(p)))
         if weights.shape != (n,):

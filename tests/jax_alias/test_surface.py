@@ -106,13 +106,21 @@ def test_meshes_and_placements(run):
     y = jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, where), out_shardings=where)(x)
     assert len(y.addressable_shards) == 2 and y.sharding.spec == P("d") and mesh.axis_types == (AxisType.Auto,)
     assert jax.typeof(y).sharding.mesh.empty and not jax.typeof(y).vma
+    seen = []
+    jax.debug.inspect_array_sharding(y, callback=seen.append)
+    assert seen[0].spec == P("d") and len(seen[0].device_set) == 2
+    jax.debug.visualize_array_sharding(y)
+    assert jax.typeof(jax.random.key(0)).dtype == jax.random.key(1).dtype
+    state = jax._src.distributed.global_state
+    assert (state.process_id, state.num_processes) == (0, 1)
     from jax.experimental.layout import Format
     assert jax.device_put(1.0, Format(None, where.update(spec=P()))).sharding.spec == P()
     assert where._addressable_device_assignment == tuple(jax.devices())
     assert jnp.ones(2).sharding._addressable_device_assignment == (jax.devices()[0],)
     print(y.tolist(), jax.pmap(lambda v: jax.lax.psum(v, "i"), axis_name="i")(jnp.ones((2, 3))).tolist())
     """
-    assert run(text) == "[0.0, 2.0, 4.0, 6.0] [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]"
+    *picture, last = run(text).splitlines()
+    assert "| CPU 0 | CPU 1 |" in picture and last == "[0.0, 2.0, 4.0, 6.0] [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]"
 
 
 def test_helpers_of_libraries(run):

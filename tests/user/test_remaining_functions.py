@@ -7,6 +7,7 @@ from support.compare import agrees
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import lax, nn
+from functorch_like.errors import ShapeError
 from functorch_like.testing import check_grads
 
 RNG = np.random.default_rng(7)
@@ -55,6 +56,12 @@ def test_diagonals_are_filled():
     want = X.copy()
     np.fill_diagonal(want, 2.5)
     np.testing.assert_array_equal(fnp.fill_diagonal(X, 2.5, inplace=False), want)
+    for shape in ((7, 3), (3, 7), (8, 2), (4, 4), (5, 1), (2, 2, 2)):
+        for wrap in (False, True):
+            np.fill_diagonal(want_of := np.zeros(shape), 1.5, wrap)
+            np.testing.assert_array_equal(fnp.fill_diagonal(np.zeros(shape), 1.5, wrap, inplace=False), want_of)
+    with pytest.raises(ShapeError, match=r"one size, got the shape \(2, 3, 2\)"):
+        fnp.fill_diagonal(np.zeros((2, 3, 2)), 1.0, inplace=False)
     slope = ft.jit(ft.grad(lambda v: (fnp.fill_diagonal(v, 2.5, inplace=False) * X).sum()))(X)
     np.testing.assert_array_equal(slope, X * (1 - np.eye(4, 6)))
 

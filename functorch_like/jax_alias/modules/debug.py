@@ -1,23 +1,28 @@
-"""`jax.debug`: functions that show shardings; those of arrays show the first device only."""
+"""`jax.debug`: functions that show shardings; of traced arrays, the first device."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from functorch_like import debug
 from functorch_like.arrays import devices
+from functorch_like.core import ArrayImpl
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
-    """Call a function with the sharding of an array."""
+    """Call a function with the sharding of an array; of a traced one, with that of the first device."""
     from functorch_like.sharding import SingleDeviceSharding
 
-    callback(SingleDeviceSharding(devices.devices()[0]))
+    callback(value.sharding if type(value) is ArrayImpl else SingleDeviceSharding(devices.devices()[0]))
 
 
 def visualize_array_sharding(arr: Any, **options: Any) -> None:
-    """Print the device of an array."""
-    print(f"{arr.shape} on {devices.devices()[0]}")
+    """Print which device holds which part of an array; of one that is traced, or has no such picture, its devices."""
+    if type(arr) is ArrayImpl and arr.ndim in (1, 2):
+        debug.visualize_array_sharding(arr)
+    else:
+        print(f"{arr.shape} on {arr.sharding.device_set if type(arr) is ArrayImpl else devices.devices()[0]}")
 
 
 def visualize_sharding(shape: Any, sharding: Any, **options: Any) -> None:

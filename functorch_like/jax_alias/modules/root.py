@@ -173,5 +173,5 @@ def block_until_ready(x: Any) -> Any:
 
 
 def typeof(x: Any) -> Any:
-    """Return `ft.typeof(x)`; for typed keys, their shape with the dtype uint32."""
-    return ft.ShapeDtypeStruct(x.shape, "uint32") if is_keys(x) else ft.typeof(x)
+    """Return `ft.typeof(x)`; for typed keys, their shape and dtype."""
+    return x.dtype.aval_of_shape(x.shape) if is_keys(x) else ft.typeof(x)
