@@ -34,32 +34,35 @@ _REAL = ", real"
 
 # -------------------------------------------------------------------------------------------------------- arithmetic
 neg = _one("neg", elementwise.neg, "-x.")
-sign = _one("sign", elementwise.sign, "-1, 0 or 1; of complex numbers x/|x|.")
-abs = _one("abs", elementwise.abs, "Absolute value; of complex numbers the modulus.", gives=_REAL)
+sign = _one("sign", elementwise.sign, "Sign: -1, 0 or 1; x / |x| for complex numbers.")
+abs = _one("abs", elementwise.abs, "Absolute value; the modulus for complex numbers.", gives=_REAL)
 square = _one("square", elementwise.square, "x times x.")
 reciprocal = _one("reciprocal", lambda x: elementwise.div(structural.full_like(x, 1), x), "1 / x.")
 add = _two("add", elementwise.add, "Sum.", "(1.5, 2).item() = 3.5")
 sub = _two("sub", elementwise.sub, "Difference.", "(1.5, 2).item() = -0.5")
 mul = _two("mul", elementwise.mul, "Product.", "(1.5, 2).item() = 3.0")
-div = _two("div", elementwise.div, "Quotient; of integers rounded towards zero.", "(-7, 2).item() = -3")
+div = _two("div", elementwise.div, "Quotient; rounded towards zero for integers.", "(-7, 2).item() = -3")
 rem = _two("rem", elementwise.rem, "Remainder of `div`, with the sign of x.", "(-7, 2).item() = -1")
-max = _two("max", elementwise.max, "The larger; NaN where one is NaN.", "(1.5, 2).item() = 2.0")
-min = _two("min", elementwise.min, "The smaller; NaN where one is NaN.", "(1.5, 2).item() = 1.5")
+max = _two("max", elementwise.max, "Elementwise maximum; NaN where either is NaN.", "(1.5, 2).item() = 2.0")
+min = _two("min", elementwise.min, "Elementwise minimum; NaN where either is NaN.", "(1.5, 2).item() = 1.5")
 nextafter = _two(
-    "nextafter", elementwise.nextafter, "The number next to x on the way to y.", "(1.0, 2.0).item() > 1 = True"
+    "nextafter",
+    elementwise.nextafter,
+    "The next representable number after x in the direction of y.",
+    "(1.0, 2.0).item() > 1 = True",
 )
 
 # ---------------------------------------------------------------------------------------------- powers, exponentials
 exp = _one("exp", elementwise.exp, "e to the power of x.")
 exp2 = _one("exp2", elementwise.exp2, "2 to the power of x.")
-expm1 = _one("expm1", elementwise.expm1, "exp(x) - 1, exact near 0.")
+expm1 = _one("expm1", elementwise.expm1, "exp(x) - 1, accurate near 0.")
 log = _one("log", elementwise.log, "Natural logarithm.")
-log1p = _one("log1p", elementwise.log1p, "log(1 + x), exact near 0.")
+log1p = _one("log1p", elementwise.log1p, "log(1 + x), accurate near 0.")
 logistic = _one("logistic", elementwise.logistic, "1 / (1 + exp(-x)).")
 sqrt = _one("sqrt", elementwise.sqrt, "Square root.")
 rsqrt = _one("rsqrt", elementwise.rsqrt, "1 / sqrt(x).")
 cbrt = _one("cbrt", elementwise.cbrt, "Cube root.")
-_pow = _two("pow", elementwise.pow, "x to the power of y, of one dtype.", "(2.0, 0.5).shape = ()")
+_pow = _two("pow", elementwise.pow, "x to the power of y; both have one dtype.", "(2.0, 0.5).shape = ()")
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
@@ -120,10 +123,13 @@ asinh = _one("asinh", elementwise.asinh, "Inverse hyperbolic sine.")
 acosh = _one("acosh", elementwise.acosh, "Inverse hyperbolic cosine.", at="1.5")
 atanh = _one("atanh", elementwise.atanh, "Inverse hyperbolic tangent.")
 atan2 = _two(
-    "atan2", elementwise.atan2, "The angle of the point (y, x): here x is the ordinate.", "(1.0, 0.0).shape = ()"
+    "atan2",
+    elementwise.atan2,
+    "The angle of a point from the positive first axis: the operand x is its ordinate, y its abscissa.",
+    "(1.0, 0.0).shape = ()",
 )
 erf = _one("erf", elementwise.erf, "The error function, 2/sqrt(pi) times the integral of exp(-t**2) from 0 to x.")
-erfc = _one("erfc", elementwise.erfc, "1 - erf(x), exact for large x.")
+erfc = _one("erfc", elementwise.erfc, "1 - erf(x), accurate for large x.")
 erf_inv = _one("erf_inv", elementwise.erf_inv, "The inverse of erf.")
 lgamma = _one("lgamma", elementwise.lgamma, "log of the absolute value of the gamma function.")
 digamma = _one("digamma", elementwise.digamma, "The derivative of lgamma.")
@@ -199,16 +205,16 @@ def round(x: ArrayLike, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) ->
     return elementwise.round(value(x), rounding_method=int(rounding_method))
 
 
-floor = _one("floor", elementwise.floor, "The greatest whole number that is not above x.")
-ceil = _one("ceil", elementwise.ceil, "The least whole number that is not below x.")
-is_finite = _one("is_finite", elementwise.is_finite, "Whether an element is neither infinite nor NaN.", gives=_BOOL)
+floor = _one("floor", elementwise.floor, "The greatest whole number not above x.")
+ceil = _one("ceil", elementwise.ceil, "The least whole number not below x.")
+is_finite = _one("is_finite", elementwise.is_finite, "True where an element is neither infinite nor NaN.", gives=_BOOL)
 real = _one("real", elementwise.real, "The real part.", at="1 + 2j", gives=_REAL)
 imag = _one("imag", elementwise.imag, "The imaginary part.", at="1 + 2j", gives=_REAL)
 complex = _two("complex", elementwise.complex, "x + iy of two real arrays.", "(1.0, 2.0).item() = (1+2j)", ", complex")
 
 
 def conj(x: ArrayLike) -> Array:
-    """The complex conjugate; of real numbers the complex number.
+    """Complex conjugate; real numbers become complex.
 
     Args:
         x: array of real or complex numbers.
@@ -245,20 +251,25 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
 
 # --------------------------------------------------------------------------------------------------- bits, comparisons
-bitwise_not = _one("bitwise_not", elementwise.not_, "Every bit turned; of booleans logical not.", at="5")
-population_count = _one("population_count", elementwise.population_count, "The number of bits set.", at="5")
-clz = _one("clz", elementwise.clz, "The number of leading bits not set.", at="5")
-bitwise_and = _two("bitwise_and", elementwise.and_, "Bits that both have.", "(6, 3).item() = 2")
-bitwise_or = _two("bitwise_or", elementwise.or_, "Bits that one has.", "(6, 3).item() = 7")
-bitwise_xor = _two("bitwise_xor", elementwise.xor, "Bits that just one has.", "(6, 3).item() = 5")
-shift_left = _two("shift_left", elementwise.shift_left, "Bits moved up.", "(3, 1).item() = 6")
+bitwise_not = _one("bitwise_not", elementwise.not_, "Bitwise NOT; logical NOT for booleans.", at="5")
+population_count = _one("population_count", elementwise.population_count, "The number of bits that are 1.", at="5")
+clz = _one("clz", elementwise.clz, "The number of leading bits that are 0.", at="5")
+bitwise_and = _two("bitwise_and", elementwise.and_, "Bitwise AND; logical AND for booleans.", "(6, 3).item() = 2")
+bitwise_or = _two("bitwise_or", elementwise.or_, "Bitwise OR; logical OR for booleans.", "(6, 3).item() = 7")
+bitwise_xor = _two("bitwise_xor", elementwise.xor, "Bitwise XOR; logical XOR for booleans.", "(6, 3).item() = 5")
+shift_left = _two(
+    "shift_left", elementwise.shift_left, "Shift to the left by y bits, filled with zeros.", "(3, 1).item() = 6"
+)
 shift_right_logical = _two(
-    "shift_right_logical", elementwise.shift_right_logical, "Bits moved down, zeros in.", "(6, 1).item() = 3"
+    "shift_right_logical",
+    elementwise.shift_right_logical,
+    "Shift to the right by y bits, filled with zeros.",
+    "(6, 1).item() = 3",
 )
 shift_right_arithmetic = _two(
     "shift_right_arithmetic",
     elementwise.shift_right_arithmetic,
-    "Bits moved down, the sign kept.",
+    "Shift to the right by y bits, filled with the sign.",
     "(-6, 1).item() = -3",
 )
 eq = _two("eq", elementwise.eq, "x == y.", "(1, 2).item() = False", _BOOL)
@@ -271,4 +282,6 @@ _TOTAL = " in the total order of IEEE 754, where -0 is below 0 and NaN above inf
 eq_to = _two("eq_to", elementwise.eq_to, "x == y" + _TOTAL, "(0.0, -0.0).item() = False", _BOOL)
 le_to = _two("le_to", elementwise.le_to, "x <= y" + _TOTAL, "(0.0, -0.0).item() = False", _BOOL)
 lt_to = _two("lt_to", elementwise.lt_to, "x < y" + _TOTAL, "(-0.0, 0.0).item() = True", _BOOL)
-mulhi = _two("mulhi", elementwise.mulhi, "The upper half of a product of integers.", "(2**30, 8).item() = 2")
+mulhi = _two(
+    "mulhi", elementwise.mulhi, "The upper half of the bits of a product of integers.", "(2**30, 8).item() = 2"
+)
