@@ -43,7 +43,7 @@ VERBS = {"trace": "traced", "lower": "lowered", "compile": "compiled", "load": "
 ORIGINS = {"load": " from the cache on disk"}
 
 
-def heard() -> bool:
+def has_listeners() -> bool:
     """Return True if a listener is set in this thread, so that an event is worth preparing."""
     return bool(_listeners.all) or LOGGED.value
 
@@ -54,7 +54,7 @@ def line(event: Event) -> str:
     return f"{VERBS[event.kind]} {event.name}{ORIGINS.get(event.kind, '')} in {event.seconds * 1e3:.3g} ms{why}"
 
 
-def tell(kind: str, name: str, seconds: float = 0.0, **about: Any) -> None:
+def emit(kind: str, name: str, seconds: float = 0.0, **about: Any) -> None:
     """Pass an event to all listeners of this thread."""
     if LOGGED.value and kind in VERBS:
         import logging  # takes 4 ms

@@ -372,7 +372,7 @@ def _loaded(
             mlir.verify(module)  # raises a better error, if the module itself is wrong
             raise CompileError(f"XLA cannot compile {name!r} for {device}: {error}", fix=_remedy(overrides)) from error
         _count("compiles")
-        events.tell("compile", name, time.perf_counter() - started, device=device, options=overrides or {}, how=why)
+        events.emit("compile", name, time.perf_counter() - started, device=device, options=overrides or {}, how=why)
         if key is not None:
             cache.store(key, made)
             cache.remember(note, key)
@@ -407,7 +407,7 @@ def _from_disk(
             cache.remember(note, key)
     if loaded is not None:
         _count("cache_hits")
-        events.tell("load", name, time.perf_counter() - started, device=device)
+        events.emit("load", name, time.perf_counter() - started, device=device)
     return loaded, key, note
 
 

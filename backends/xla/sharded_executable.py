@@ -193,6 +193,6 @@ def compile(
     host_calls = [] if host_calls is None else host_calls
     inner = loaded(functools.cache(make), partitioning.mesh, options, fitting, name, fingerprint, host_calls)
     made = ShardedExecutable(inner, partitioning, in_avals, out_avals, name, bool(host_calls))
-    if events.heard() and made.settled() is None:
-        events.tell("partition", name, why=made.report(partitioning), collectives=made.collectives())
+    if events.has_listeners() and made.settled() is None:
+        events.emit("partition", name, why=made.report(partitioning), collectives=made.collectives())
     return made

@@ -289,8 +289,8 @@ class FlatCall:
             trees[:] = [out_tree]
             return outs
 
-        inner = getattr(fun, "beside", lambda: None)
-        flat.beside = lambda: (trees[0], inner())  # type: ignore[attr-defined]
+        inner = getattr(fun, "traced_aux", lambda: None)
+        flat.traced_aux = lambda: (trees[0], inner())  # type: ignore[attr-defined]
         return flat, trees
 
     def traced(self) -> bool:

@@ -33,7 +33,7 @@ def notice(operands: Sequence[Any], avals: Sequence[ShapedArray], dtype: np.dtyp
     Raises:
         DtypeError: where `backends.promotion.widening` is "raise".
     """
-    if dtypes.default_float() == dtypes.float64 or (promotion.widening == "allow" and not events.heard()):
+    if dtypes.default_float() == dtypes.float64 or (promotion.widening == "allow" and not events.has_listeners()):
         return
     strong = [(a, origin(x)) for x, a in zip(operands, avals, strict=True) if not a.weak_type]
     wide = [(a, text) for a, text in strong if dtypes.real_part(a.dtype) == dtypes.float64]
@@ -59,7 +59,7 @@ def _error(
 
 def _issue(error: FtError) -> None:
     """Raise the error, or warn with its text: once for each of the user's lines."""
-    events.tell("widen", error.operation, why=f"{error.reason}, at {error.at}")
+    events.emit("widen", error.operation, why=f"{error.reason}, at {error.at}")
     rule = promotion.widening
     if rule == "raise":
         raise error

@@ -79,13 +79,13 @@ def choose(
     ways = WAYS.get(device.platform, (DEFAULT,))
     standard = make()
     if standard.calls_python:  # timing it would call again and again
-        events.tell("tune", name, how=f"{ways[0].name}, because the program has callbacks")
+        events.emit("tune", name, how=f"{ways[0].name}, because the program has callbacks")
         return ways[0]
     note = cache.key(standard.module, compile_options.options(device, options), device, f"tuned among {ways}")
     known = _recalled(cache.recall(note), ways)
     if known is not None:
         best, seconds = known
-        events.tell("tune", name, how=f"{best.name}, as measured before", seconds_of=seconds)
+        events.emit("tune", name, how=f"{best.name}, as measured before", seconds_of=seconds)
         return best
     started = time.perf_counter()
     programs: dict[Candidate, Any] = {}
@@ -107,7 +107,7 @@ def choose(
     if best is not ways[0] and ways[0] in seconds and seconds[best] > _GAIN * seconds[ways[0]]:
         best = ways[0]
     table = ", ".join(f"{way.name} {took * 1e3:.3g} ms" for way, took in seconds.items())
-    events.tell("tune", name, time.perf_counter() - started, how=f"chose {best.name}: {table}", seconds_of=seconds)
+    events.emit("tune", name, time.perf_counter() - started, how=f"chose {best.name}: {table}", seconds_of=seconds)
     record = {"chosen": best.name, "seconds": {way.name: took for way, took in seconds.items()}}
     cache.remember(note, json.dumps(record))
     return best

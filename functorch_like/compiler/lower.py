@@ -58,7 +58,7 @@ class Lowered:
         started = time.perf_counter()
         with stage("lowering", self.name, self._size):
             module = self._build(self.partitioning)
-        events.tell("lower", self.name, time.perf_counter() - started, jaxpr=self.jaxpr, module=module)
+        events.emit("lower", self.name, time.perf_counter() - started, jaxpr=self.jaxpr, module=module)
         return module
 
     def _size(self) -> str:
@@ -122,7 +122,6 @@ class Lowered:
         mode: str = "default",
         fitting: Any = None,
         fingerprint: bytes | None = None,
-        in_background: bool = False,
     ) -> xla.Executable:
         """Compile for a device (or load from the on-disk cache, if possible without lowering at all).
 
@@ -132,14 +131,13 @@ class Lowered:
             mode: of `jit`: which options are chosen besides.
             fitting: these are, instead.
             fingerprint: what `identify` returned before there was a module.
-            in_background: do not show that this takes long.
         """
         if fingerprint is None and "module" not in vars(self):
             # Once there is a module, it is the key; settings may have changed since it was made.
             fingerprint = self.identify()
         about = self._about(options, self.fitting(device, mode) if fitting is None else fitting, fingerprint)
         if self.partitioning is None:
-            with nullcontext() if in_background else stage("compiling", self.name, self._size):
+            with nullcontext() if events.is_in_background() else stage("compiling", self.name, self._size):
                 return xla.compile(lambda: self.module, device=device, **about)
         from functorch_like.backends.xla import sharded_executable  # few programs have meshes
 

@@ -165,7 +165,7 @@ def begin(
         return lowered.compile(device, options, fitting=full), None
     executable = again or lowered.compile(device, options, fitting=quick, fingerprint=fingerprint)
     cost = tier_costs.estimate(lowered.jaxpr).compile_seconds
-    compile_full = lambda: lowered.compile(device, options, fitting=full, fingerprint=fingerprint, in_background=True)
+    compile_full = lambda: lowered.compile(device, options, fitting=full, fingerprint=fingerprint)
     return executable, QuickTier(compile_full, cost * (_PATIENCE_AGAIN if again else _PATIENCE), lowered.name)
 
 

@@ -31,7 +31,7 @@ def run(program: Program, args: Sequence[Any]) -> list[Any]:
     started = time.perf_counter()
     results = program.run(args)
     quick.credit(time.perf_counter() - started + _DETOUR)
-    events.tell("tier", program.lowered.name, how="in the quick tier")
+    events.emit("tier", program.lowered.name, how="in the quick tier")
     return results
 
 
@@ -60,4 +60,4 @@ def exchange(program: Program) -> None:
             stacklevel=2,
         )
         return
-    events.tell("exchange", name, how=f"after {quick.spent * 1e3:.3g} ms of running in the quick tier")
+    events.emit("exchange", name, how=f"after {quick.spent * 1e3:.3g} ms of running in the quick tier")

@@ -74,7 +74,7 @@ class HostCalls:
             self._counts.clear()
         self._counts[avals] = count + 1
         counters.computed_by_numpy += 1
-        events.tell("numpy", self._prim.name)
+        events.emit("numpy", self._prim.name)
         return arrays.computed(result, out, device, bool(places))
 
     def _result(self, operands: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:

@@ -249,7 +249,7 @@ def stage(
 
     Args:
         fun: takes one tracer for each aval, returns a sequence of values. Where it finds something beside them, such as
-            their structure, `fun.beside()` returns it, hashable; then it may have conditions, where these are followed.
+            their structure, `fun.traced_aux()` returns it, hashable; then it may have conditions, where these are followed.
         avals: of the arguments.
         name: of the jaxpr.
         origin: how the jaxpr came about, for its text.
@@ -267,7 +267,7 @@ def stage(
     """
     if trace is None:
         trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
-        trace.again = hasattr(fun, "beside")
+        trace.again = hasattr(fun, "traced_aux")
     try:
         with new_trace(trace):
             inputs = [trace.input(a) for a in avals]

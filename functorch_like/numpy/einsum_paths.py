@@ -94,10 +94,10 @@ def find_path(inputs: tuple[str, ...], result: str, shapes: tuple[tuple[int, ...
     how, limit = _strategy_and_limit(optimize, len(inputs))
     key = inputs, result, shapes, how, limit
     info = opt_einsum.path_cache.get(key, lambda: _info(inputs, result, shapes, how, limit))
-    if len(inputs) > 2 and events.heard():
+    if len(inputs) > 2 and events.has_listeners():
         size = f"largest intermediate {info.largest_intermediate:.4g} elements"
         text = f"{info.how}, {' then '.join(step.subscripts for step in info.steps)}, {info.flops:.4g} operations"
-        events.tell("einsum", info.subscripts, time.perf_counter() - started, how=text, size=size, info=info)
+        events.emit("einsum", info.subscripts, time.perf_counter() - started, how=text, size=size, info=info)
     return info
 
 

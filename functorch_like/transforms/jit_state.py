@@ -261,12 +261,12 @@ class JitState:
         trace = self.traces.get(key)
         if trace is None:
             trace = Traced(self.fun, call, self.spec, donated=self.donated(call), **through)
-            if events.heard():
+            if events.has_listeners():
                 why = recompile_reasons.difference(
                     call.key, [k[0] for k in self.traces]
                 ) or recompile_reasons.first_time(self.fun)
                 size = f"{len(trace.jaxpr.equations)} equations"
-                events.tell("trace", self.spec.name, trace.seconds, why=why, size=size, traced=trace)
+                events.emit("trace", self.spec.name, trace.seconds, why=why, size=size, traced=trace)
             recompile_reasons.remember(self.fun)
             compile_notices.captured(self.fun, self.spec.name, trace.consts)
             if not any(isinstance(c, Tracer) for c in trace.consts) and not (path is not None and path.guards):
@@ -302,9 +302,9 @@ class JitState:
             for leaf in call.leaves:
                 if isinstance(leaf, ShapeDtypeStruct):
                     raise DtypeError(f"{leaf!r} has no data to compute with", fix="pass an array, or use .lower(...)")
-            if events.heard() and traced.programs:
+            if events.has_listeners() and traced.programs:
                 why = recompile_reasons.of_program(key, traced.programs, traced.in_tree)
-                events.tell("program", self.spec.name, why=why)
+                events.emit("program", self.spec.name, why=why)
             result = self.compile(traced, call, key, tiered=self.shardings is None and not self.follows_paths)
         return result
 

@@ -97,7 +97,7 @@ def pmap(
             places[:] = [None if d is None else d % (aval_of(o).ndim + 1) for d, o in zip(out_dims, outs, strict=True)]
             return [o if d is None else _with(o, d) for o, d in zip(outs, places, strict=True)]
 
-        one.beside = lambda: (trees[0], tuple(places))  # type: ignore[attr-defined]
+        one.traced_aux = lambda: (trees[0], tuple(places))  # type: ignore[attr-defined]
         specs = tuple(_spec(d, axis) for d in dims)
         outs = Mapped(one, name, mesh, specs, lambda: [_spec(d, axis) for d in places], (), False)(tuple(leaves))
         return trees[0].unflatten(outs)

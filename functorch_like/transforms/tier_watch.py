@@ -50,8 +50,8 @@ class TierWatch:
         results = program.run(leaves)
         self.follow(program)
         _credit(program, time.perf_counter() - started)
-        if events.heard():
-            events.tell("tier", program.lowered.name, how="in the quick tier")
+        if events.has_listeners():
+            events.emit("tier", program.lowered.name, how="in the quick tier")
         return results
 
     def follow(self, program: Program) -> None:
@@ -67,7 +67,12 @@ class TierWatch:
                 self._installed = self._jitted.public._function = nesting.with_room(self._jitted.checked(self._timed()))
 
     def _timed(self) -> Callable[..., Any]:
-        fast, name, clock, events_seen = self._jitted.fast, self._jitted.spec.name, time.perf_counter, events.heard
+        fast, name, clock, events_seen = (
+            self._jitted.fast,
+            self._jitted.spec.name,
+            time.perf_counter,
+            events.has_listeners,
+        )
 
         def timed(*args: Any, **kwargs: Any) -> Any:
             if self._ready:
@@ -79,7 +84,7 @@ class TierWatch:
                 if self._spent >= self._limit:
                     self._attribute(args, kwargs)
                 if events_seen():
-                    events.tell("tier", name, how=self._now(args, kwargs))
+                    events.emit("tier", name, how=self._now(args, kwargs))
             return out
 
         return timed

@@ -136,7 +136,7 @@ def vmap(
             trees[:] = [out_tree]
             return outs
 
-        flat.beside = lambda: trees[0]  # type: ignore[attr-defined]
+        flat.traced_aux = lambda: trees[0]  # type: ignore[attr-defined]
 
         def run(values: Any, start: Any, count: int) -> list[Any]:
             parts = [a if d is None else piece(a, d, start, count) for a, d in zip(values, flat_axes, strict=True)]

@@ -19,7 +19,7 @@ class _State:
 
     @property
     def num_processes(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         joined = membership()
         return 1 if joined is None else joined.count
 

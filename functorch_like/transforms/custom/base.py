@@ -228,7 +228,7 @@ class Called:
             return outs
 
         fun.__name__ = self.custom.name
-        fun.beside = lambda: self.out_tree  # type: ignore[attr-defined]
+        fun.traced_aux = lambda: self.out_tree  # type: ignore[attr-defined]
         return fun
 
     @contextmanager

@@ -77,7 +77,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
             Report(rule, fun, avals).check_values(cotangents, treedef)
             return cotangents
 
-        flat.beside = lambda: trees[0]  # type: ignore[attr-defined]
+        flat.traced_aux = lambda: trees[0]  # type: ignore[attr-defined]
         ct_avals = [tangent_aval(a) for a, i in zip(avals, inexact, strict=True) if i]
         name = name_of(rule)
         jaxpr, consts = stage(flat, ct_avals, name=name, origin="traced by custom_gradient", chain=name)

@@ -79,7 +79,7 @@ class _Exploration:
     """The tree of all paths of a body.
 
     Args:
-        fun: of flat arguments and results; `fun.beside()` is what else it has found, such as their structure.
+        fun: of flat arguments and results; `fun.traced_aux()` is what else it has found, such as their structure.
         avals: of the arguments.
         name, chain: of the jaxpr, and what errors call the transformation.
         parent: the trace around it.
@@ -130,7 +130,7 @@ class _Exploration:
             last = trace.guards[-1]
             side = f"{last.line} is {bool(last.words[0])}" if last.line is not None else "a condition is met"
             raise self.refused(f"where {side}, it raises {type(e).__name__}: {e}") from e
-        self.tree.insert(trace, jaxpr, self.fun.beside(), unfinished=trace.met)
+        self.tree.insert(trace, jaxpr, self.fun.traced_aux(), unfinished=trace.met)
 
     def unknown_side(self) -> list[Words] | None:
         """Return the answers that lead to a side of a condition that no path has taken."""
@@ -152,7 +152,7 @@ def total(fun: Any, avals: Sequence[ShapedArray], *, name: str, origin: str, cha
     """Return the program of all paths of a function.
 
     Args:
-        fun: of flat arguments and results; `fun.beside()` is what else it has found, such as their structure.
+        fun: of flat arguments and results; `fun.traced_aux()` is what else it has found, such as their structure.
         avals: of the arguments.
         name, origin: of the jaxpr.
         chain: what errors call the transformation.

@@ -146,7 +146,7 @@ class Paths:
             return None, None
         tree = Tree(call, jitted.fun, name)
         leaf = tree.insert(trace, traced.jaxpr, traced.out_tree)
-        events.tell("path", name, traced.seconds, why=report.decisions(leaf))
+        events.emit("path", name, traced.seconds, why=report.decisions(leaf))
         branches = Branches(tree, {}, threading.RLock(), {})
         self.branches.keep(key, branches, self.MOST_TREES)
         if not self.serving:
@@ -256,7 +256,7 @@ class Paths:
     ) -> list[Words] | None:
         """Return the values of guards that words decide; None after a merged program, whose path must be traced."""
         form = found.programs[got[0]]
-        events.tell("guess", self.jitted.spec.name)
+        events.emit("guess", self.jitted.spec.name)
         if form.kind == "straight":
             return form.decided(got, len(decided))
         with found.lock:
@@ -291,7 +291,7 @@ class Paths:
             leaf.memo["rolled"] = form
             if form is not None:
                 found.programs[form.number] = form
-                events.tell("roll", self.jitted.spec.name, why=f"{form.traced} steps at {report.line_of(leaf, form)}")
+                events.emit("roll", self.jitted.spec.name, why=f"{form.traced} steps at {report.line_of(leaf, form)}")
         return leaf.memo["rolled"]
 
     def fastpath(self, form: PathProgram, program: Any) -> Any:
@@ -317,7 +317,7 @@ class Paths:
         before = found.tree.version
         leaf, *_ = found.tree.trace(call.leaves, decided, element=element)
         if found.tree.version != before:
-            events.tell("path", self.jitted.spec.name, why=report.decisions(leaf))
+            events.emit("path", self.jitted.spec.name, why=report.decisions(leaf))
             self.check_limit(found.tree)
         return leaf
 
@@ -353,7 +353,7 @@ class Paths:
             found.memo["merged", shared] = found.tree.version, form
             if form is not None:
                 found.programs[form.number] = form
-                events.tell("merge", self.jitted.spec.name, why=report.count(len(found.tree.leaves), "path"))
+                events.emit("merge", self.jitted.spec.name, why=report.count(len(found.tree.leaves), "path"))
         return form
 
     def straight(self, found: Branches, leaf: Node) -> PathProgram:

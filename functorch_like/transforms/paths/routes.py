@@ -48,8 +48,8 @@ class Route:
         out, words = self.fast(*args, **kwargs)
         if bytes(memoryview(words)) not in form.known:
             return MISSED
-        if events.heard():
-            events.tell("guess", self.paths.jitted.spec.name)
+        if events.has_listeners():
+            events.emit("guess", self.paths.jitted.spec.name)
         tree.wrong += 1
         assert form.leaf is not None
         form.leaf.mark_latest()
