@@ -124,8 +124,8 @@ def batch(
 ) -> tuple[list[Any], list[int | None]]:
     """Results of a function of flat arguments mapped over one axis of each, and where the axis is in the results.
 
-    Where Python control flow is followed, and `fun.traced_aux` gives the function's other findings, each element takes its
-    own path. A function that cannot be staged along all its paths needs all elements to agree.
+    Where Python control flow is followed, and `fun.traced_aux` returns what the function has found besides, each
+    element takes its own path. A function that cannot be staged along all its paths needs all elements to agree.
     """
     trace = BatchTrace(name, state.trace, axis)
     trace.again = hasattr(fun, "traced_aux")
@@ -166,7 +166,7 @@ def _of_all_paths(
             whole[k] = leaf
         return fun(*whole)
 
-    flat.traced_aux = fun.aux  # type: ignore[attr-defined]
+    flat.traced_aux = fun.traced_aux  # type: ignore[attr-defined]
     avals = [aval_of(args[k]) for k in values]
     avals = [
         a if (d := dims[k]) is None else a.update(shape=a.shape[:d] + a.shape[d + 1 :])

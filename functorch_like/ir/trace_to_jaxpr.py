@@ -248,7 +248,7 @@ def stage(
     """Record a function of flat arguments and flat results.
 
     Args:
-        fun: takes one tracer for each aval, returns a sequence of values. Where it finds something beside them, such as
+        fun: takes one tracer for each aval, returns a sequence of values. Where it finds something besides, such as
             their structure, `fun.traced_aux()` returns it, hashable; then it may have conditions, where these are followed.
         avals: of the arguments.
         name: of the jaxpr.

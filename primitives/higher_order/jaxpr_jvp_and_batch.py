@@ -66,7 +66,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, some: Sequence[bool], instantiate: Sequence[bool] = 
             has[:] = [t is not None for t in tangents]
             return [*outs, *(t for t in tangents if t is not None)]
 
-        fun.aux = lambda: tuple(has)  # type: ignore[attr-defined]
+        fun.traced_aux = lambda: tuple(has)  # type: ignore[attr-defined]
         avals = [*jaxpr.in_avals, *(a.strong() for a, s in zip(jaxpr.in_avals, some, strict=True) if s)]
         made, consts = derive(jaxpr, "jvp", "jvp", fun, avals)
         return Derived(made, consts, has)
@@ -105,7 +105,7 @@ def batch_jaxpr(
             where[:] = out_dims
             return outs
 
-        fun.aux = lambda: tuple(where)  # type: ignore[attr-defined]
+        fun.traced_aux = lambda: tuple(where)  # type: ignore[attr-defined]
         avals = [widened(a, d, axis.size) for a, d in zip(jaxpr.in_avals, dims, strict=True)]
         made, consts = derive(jaxpr, "vmap", f"vmap over {axis.size}", fun, avals)
         return Derived(made, consts, where)

@@ -42,7 +42,7 @@ def transposed(jaxpr: Jaxpr, linear: Sequence[bool], some: Sequence[bool], insta
             has[:] = [f is not None for f in cotangents]
             return [f for f in cotangents if f is not None]
 
-        fun.aux = lambda: tuple(has)  # type: ignore[attr-defined]
+        fun.traced_aux = lambda: tuple(has)  # type: ignore[attr-defined]
         avals = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
         avals += [a.strong() for a, s in zip(jaxpr.out_avals, some, strict=True) if s]
         made, consts = derive(jaxpr, "transpose", "transpose", fun, avals)
