@@ -249,7 +249,7 @@ def stage(
 
     Args:
         fun: takes one tracer for each aval, returns a sequence of values. Where it finds something besides, such as
-            their structure, `fun.traced_aux()` returns it, hashable; then it may have conditions, where these are followed.
+            their structure, `fun.traced_aux()` returns it, hashable; then conditions in it may be followed.
         avals: of the arguments.
         name: of the jaxpr.
         origin: how the jaxpr came about, for its text.
