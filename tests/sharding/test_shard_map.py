@@ -99,7 +99,7 @@ def test_what_is_closed_over_is_on_each_device(mesh):
 def test_the_mesh_of_the_block_and_meshes_without_devices(mesh):
     f = ft.shard_map(lambda a: lax.psum(a, "x"), in_specs=P("x"), out_specs=P())
     expected = X.reshape(4, 2, 16).sum(0)
-    with pytest.raises(ft.FtError, match="none was chosen"):
+    with pytest.raises(ft.FtError, match="none is in force"):
         f(X)
     with ft.use_mesh(mesh):
         close(f(X), expected)

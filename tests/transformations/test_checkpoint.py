@@ -277,7 +277,7 @@ def test_messages():
     for wrong, text in [
         (lambda: ft.checkpoint(3), "takes a function"),
         (lambda: ft.checkpoint(network, policy="dots"), "'dots'"),
-        (lambda: ft.checkpoint_name(X, 3), "name 3"),
+        (lambda: ft.checkpoint_name(X, 3), "got 3"),
         (lambda: policies.within(-1), "-1"),
         (lambda: policies.save_only_these_names(["a"]), "['a']"),
     ]:

@@ -82,7 +82,7 @@ def test_other_elementwise_functions():
     np.testing.assert_allclose(lax.polygamma(2, Y), special.polygamma(2, Y), rtol=1e-4)
     orders = np.arange(6.0).reshape(2, 3)
     np.testing.assert_allclose(lax.polygamma(orders, Y.astype(float)), special.polygamma(orders, Y), rtol=1e-7)
-    with pytest.raises(ArgumentError, match="counted from 0"):
+    with pytest.raises(ArgumentError, match="non-negative m, got -1"):
         lax.polygamma(-1, Y)
     z = lax.complex(X, Y)
     np.testing.assert_array_equal(lax.real(z), X)
@@ -167,7 +167,7 @@ def test_shapes():
         lax.squeeze(x, (1,))
     with pytest.raises(ShapeError, match="rank 3"):
         lax.rev(x, (3,))
-    with pytest.raises(ShapeError, match="nothing"):
+    with pytest.raises(ShapeError, match="got no arrays"):
         lax.concatenate([], 0)
     with pytest.raises(ConcretizationError, match="static_argnums"):
         ft.jit(lambda n: lax.iota("int32", n))(3)
