@@ -17,7 +17,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax, scipy
-from functorch_like.backends.xla import client, counters, memory
+from functorch_like.backends.xla import client, counters, events, memory
 from functorch_like.compiler import tier_costs, tiers
 from functorch_like.compiler.lower import Lowered
 from functorch_like.transforms import tier_watch
@@ -253,8 +253,8 @@ def test_optimised_forms_are_no_programs_that_were_needed_anew():
 def test_what_cannot_be_compiled_again_stays_quick_and_says_so_once(monkeypatch, clock):
     compile = Lowered.compile
 
-    def failing(self, *args, in_background=False, **options):
-        if in_background:
+    def failing(self, *args, **options):
+        if events.is_in_background():
             raise ft.errors.CompileError("no memory")
         return compile(self, *args, **options)
 
