@@ -229,11 +229,11 @@ def get_device_properties(device: Any = "gpu") -> DeviceProperties:
         device: as `devices()` lists it, or "gpu:1".
 
     Raises:
-        DeviceError: where it is no GPU.
+        DeviceError: where it is not a GPU.
     """
     gpu = xla.find_device(device)
     if gpu.platform not in ("gpu", "cuda"):
-        raise DeviceError(f"{gpu} is no GPU", fix="ask backends.cpu.get_cpu_capability() about CPUs")
+        raise DeviceError(f"{gpu} is not a GPU", fix="ask backends.cpu.get_cpu_capability() about CPUs")
     major, _, minor = str(getattr(gpu, "compute_capability", "0.0")).partition(".")
     limit = (gpu.memory_stats() or {}).get("bytes_limit", 0)
     return DeviceProperties(gpu.device_kind, int(major), int(minor or 0), limit, int(getattr(gpu, "core_count", 0)))
@@ -246,7 +246,7 @@ def memory_stats(device: Any = "gpu") -> dict[str, int]:
         device: as for `get_device_properties`.
 
     Raises:
-        DeviceError: where it is no GPU.
+        DeviceError: where it is not a GPU.
     """
     get_device_properties(device)
     return dict(xla.find_device(device).memory_stats() or {})

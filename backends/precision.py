@@ -149,7 +149,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     """
     if precision not in _LEVELS:
         raise ArgumentError(
-            f"{precision!r} is no precision of float32 products", fix="use 'highest', 'high' or 'medium'"
+            f"{precision!r} is not a precision of float32 products", fix="use 'highest', 'high' or 'medium'"
         )
     cuda.matmul.fp32_precision, mkldnn.matmul.fp32_precision = _LEVELS[precision]
 

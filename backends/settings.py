@@ -147,7 +147,7 @@ class Setting(Generic[T]):
 
     def _wrong(self, what: str, value: Any) -> ArgumentError:
         near = nearest(value, self.kind.names) if isinstance(value, str) else ""
-        return ArgumentError(f"{what} is no value of this setting{near}", fix=f"use {self.kind.allowed}")
+        return ArgumentError(f"{what} is not a value of this setting{near}", fix=f"use {self.kind.allowed}")
 
     def _check_place(self) -> None:
         if self.program and _staging():

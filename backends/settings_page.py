@@ -70,7 +70,7 @@ def _entry(setting: Setting[Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text whose stars and underscores are no markup outside of code."""
+    """Text whose stars and underscores are not markup outside of code."""
     parts = text.split("`")
     return "`".join(
         part if k % 2 else part.replace("*", r"\*").replace("_", r"\_").replace("<", r"\<")

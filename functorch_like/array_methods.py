@@ -32,7 +32,7 @@ _LOW, _HIGH = INT32
 
 # ----------------------------------------------------------------------------------------------------------- operators
 def _other(function: Any, self: Any, other: Any, *, reflected: bool = False) -> Any:
-    """The result for an operand that is no array and no number: converted by `__jax_array__`, or left to its class.
+    """The result for an operand that is neither array nor number: converted by `__jax_array__`, or left to its class.
 
     Lists are refused.
     """

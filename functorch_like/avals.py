@@ -51,7 +51,7 @@ class ShapedArray:
 
     _interned: ClassVar[dict[Any, ShapedArray]] = {}
 
-    # Libraries written for JAX name the placement of an array here, too; it is no part of an aval.
+    # Libraries written for JAX name the placement of an array here, too; it is not part of an aval.
     def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, **placement: Any) -> ShapedArray:
         key = (shape, dtype, weak_type)
         try:

@@ -59,7 +59,7 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 @dataclasses.dataclass(frozen=True)
 class _Names:
-    """Policy by the names that `checkpoint_name` gave; `others` is for equations that are no names."""
+    """Policy by the names that `checkpoint_name` gave; `others` is for equations that are not names."""
 
     kept: frozenset[str] | None
     recomputed: frozenset[str]
@@ -117,7 +117,7 @@ def _offload(source: str, target: str) -> Offload:
     for name, kind in (("offload_src", source), ("offload_dst", target)):
         if kind not in KINDS:
             raise ArgumentError(
-                f"{name}={kind!r:.60} is no kind of memory{nearest(str(kind), KINDS)}",
+                f"{name}={kind!r:.60} is not a kind of memory{nearest(str(kind), KINDS)}",
                 fix=f"use one of {', '.join(map(repr, KINDS))}",
             )
     return Offload(source, target)
@@ -217,7 +217,7 @@ def within(bytes: int) -> Policy:
             again. Arguments do not count. A budget that cannot be met gives the plan that comes nearest.
 
     Raises:
-        ArgumentError: where bytes is no number from 0.
+        ArgumentError: where bytes is not a number from 0.
 
     >>> import functorch_like as ft
     >>> f = ft.checkpoint(lambda x: fnp.sin(fnp.sin(fnp.sin(x))), policy=ft.checkpoint_policies.within(1 << 20))

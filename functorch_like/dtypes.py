@@ -230,7 +230,7 @@ def exact_dtype(dtype: Any) -> DType:
     except TypeError as e:
         size = "; the sizes of a shape are one tuple: (3, 4)" if isinstance(dtype, int) else ""
         fix = f"give a name such as 'float32' or a NumPy dtype{size}"
-        raise DtypeError(f"{dtype!r} is no dtype", fix=fix) from e
+        raise DtypeError(f"{dtype!r} is not a dtype", fix=fix) from e
     known = _KNOWN.get(made)
     if known is None:
         if not made.isnative and made.newbyteorder("=") in _KNOWN:
@@ -247,12 +247,12 @@ def exact_dtype(dtype: Any) -> DType:
             )
         if made.kind in "OSUT":
             raise DtypeError(
-                f"{made} is no dtype of arrays here, which hold numbers",
+                f"{made} is not a dtype of arrays here, which hold numbers",
                 fix="convert objects to numbers, x.astype('float32'), where they are some; encode names as integers, "
                 "np.unique(x, return_inverse=True)[1]; keep text outside",
             )
         raise DtypeError(
-            f"{made} is no dtype of arrays here",
+            f"{made} is not a dtype of arrays here",
             fix=f"use one of {', '.join(d.name for d in ALL)}",
         )
     return known
@@ -384,7 +384,7 @@ def canonicalize_dtype(dtype: Any) -> DType:
     """The dtype that a dtype, name, scalar type or Python type means. (64-bit dtypes stay as they are.)
 
     Raises:
-        DtypeError: for something that is no dtype of arrays here.
+        DtypeError: for something that is not a dtype of arrays here.
 
     >>> canonicalize_dtype("int64").name, canonicalize_dtype(float).name
     ('int64', 'float32')

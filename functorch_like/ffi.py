@@ -51,7 +51,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu") -> None:
     >>> ft.ffi.register_ffi_target("mine", 3)
     Traceback (most recent call last):
     ...
-    functorch_like.errors.ArgumentError: 3 of type int is no handler
+    functorch_like.errors.ArgumentError: 3 of type int is not a handler
     ...
     """
     foreign.register(name, fn, platform)
@@ -95,7 +95,7 @@ def ffi_call(
 
     def call(*operands: Any, **attributes: Any) -> Any:
         for x in operands:
-            argument_aval(x)  # raises for a value that is no array
+            argument_aval(x)  # raises for a value that is not an array
         texts = tuple((name, foreign.attribute(name, value)) for name, value in sorted(attributes.items()))
         out = _row(*operands, target=target_name, results=results, attributes=texts, vmap_method=vmap_method)
         return structure.unflatten(out)

@@ -241,7 +241,7 @@ def diff(first: Jaxpr, second: Jaxpr) -> jaxpr_diff.JaxprDiff:
         A display with the attributes `is_equal`, `added` and `removed`.
 
     Raises:
-        ArgumentError: for what is no jaxpr.
+        ArgumentError: for what is not a jaxpr.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> first = ft.make_jaxpr(lambda x: fnp.exp(fnp.sin(x)))(1.0)
@@ -266,7 +266,7 @@ def graph(jaxpr: Jaxpr) -> jaxpr_graph.JaxprGraph:
         A display with the attributes `svg` and `dot`, text for Graphviz.
 
     Raises:
-        ArgumentError: for what is no jaxpr.
+        ArgumentError: for what is not a jaxpr.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> print(ft.inspect.graph(ft.make_jaxpr(lambda x: fnp.sin(x) * fnp.cos(x))(1.0)))

@@ -124,7 +124,7 @@ _END = 10.0
 class _Awaited(contextlib.ContextDecorator):
     """`with awaited:` around work in C++ in other threads than the main one, for which the end of Python waits.
 
-    Python waits for threads that are no daemons by itself, but no longer once Ctrl-C has stopped it from waiting. Here
+    Python waits for threads that are not daemons by itself, but no longer once Ctrl-C has stopped it from waiting. Here
     Ctrl-C ends the process at once.
     """
 

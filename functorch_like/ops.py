@@ -97,7 +97,7 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
         a, b = aval_of(data), aval_of(ids)
         if not dtypes.is_integer(b.dtype):
             raise promotion.error(
-                DtypeError, f"the segment_ids of {what}, {b!r}, are no integers", "convert with astype(int)"
+                DtypeError, f"the segment_ids of {what}, {b!r}, are not integers", "convert with astype(int)"
             )
         if a.shape[: b.ndim] != b.shape or not b.ndim:
             raise promotion.error(

@@ -17,7 +17,7 @@ _SIBLINGS = (
     ("numpy", "fnp"), ("nn", "ft.nn"), ("lax", "ft.lax"), ("numpy.linalg", "fnp.linalg"), ("random", "ft.random"),
     ("scipy.special", "ft.scipy.special"), ("sharding", "ft.sharding"),
 )  # fmt: skip
-#: Below this likeness a near name is no misspelling.
+#: Below this likeness a near name is not a misspelling.
 _LIKE = 0.65
 
 

@@ -327,7 +327,7 @@ def register_pytree_node(
 
     Args:
         nodetype: exactly this type; subclasses stay leaves.
-        flatten_func: gives the children and hashable data that are no leaves.
+        flatten_func: gives the children and hashable data that are not leaves.
         unflatten_func: takes that data and the children. Children may be any objects, so it must not check them.
         flatten_with_keys_func: as `flatten_func`, with pairs of key and child, for paths in messages.
 

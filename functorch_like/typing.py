@@ -208,7 +208,7 @@ class Jitted(Protocol[_P, _R_co]):
             A future for each signature. Its `result()` waits, and raises where compiling failed.
 
         Raises:
-            ArgumentError: for specs that are no tuples, inside of transformations, and for mode="max-autotune".
+            ArgumentError: for specs that are not tuples, inside of transformations, and for mode="max-autotune".
 
         >>> import functorch_like as ft, functorch_like.numpy as fnp
         >>> norm = ft.jit(lambda x: fnp.sqrt(fnp.sum(x * x)))

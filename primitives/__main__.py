@@ -145,7 +145,7 @@ def markdown() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Print, or write; names that are no primitives are an error."""
+    """Print, or write; names that are not primitives are an error."""
     if arguments[:1] == ["--markdown"]:
         if len(arguments) != 2:
             print("--markdown takes the name of one file", file=sys.stderr)

@@ -26,7 +26,7 @@ class Finder(doctest.DocTestFinder):
         return not elsewhere and super()._from_module(module, object)
 
 
-#: Packages whose examples need a library that is no dependency.
+#: Packages whose examples need a library that is not a dependency.
 NEEDS = {"functorch_like.io": "safetensors"}
 
 

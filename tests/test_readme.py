@@ -19,7 +19,7 @@ def test_its_code_runs(capsys):
     assert "tanh" in capsys.readouterr().out
 
 
-#: Pages whose code needs libraries that are no dependencies.
+#: Pages whose code needs libraries that are not dependencies.
 NEEDS = {
     "training.md": ["safetensors"], "recipes/saving.md": ["safetensors"], "recipes/einops.md": ["einops"],
     "recipes/pytorch.md": ["torch"], "recipes/data_libraries.md": ["pandas", "sklearn", "scipy"],

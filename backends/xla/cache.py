@@ -183,7 +183,7 @@ def _header(name: str, body: bytes) -> bytes:
 
 
 def store(name: str, executable: Any) -> None:
-    """Keep a program. Failing to is no error: a full disk must not stop a computation."""
+    """Keep a program. Failing to is not an error: a full disk must not stop a computation."""
     try:
         body = executable.serialize()
     except (JaxRuntimeError, ValueError):

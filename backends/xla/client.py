@@ -47,7 +47,7 @@ def _start() -> dict[str, Any]:
         platform = os.environ.get("FT_PLATFORM", "").lower()
         if platform not in ("", "cpu", "gpu", "cuda"):
             raise DeviceError(
-                f"FT_PLATFORM={platform!r} is no platform", fix='set FT_PLATFORM to "cpu" or "gpu", or unset it'
+                f"FT_PLATFORM={platform!r} is not a platform", fix='set FT_PLATFORM to "cpu" or "gpu", or unset it'
             )
         made: dict[str, Any] = {}
         if platform != "cpu":
@@ -109,7 +109,7 @@ def _cpu_devices() -> int | None:
     if not text:
         return None  # then XLA_FLAGS decides
     if not text.isdecimal() or int(text) < 1:
-        raise DeviceError(f"FT_CPU_DEVICES={text!r} is no positive number", fix="set it to 1, 2, ... or unset it")
+        raise DeviceError(f"FT_CPU_DEVICES={text!r} is not a positive number", fix="set it to 1, 2, ... or unset it")
     return int(text)
 
 
@@ -174,7 +174,7 @@ def find_device(spec: Any = None) -> Any:
     if isinstance(spec, xc.Sharding):
         return spec
     if not isinstance(spec, str):
-        raise DeviceError(f"{spec!r} of type {type(spec).__name__} is no device", fix=f"use one of: {_names()}")
+        raise DeviceError(f"{spec!r} of type {type(spec).__name__} is not a device", fix=f"use one of: {_names()}")
     name, _, index = spec.lower().partition(":")
     client = _start().get(_platform(name))
     if client is not None:

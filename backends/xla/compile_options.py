@@ -73,7 +73,7 @@ def check(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """
     for name, value in options.items():
         if not isinstance(name, str) or not name.startswith("xla_"):
-            raise ArgumentError(f"{name!r} is no option of XLA{_near(name)}", fix="their names begin with xla_")
+            raise ArgumentError(f"{name!r} is not an option of XLA{_near(name)}", fix="their names begin with xla_")
         if not isinstance(value, (bool, int, float, str)):
             raise ArgumentError(
                 f"the option {name} is given {value!r:.60} of type {type(value).__name__}",
@@ -93,7 +93,7 @@ def check_known(message: str) -> None:
     wrong = re.search(r"While setting option (\w+), '(.*?)' is not a valid (\w+) value", message)
     if wrong:
         raise ArgumentError(
-            f"the option {wrong[1]} is given {wrong[2]!r}, which is no {wrong[3]}", fix=f"give it a {wrong[3]}"
+            f"the option {wrong[1]} is given {wrong[2]!r}, which is not of type {wrong[3]}", fix=f"give it a {wrong[3]}"
         )
 
 

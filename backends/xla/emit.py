@@ -207,7 +207,7 @@ class Emitter(Attributes, Effects, Partitioned):
     def is_constant(self, x: Value) -> bool:
         """Return True for a constant, and for one that is broadcast."""
         self.forbid_template()
-        made = getattr(x.owner, "operation", None)  # of an argument it is a block, which is no operation
+        made = getattr(x.owner, "operation", None)  # of an argument it is a block, which is not an operation
         if made is not None and made.name == "stablehlo.broadcast_in_dim":
             return self.is_constant(made.operands[0])
         return made is not None and made.name == "stablehlo.constant"

@@ -42,7 +42,7 @@ def capsule(symbol: Any) -> tuple[int, Any]:
         return int(_pointer_of(symbol, _name_of(symbol))), symbol
     if not isinstance(symbol, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         raise ArgumentError(
-            f"{symbol!r:.60} of type {type(symbol).__name__} is no handler",
+            f"{symbol!r:.60} of type {type(symbol).__name__} is not a handler",
             fix="give a function of a library, ctypes.cdll.LoadLibrary(path).name, or a PyCapsule of its pointer",
         )
     address = ctypes.cast(symbol, ctypes.c_void_p).value

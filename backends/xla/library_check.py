@@ -1,9 +1,9 @@
 """Check a compiled CPU program for products and sums that a library computes wrongly, or not at all.
 
 XLA:CPU moves a matrix product together with what surrounds it into one YNNPACK fusion. A broadcast inside of such a
-fusion is no array: YNNPACK keeps one element with stride 0. Its kernels for products pack the right operand as if each
-element along its free and batch dimensions were in memory. So a right operand that is a broadcast along one of these is
-read past its end: the result is wrong, or made of memory never written. jaxlib 0.10.2, 0.11.2 and 0.12.0.1 are
+fusion is not an array: YNNPACK keeps one element with stride 0. Its kernels for products pack the right operand as if
+each element along its free and batch dimensions were in memory. So a right operand that is a broadcast along one of
+these is read past its end: the result is wrong, or made of memory never written. jaxlib 0.10.2, 0.11.2 and 0.12.0.1 are
 alike in this. Along a batch dimension that was seen where the contracted dimension is the last of both operands. The
 left operand and bias terms may be broadcasts; so may a right operand along contracted dimensions.
 

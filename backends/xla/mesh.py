@@ -370,7 +370,9 @@ def _check_devices(devices: tuple[Any, ...]) -> None:
         raise ArgumentError("a mesh has no devices", fix="give at least one: ft.devices()")
     for device in devices:
         if not isinstance(device, xc.Device):
-            raise ArgumentError(f"{device!r:.60} of type {type(device).__name__} is no device", fix="use ft.devices()")
+            raise ArgumentError(
+                f"{device!r:.60} of type {type(device).__name__} is not a device", fix="use ft.devices()"
+            )
     if len(set(devices)) != len(devices):
         twice = next(device for device in devices if devices.count(device) > 1)
         raise DeviceError(f"{twice} is in a mesh twice", fix="place each device once")

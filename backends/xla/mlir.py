@@ -100,7 +100,7 @@ def parsed(text: str) -> ir.Attribute:
     try:
         return ir.Attribute.parse(text, context)
     except ir.MLIRError as error:
-        raise CompileError(f"{text!r} is no MLIR attribute: {error}") from error
+        raise CompileError(f"{text!r} is not an MLIR attribute: {error}") from error
 
 
 @lru_cache(8192)
@@ -240,7 +240,7 @@ def parse_module(text: str) -> ir.Module:
     """A module from StableHLO text.
 
     Raises:
-        CompileError: for text that is no valid program.
+        CompileError: for text that is not a valid program.
     """
     with lock, context:
         try:

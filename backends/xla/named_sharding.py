@@ -68,7 +68,7 @@ def check_memory_kind(place: Any, kind: Any) -> None:
     kinds = [memory.kind for memory in device.addressable_memories()] if isinstance(device, xc.Device) else []
     if kind not in kinds:
         raise ArgumentError(
-            f"memory_kind={kind!r:.60} is no kind of memory of {device}{nearest(str(kind), kinds)}",
+            f"memory_kind={kind!r:.60} is not a kind of memory of {device}{nearest(str(kind), kinds)}",
             fix=f"use one of {', '.join(map(repr, kinds))}, or None",
         )
 
@@ -203,7 +203,7 @@ def shape_from(shape: Any) -> tuple[int, ...]:
         return tuple(operator.index(n) for n in ((shape,) if isinstance(shape, int) else shape))
     except TypeError:
         raise ShapeError(
-            f"{shape!r:.60} of type {type(shape).__name__} is no shape", fix="give a tuple of sizes"
+            f"{shape!r:.60} of type {type(shape).__name__} is not a shape", fix="give a tuple of sizes"
         ) from None
 
 

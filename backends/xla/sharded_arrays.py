@@ -44,7 +44,7 @@ def check_concrete(where: Any) -> None:
     """
     if type(where) is not NamedSharding:
         raise ArgumentError(
-            f"{where!r:.60} of type {type(where).__name__} is no sharding", fix="use NamedSharding(mesh, spec)"
+            f"{where!r:.60} of type {type(where).__name__} is not a sharding", fix="use NamedSharding(mesh, spec)"
         )
     if not isinstance(where.mesh, Mesh):
         raise ArgumentError(f"{where!r} has no devices", fix="use a Mesh: ft.make_mesh(...)")

@@ -232,7 +232,7 @@ def autocast(
 
     Raises:
         DtypeError: for other dtypes.
-        ArgumentError: for names that are no primitives.
+        ArgumentError: for names that are not primitives.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> f = ft.autocast(lambda x: x @ x + 1)

@@ -98,7 +98,7 @@ def _primitive(which: str, name: str | Primitive) -> Primitive:
     prim = name if isinstance(name, Primitive) else TABLE.get(name)
     if prim is None:
         raise ArgumentError(
-            f"{which}= of autocast names {name!r}, which is no primitive{nearest(str(name), TABLE)}",
+            f"{which}= of autocast names {name!r}, which is not a primitive{nearest(str(name), TABLE)}",
             fix="`python -m functorch_like.primitives` lists them; make_jaxpr(f)(...) shows those of a function",
         )
     if prim.evaluate is not None or prim.partial_eval is not None:

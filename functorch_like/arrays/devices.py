@@ -339,7 +339,7 @@ def device_get(x: PyTree) -> PyTree:
     """Copy a pytree of arrays to the host.
 
     Args:
-        x: arrays; leaves that are no arrays pass through.
+        x: arrays; leaves that are not arrays pass through.
 
     Returns:
         The pytree with NumPy arrays, which are read-only views where the device is the host.
@@ -357,7 +357,7 @@ def block_until_ready(x: T) -> T:
     """Wait until every array of a pytree is computed, and return the pytree.
 
     Args:
-        x: a pytree; leaves that are no arrays pass through.
+        x: a pytree; leaves that are not arrays pass through.
 
     Returns:
         x.

@@ -50,9 +50,9 @@ def resolve_argnums(fun: Callable[..., Any], nums: Any, names: Any, what: str = 
     if not positions and not argnames:
         return Static((), ())
     if not all(isinstance(n, (int, np.integer)) for n in positions):
-        raise ArgumentError(f"{what}_argnums={nums!r} are no positions", fix=f"give ints; or names: {what}_argnames=")
+        raise ArgumentError(f"{what}_argnums={nums!r} are not positions", fix=f"give ints; or names: {what}_argnames=")
     if not all(isinstance(n, str) for n in argnames):
-        raise ArgumentError(f"{what}_argnames={names!r} are no names", fix=f"give strs; or positions: {what}_argnums=")
+        raise ArgumentError(f"{what}_argnames={names!r} are not names", fix=f"give strs; or positions: {what}_argnums=")
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):  # builtins without a signature
@@ -86,7 +86,7 @@ def flatten_values(out: Any) -> tuple[list[Any], Any]:
     """The leaves of what a function returned, and its structure, as `flatten_results`.
 
     Raises:
-        DtypeError: for a leaf that is no array and no number.
+        DtypeError: for a leaf that is neither an array nor a number.
     """
     outs, out_tree = flatten_results(out)
     for i, value in enumerate(outs):

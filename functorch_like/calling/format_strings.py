@@ -53,4 +53,4 @@ def check_format(who: str, fmt: str, args: Sequence[Any], kwargs: Mapping[str, A
         error.reason = f"in the format string {fmt!r}, {error.reason}"
         raise
     except ValueError as error:
-        raise ArgumentError(f"{fmt!r} is no format string: {error}", fix="write {{ for a brace itself") from None
+        raise ArgumentError(f"{fmt!r} is not a format string: {error}", fix="write {{ for a brace itself") from None

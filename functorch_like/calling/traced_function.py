@@ -61,7 +61,7 @@ def arguments(args: Sequence[Any]) -> FlatCall:
     """Positional arguments of a body, taken apart.
 
     Raises:
-        DtypeError: for a leaf that is no array or number.
+        DtypeError: for a leaf that is not an array or number.
     """
     return FlatCall(_ALL_TRACED, args, {})
 

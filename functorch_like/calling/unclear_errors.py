@@ -40,25 +40,25 @@ _NO_ARRAY = re.compile(r"of type (\w+) is not an array$")
 _OF_NUMPY = re.compile(r"^fnp\.[\w.]+(?=: axis)")
 _HAS_PLACE = re.compile(r"argument |\w+: ")
 _KINDS = (
-    _Kind(re.compile(r"^'([\w.]+)' object cannot be interpreted as an integer$"), "is no int", _int),
+    _Kind(re.compile(r"^'([\w.]+)' object cannot be interpreted as an integer$"), "is not an int", _int),
     _Kind(
         re.compile(r"^(?:'([\w.]+)' object is not iterable|object of type '([\w.]+)' has no len\(\))$"),
-        "is no sequence",
+        "is not a sequence",
         _sequence,
     ),
     _Kind(
         re.compile(r"(?:os\.PathLike|path should be).*, not '?(\w+)'?$"),
-        "is no path",
+        "is not a path",
         lambda x: "give a str or a pathlib.Path",
     ),
-    _Kind(re.compile(r"^invalid literal for int\(\) with base 10: (.+)$"), "is no int", _int, by_value=True),
+    _Kind(re.compile(r"^invalid literal for int\(\) with base 10: (.+)$"), "is not an int", _int, by_value=True),
     _Kind(
         re.compile(r"^could not convert string to (?:float|int|complex): (?:np\.str_\()?('.*'|\".*\")\)?$"),
-        "is no number",
+        "is not a number",
         lambda x: "give a number",
         by_value=True,
     ),
-    _Kind(re.compile(r"^must be real number, not (\w+)$"), "is no number", lambda x: "give a number"),
+    _Kind(re.compile(r"^must be real number, not (\w+)$"), "is not a number", lambda x: "give a number"),
 )
 
 
@@ -89,7 +89,7 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
 
 
 def name_argument(error: FtError, fun: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    """Add the names of the function and the parameter to an error about a value that is no array."""
+    """Add the names of the function and the parameter to an error about a value that is not an array."""
     match = _NO_ARRAY.search(error.reason)
     if match is None:
         return

@@ -141,7 +141,7 @@ def _is_constant(e: Equation) -> bool:
 def _copies(jaxpr: Jaxpr) -> tuple[list[int], dict[Atom, int]]:
     """Count for each equation the separately computed places that use it: XLA would compute it that often.
 
-    It is 0 for constants and for equations that are no part of fusions.
+    It is 0 for constants and for equations that are not part of fusions.
 
     Returns:
         The counts; and for each variable the position of the last equation that reads it, beyond them for results.

@@ -54,7 +54,7 @@ def batches(
     Raises:
         ShapeError: for arrays that differ in their first dimension, scalars, and sizes that give no batch.
         ArgumentError: for counts that are none, and where a batch does not divide among the processes.
-        DtypeError: for leaves that are no arrays, and a key that is none.
+        DtypeError: for leaves that are not arrays, and for a key that is not a key.
 
     >>> import functorch_like as ft, numpy as np
     >>> [batch["x"].tolist() for batch in ft.data.batches({"x": np.arange(5)}, 2, remainder="keep")]

@@ -40,7 +40,7 @@ def prefetch(iterable: Iterable[T], sharding: object = None, *, size: int = 2) -
         the iterable is raised where its item would have come. Python, when it ends, waits for the item that is made.
 
     Raises:
-        ArgumentError: for something that is no iterable, and sizes that are no count.
+        ArgumentError: for something that is not an iterable, and sizes that are not a count.
 
     >>> import functorch_like as ft, numpy as np
     >>> [x.sum().item() for x in ft.data.prefetch(np.full(3, k) for k in range(3))]

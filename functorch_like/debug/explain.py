@@ -135,7 +135,7 @@ def explain(
         A function of `fun`'s arguments that gives an `Explanation`, with the call's result in it; or a plan.
 
     Raises:
-        ArgumentError: for what is no function, no mesh, no target, or no rates.
+        ArgumentError: for something else than a function, a mesh, a target or rates.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> f = ft.jit(fnp.tanh)

@@ -31,7 +31,7 @@ def named_scope(name: str) -> Block:
         A context manager, and a decorator.
 
     Raises:
-        ArgumentError: for a name that is no text, or empty.
+        ArgumentError: for a name that is not text, or empty.
 
     >>> import functorch_like as ft
     >>> @ft.make_jaxpr
@@ -58,7 +58,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
         A function of the same arguments and results.
 
     Raises:
-        ArgumentError: for something that is no function, or a name that is no text.
+        ArgumentError: for something that is not a function, or a name that is not text.
 
     >>> import functorch_like as ft
     >>> def encoder(x):

@@ -249,11 +249,12 @@ def plan(
         rates: of each device, for an estimate of time.
 
     Raises:
-        ArgumentError: for something that is no mesh, or another target.
+        ArgumentError: for something that is not a mesh, or another target.
     """
     if not isinstance(mesh, AbstractMesh):
         raise ArgumentError(
-            f"mesh={mesh!r:.60} of type {type(mesh).__name__} is no mesh", fix='AbstractMesh((8, 4), ("data", "model"))'
+            f"mesh={mesh!r:.60} of type {type(mesh).__name__} is not a mesh",
+            fix='AbstractMesh((8, 4), ("data", "model"))',
         )
     if target != "cpu" and target not in gpu_targets.NAMES:
         known = ("cpu", *gpu_targets.NAMES)

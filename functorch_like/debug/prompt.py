@@ -45,7 +45,7 @@ def breakpoint(*, ordered: bool = False) -> None:
     """Stop the program here, when it runs, and prompt for expressions in its values by their names in the code.
 
     Under `jit` the prompt comes when the compiled program gets here, each time it does; under vmap, for each element.
-    Type h for help, c to go on. Where standard input is at its end, or is no terminal and has nothing to
+    Type h for help, c to go on. Where standard input is at its end, or is not a terminal and has nothing to
     read, the program goes on at once.
 
     Args:

@@ -25,7 +25,7 @@ def visualize_array_sharding(x: Array) -> None:
         x: an array of one or two dimensions.
 
     Raises:
-        ArgumentError: for something that is no array, or is only traced.
+        ArgumentError: for something that is not an array, or is only traced.
         ShapeError: for other numbers of dimensions.
 
     >>> import functorch_like as ft

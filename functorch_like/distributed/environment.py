@@ -39,7 +39,7 @@ def detect(method: str | None = None, env: Environment | None = None) -> Place:
         env: variables; those of the process if None.
 
     Raises:
-        DistributedError: for an unknown method, or variables that are no numbers.
+        DistributedError: for an unknown method, or variables that are not numbers.
     """
     env = os.environ if env is None else env
     if method is not None and method not in _READERS:
@@ -125,7 +125,7 @@ def _number(env: Environment, name: str) -> int | None:
     if not text:
         return None
     if not text.strip().isdecimal():
-        raise DistributedError(f"the environment variable {name}={text!r} is no number", fix="correct or unset it")
+        raise DistributedError(f"the environment variable {name}={text!r} is not a number", fix="correct or unset it")
     return int(text)
 
 

@@ -155,7 +155,7 @@ def _settle(place: environment.Place, address: str | None, count: int | None, ra
         split_address(address)
     except ValueError:
         raise DistributedError(
-            f"coordinator_address={address!r} is no address", fix='write "host:port", or "[host]:port" for IPv6'
+            f"coordinator_address={address!r} is not an address", fix='write "host:port", or "[host]:port" for IPv6'
         ) from None
     if count < 1 or not 0 <= rank < count:
         raise DistributedError(

@@ -56,7 +56,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         try:
             split_address(options.coordinator)
         except ValueError:
-            parser.error(f"--coordinator {options.coordinator!r} is no address; write HOST:PORT")
+            parser.error(f"--coordinator {options.coordinator!r} is not an address; write HOST:PORT")
     return options
 
 

@@ -18,7 +18,7 @@ Message = dict[str, Any]
 
 
 class Closed(Exception):
-    """Error where the peer closed the connection, or sent bytes that are no message."""
+    """Error where the peer closed the connection, or sent bytes that are not a message."""
 
 
 class Connection:

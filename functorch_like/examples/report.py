@@ -21,7 +21,7 @@ INK = " .:-=+*#%@"
 class Report:
     """Writes to a stream.
 
-    Colour is left out where the stream is no terminal, or the environment has `NO_COLOR` (https://no-color.org).
+    Colour is left out where the stream is not a terminal, or the environment has `NO_COLOR` (https://no-color.org).
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:

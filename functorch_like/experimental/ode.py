@@ -87,7 +87,7 @@ def odeint(
         y at all times: like y0, with a first dimension of n.
 
     Raises:
-        ShapeError: for a t that is no vector, or a derivative that is not like y.
+        ShapeError: for a t that is not a vector, or a derivative that is not like y.
         DtypeError: for a y0 or t that is not of floats.
         ArgumentError: for tolerances that are not positive.
 
@@ -103,7 +103,7 @@ def odeint(
     times = fnp.asarray(t) if not promotion.is_array(t) else t
     if aval_of(times).ndim != 1 or not aval_of(times).size:
         raise promotion.error(
-            ShapeError, f"the times of {what}, {aval_of(times)!r}, are no vector", "give one time at least"
+            ShapeError, f"the times of {what}, {aval_of(times)!r}, are not a vector", "give one time at least"
         )
     vector, unravel = flatten_util.ravel_pytree(y0)
     dtype = aval_of(vector).dtype

@@ -185,7 +185,7 @@ def symbolic_shape(
     except SyntaxError:
         parts = None
     if not isinstance(parts, ast.List):
-        raise ArgumentError(f"{shape!r} is no list of dimensions", fix='write it as "b, 2*t + 1, 3"')
+        raise ArgumentError(f"{shape!r} is not a list of dimensions", fix='write it as "b, 2*t + 1, 3"')
     match parts.elts:
         case [ast.Tuple(elts=inner)]:  # "(b, 3)"
             elements = inner
@@ -252,7 +252,7 @@ def _parsed(text: str, kind: type) -> Any:
         or not all(isinstance(n, allowed) and _plain(n) for n in nodes)
     ):
         raise ArgumentError(
-            f"{text!r} is no expression of dimensions",
+            f"{text!r} is not an expression of dimensions",
             fix="use names, ints, +, -, *, //, %, mod, floordiv, max and min; in constraints ==, >=, <=, > or <",
         )
     return node
@@ -275,7 +275,7 @@ def _value(node: Any, values: Mapping[str, int], text: str) -> Any:
             return value
         case ast.Name(id=name):
             if name not in values:
-                raise ArgumentError(f"{name} in {text!r} is no dimension of the arguments", fix="use their names")
+                raise ArgumentError(f"{name} in {text!r} is not a dimension of the arguments", fix="use their names")
             return values[name]
         case ast.UnaryOp(operand=operand):
             return -evaluate(operand)

@@ -164,7 +164,7 @@ def _checked_body(data: bytes) -> bytes:
     """The bytes after the checksum, which agree with it."""
     start = len(MAGIC) + 32
     if not data.startswith(MAGIC):
-        raise ArgumentError("these bytes are no exported program", fix="pass what Exported.serialize() gave")
+        raise ArgumentError("these bytes are not an exported program", fix="pass what Exported.serialize() gave")
     if len(data) < start + 8:
         _refuse(f"it is cut off after {len(data)} bytes")
     body = data[start:]

@@ -99,7 +99,7 @@ class SymbolicExported:
             raise ArgumentError(f"the dimensions are {', '.join(self.samples[0][0])}, not {', '.join(dimensions)}")
         for name, size in dimensions.items():
             if not isinstance(size, (int, np.integer)):
-                raise ArgumentError(f"{name} = {size!r} is no size", fix="give an int")
+                raise ArgumentError(f"{name} = {size!r} is not a size", fix="give an int")
             if size < 1:
                 raise ShapeError(f"{self.fun_name} is called with {name} = {size}", fix="use sizes of 1 and more")
         self.scope.check(dimensions, self.fun_name)

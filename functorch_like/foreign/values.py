@@ -1,4 +1,4 @@
-"""Remedies for values that are no arrays: objects of other libraries, text, functions, containers."""
+"""Remedies for values that are not arrays: objects of other libraries, text, functions, containers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def quote(x: Any) -> str:
 
 
 def remedy(x: Any) -> str:
-    """Return the remedy for a value that is no array."""
+    """Return the remedy for a value that is not an array."""
     return _of_library(x) or ANY
 
 

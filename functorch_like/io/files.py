@@ -151,7 +151,7 @@ class TensorFile:
             raise CheckpointError(f"there is no file {path}", fix="check the path") from e
         except (safetensors.SafetensorError, OSError, RecursionError) as e:
             raise CheckpointError(
-                f"{path} is no safetensors file, or is damaged or cut off: {e}", fix="restore from another copy"
+                f"{path} is not a safetensors file, or is damaged or cut off: {e}", fix="restore from another copy"
             ) from e
         try:
             self.tensors = self._header()

@@ -91,7 +91,7 @@ class CheckpointManager:
 
         Raises:
             CheckpointError: as `ft.io.save`; also for a write that was begun by the call before, and failed.
-            ArgumentError: for a step that is no count, and where the best metric is missing.
+            ArgumentError: for a step that is not a count, and where the best metric is missing.
         """
         if type(step) is not int or step < 0:
             raise ArgumentError(f"step={step!r}", fix="a count: 0, 1, 2, ... (int(x) of an array)")

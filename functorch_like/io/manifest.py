@@ -109,7 +109,7 @@ def read_manifest(text: Any, checksum: Any, *, whole: bool = True) -> Manifest:
         data = json.loads(text)
         structure_leaves = count_leaves(data["structure"])
     except (ValueError, RecursionError, TypeError, KeyError) as e:
-        raise malformed(f"its manifest is no JSON of the right form ({type(e).__name__})") from e
+        raise malformed(f"its manifest is not JSON of the right form ({type(e).__name__})") from e
     if data.get("version") != VERSION:
         raise CheckpointError(
             f"the checkpoint has version {data.get('version')!r:.20} of the format, and this package reads {VERSION}",
@@ -161,7 +161,7 @@ def _piece(data: Any) -> Piece:
 
 def _fields(kind: Any, data: Any, types: dict[str, type]) -> dict[str, Any]:
     if not isinstance(data, dict) or set(data) != set(kind._fields):
-        raise malformed(f"an entry of its manifest is no {kind.__name__.lower()}")
+        raise malformed(f"an entry of its manifest is not of type {kind.__name__.lower()}")
     if any(type(data[name]) is not of for name, of in types.items()):
         raise malformed(f"a {kind.__name__.lower()} of its manifest has a field of a wrong type")
     return data

@@ -105,7 +105,7 @@ def _name_refusal(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError:
-        return "a key of its path has half of a surrogate pair, which is no text that files hold"
+        return "a key of its path has half of a surrogate pair, which is not text that files hold"
     return ""
 
 

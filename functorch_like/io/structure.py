@@ -55,14 +55,14 @@ def decode(spec: Any, leaves: Iterator[Any]) -> Any:
     """Return the pytree of a structure.
 
     Raises:
-        CheckpointError: for nodes that are not Python's own containers, and for data that is no structure.
+        CheckpointError: for nodes that are not Python's own containers, and for data that is not a structure.
     """
     if spec == LEAF:
         return next(leaves)
     if spec is None:
         return None
     if not isinstance(spec, dict):
-        raise malformed("the structure has a node that is no object")
+        raise malformed("the structure has a node that is not an object")
     if "node" in spec:
         raise CheckpointError(
             f"the tree has a node of type {spec['node']!r:.100}, which is not imported when a file is read",

@@ -67,8 +67,8 @@ def cond(
         What the function gives.
 
     Raises:
-        ShapeError: where pred is no scalar, or the functions give different shapes.
-        DtypeError: where pred is no number, or the functions give different dtypes.
+        ShapeError: where pred is not a scalar, or the functions give different shapes.
+        DtypeError: where pred is not a number, or the functions give different dtypes.
         TreeError: where the functions give different structures.
 
     >>> import functorch_like as ft
@@ -111,8 +111,8 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
         What the function gives.
 
     Raises:
-        ShapeError: where index is no scalar, or the functions give different shapes.
-        DtypeError: where index is no integer, or the functions give different dtypes.
+        ShapeError: where index is not a scalar, or the functions give different shapes.
+        DtypeError: where index is not an integer, or the functions give different dtypes.
         TreeError: where the functions give different structures.
 
     >>> [lax.switch(k, [lambda x: x, lambda x: x * x, lambda x: x + 1], 3.0).item() for k in (0, 1, 7)]
@@ -248,7 +248,7 @@ def _giving(jaxpr: Jaxpr, avals: tuple[ShapedArray, ...]) -> Jaxpr:
 
 # -------------------------------------------------------------------------------------------------------------- checks
 def check_functions(functions: Sequence[Any], what: str) -> None:
-    """Raise ArgumentError for a branch that is no function."""
+    """Raise ArgumentError for a branch that is not a function."""
     for f in functions:
         if not callable(f):
             raise error(

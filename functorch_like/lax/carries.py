@@ -102,7 +102,7 @@ def _result(body: TracedFunction, f: Any, what: str) -> tuple[Any, Any]:
     result = body.out_tree.unflatten(body.jaxpr.out_avals)
     raise error(
         ArgumentError,
-        f"the body of lax.{what}, {described(f)}, returned {result!r:.100}, which is no pair",
+        f"the body of lax.{what}, {described(f)}, returned {result!r:.100}, which is not a pair",
         "return (carry, y); y may be None",
     )
 

@@ -73,10 +73,10 @@ def fori_loop(
         The last value; `init_val` where upper is not above lower.
 
     Raises:
-        DtypeError: where a bound is no integer and not both are floats, or dtypes of the value change.
-        ShapeError: where a bound is no scalar, or shapes of the value change.
+        DtypeError: where a bound is not an integer and not both are floats, or dtypes of the value change.
+        ShapeError: where a bound is not a scalar, or shapes of the value change.
         TreeError: where the structure of the value changes.
-        ArgumentError: where unroll is no count, or given with bounds that are traced; for floats too far to count.
+        ArgumentError: where unroll is not a count, or given with bounds that are traced; for floats too far to count.
 
     >>> lax.fori_loop(0, 5, lambda i, x: x + i, 100).item()
     110
@@ -107,12 +107,12 @@ def _bounds_dtype(lower: Any, upper: Any) -> tuple[np.dtype[Any], bool]:
     for name, x in (("lower", lower), ("upper", upper)):
         aval = aval_of(x)
         if aval.shape:
-            raise error(ShapeError, f"{name} of lax.fori_loop is no scalar: {aval!r}", "give one number")
+            raise error(ShapeError, f"{name} of lax.fori_loop is not a scalar: {aval!r}", "give one number")
         avals.append(aval)
     floats = all(dtypes.is_float(aval.dtype) for aval in avals)
     for name, aval in zip(("lower", "upper"), avals, strict=True):
         if not (floats or dtypes.is_integer(aval.dtype)):
-            raise error(DtypeError, f"{name} of lax.fori_loop is no whole number: {aval!r}", "convert it to an int")
+            raise error(DtypeError, f"{name} of lax.fori_loop is not a whole number: {aval!r}", "convert it to an int")
     dtype, _ = dtypes.promote(*avals)
     # Counted from Python's numbers, the index takes the dtype of the arrays that it meets.
     return dtype, avals[0].weak_type and dtype in (dtypes.default_int(), dtypes.default_float())

@@ -32,7 +32,7 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
         An array of the shape.
 
     Raises:
-        ShapeError: where the value is no scalar, or a size is negative.
+        ShapeError: where the value is not a scalar, or a size is negative.
 
     >>> lax.full((2,), 7).tolist()
     [7, 7]

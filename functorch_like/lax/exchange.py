@@ -253,7 +253,7 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """
     size = axis_size(axis_name)
     if sorted(perm) != list(range(size)):
-        raise error(ArgumentError, f"perm={perm} is no permutation of 0..{size - 1}", "name each position once")
+        raise error(ArgumentError, f"perm={perm} is not a permutation of 0..{size - 1}", "name each position once")
     return ppermute(x, axis_name, [(source, k) for k, source in enumerate(perm)])
 
 

@@ -64,6 +64,6 @@ def rng_bit_generator(
         )
         return structural.reshape(elementwise.bitcast_convert_type(state, new_dtype=dtypes.uint32), shape=(4,)), bits
     if aval.shape != (2,) or aval.dtype != dtypes.uint64:
-        raise error(ArgumentError, f"{aval!r} is no state of the generator", "give two uint64, or four uint32")
+        raise error(ArgumentError, f"{aval!r} is not a state of the generator", "give two uint64, or four uint32")
     state, bits = philox.rng_bit_generator(key, **params)
     return state, bits

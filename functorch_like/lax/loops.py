@@ -92,7 +92,7 @@ def scan(
         ShapeError: where leaves of xs differ in their first size, or from length; where the shapes of the carry change.
         DtypeError: where its dtypes change.
         TreeError: where its structure changes.
-        ArgumentError: where f does not return a pair, or length or unroll are no counts.
+        ArgumentError: where f does not return a pair, or length or unroll are not counts.
 
     >>> import functorch_like as ft
     >>> total, sums = lax.scan(lambda c, x: (c + x, c + x), 0, fnp.asarray([1, 2, 3, 4]))
@@ -175,7 +175,9 @@ def _length(call: FlatCall, carried: int, xs: Any, length: Any, what: str) -> in
             length = operator.index(length)
         except (TypeError, FtError):
             raise error(
-                ArgumentError, f"length={length!r:.60} of lax.{what} is no int", "the number of steps must be static"
+                ArgumentError,
+                f"length={length!r:.60} of lax.{what} is not an int",
+                "the number of steps must be static",
             ) from None
         if length < 0:
             raise error(ArgumentError, f"length={length} of lax.{what} is negative", "give a count of steps")
@@ -251,7 +253,7 @@ def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
 
     Raises:
         ShapeError: where leaves of xs differ in their first size.
-        ArgumentError: where batch_size is no count.
+        ArgumentError: where batch_size is not a count.
 
     >>> lax.map(lambda x: x * x, fnp.arange(4)).tolist()
     [0, 1, 4, 9]

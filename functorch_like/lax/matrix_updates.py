@@ -41,7 +41,7 @@ def symmetric_product(
     a, c = aval_of(a_matrix), aval_of(c_matrix)
     if a.ndim < 2 or c.shape != (*a.shape[:-1], a.shape[-2]):
         raise error(
-            ShapeError, f"{c!r} is no symmetric product of {a!r}", "give C as many rows and columns as A has rows"
+            ShapeError, f"{c!r} is not a symmetric product of {a!r}", "give C as many rows and columns as A has rows"
         )
     scaled = lambda x, by: elementwise.mul(x, structural.full_like(x, by))
     out = elementwise.add(scaled(M.mm(a_matrix, M.transposed(a_matrix)), alpha), scaled(c_matrix, beta))

@@ -51,7 +51,9 @@ def host(x: Any, dtype: np.dtype[Any]) -> np.ndarray:
     kind = lambda d: 2 if dtypes.is_float(d) else 1 if dtypes.is_integer(d) else _ORDER.get(d.kind, 4)
     if kind(array.dtype) > kind(dtype) and type(x) is not int:
         raise error(
-            DtypeError, f"{x!r} is no {dtype.name}, the dtype of the other operand", "convert one of the two explicitly"
+            DtypeError,
+            f"{x!r} is not of {dtype.name}, the dtype of the other operand",
+            "convert one of the two explicitly",
         )
     if dtypes.is_integer(dtype):
         low, high = dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max
@@ -168,7 +170,9 @@ def axis_of(axis: Any, ndim: int, what: str = "axis") -> int:
     """
     (at,) = ints(axis, what)
     if not -ndim <= at < ndim:
-        raise error(AxisError, f"{what}={at} is no dimension of an array of rank {ndim}", f"use {-ndim} to {ndim - 1}")
+        raise error(
+            AxisError, f"{what}={at} is not a dimension of an array of rank {ndim}", f"use {-ndim} to {ndim - 1}"
+        )
     return at + ndim if at < 0 else at
 
 

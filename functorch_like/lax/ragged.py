@@ -39,7 +39,7 @@ def ragged_dot(
 
     Raises:
         ShapeError: where shapes do not fit.
-        DtypeError: where dtypes differ, or group sizes are no integers.
+        DtypeError: where dtypes differ, or group sizes are not integers.
 
     >>> lhs, rhs = fnp.ones((3, 2)), fnp.asarray([[[1.0], [1.0]], [[5.0], [5.0]]])
     >>> lax.ragged_dot(lhs, rhs, fnp.asarray([1, 2])).tolist()
@@ -49,6 +49,8 @@ def ragged_dot(
         raise error(UnsupportedError, "group_offset is not supported", "slice rhs and group_sizes instead")
     lhs, rhs, group_sizes = value(lhs), value(rhs), value(group_sizes)
     if aval_of(lhs).ndim != 2:
-        raise error(ShapeError, f"lhs {aval_of(lhs)!r} of lax.ragged_dot is no matrix", "use vmap for batches of them")
+        raise error(
+            ShapeError, f"lhs {aval_of(lhs)!r} of lax.ragged_dot is not a matrix", "use vmap for batches of them"
+        )
     preferred = None if preferred_element_type is None else as_dtype(preferred_element_type)
     return ragged.ragged_dot(lhs, rhs, group_sizes, precision=canonical(precision), preferred_element_type=preferred)

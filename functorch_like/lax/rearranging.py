@@ -154,7 +154,9 @@ def _approx(name: str, which: str, shows: str) -> Approximate:
         if not dtypes.is_float(aval_of(operand).dtype):
             raise error(DtypeError, f"lax.{name} takes floats, not {aval_of(operand)!r}", "use lax.top_k")
         if not 0 < recall_target <= 1:
-            raise error(ArgumentError, f"recall_target={recall_target} is no share", "use a number above 0, at most 1")
+            raise error(
+                ArgumentError, f"recall_target={recall_target} is not a share", "use a number above 0, at most 1"
+            )
         if which == "greatest":
             return top_k(operand, k, axis=reduction_dimension)
         values, places = top_k(elementwise.neg(operand), k, axis=reduction_dimension)

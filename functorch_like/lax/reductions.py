@@ -171,7 +171,7 @@ cumlogsumexp = _running(
 def initial(init_value: Any, dtype: Any) -> Any:
     """Return the initial value of a reduction, in the operand's dtype."""
     if aval_of(init_value).shape:
-        raise error(ShapeError, f"init_value {aval_of(init_value)!r} is no scalar", "give a number")
+        raise error(ShapeError, f"init_value {aval_of(init_value)!r} is not a scalar", "give a number")
     if isinstance(init_value, (ArrayImpl, Tracer)):
         return match(init_value, structural.full((), 0, dtype))[0]
     # An infinity as the initial value of integers stands for their own extreme.

@@ -125,7 +125,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
         An array of the operand's elements and dtype.
 
     Raises:
-        ShapeError: where it is no permutation of the dimensions.
+        ShapeError: where it is not a permutation of the dimensions.
 
     >>> lax.transpose(fnp.ones((2, 3)), (1, 0)).shape
     (3, 2)

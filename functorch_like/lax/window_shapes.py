@@ -53,7 +53,7 @@ def conv_shape_tuple(
         A tuple of ints.
 
     Raises:
-        ShapeError: where ranks do not fit, or the batch is no multiple of its groups.
+        ShapeError: where ranks do not fit, or the batch is not a multiple of its groups.
 
     >>> lax.conv_shape_tuple((2, 3, 8), (4, 3, 3), (2,), [(1, 1)])
     (2, 4, 4)

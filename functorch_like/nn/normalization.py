@@ -34,7 +34,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
         An array with one more dimension.
 
     Raises:
-        DtypeError: for indices that are no integers.
+        DtypeError: for indices that are not integers.
         ArgumentError: for a number of classes that is not a Python int.
         ShapeError: for an axis that the result does not have.
 
@@ -48,7 +48,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     if not isinstance(num_classes, (int, np.integer)) or num_classes < 0:
         raise promotion.error(
             ArgumentError,
-            f"num_classes={num_classes!r} is no size",
+            f"num_classes={num_classes!r} is not a size",
             "give a Python int; an argument of jit that is one is static: jit(static_argnums=...)",
         )
     (at,) = axes_of(axis, aval.ndim + 1, "nn.one_hot")

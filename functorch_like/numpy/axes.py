@@ -57,7 +57,7 @@ def axis_of(axis: Any, ndim: int, what: str) -> int:
     except TypeError:
         raise promotion.error(
             ShapeError,
-            f"{what}: axis={axis!r} is no int",
+            f"{what}: axis={axis!r} is not an int",
             "axes are fixed when a function is traced: give an int, which is a static argument of jit (static_argnums)",
         ) from None
     if not -ndim <= d < ndim:

@@ -23,7 +23,7 @@ class Cell:
 
     Attributes:
         value: an array or tracer, of the shape and dtype of the Ref.
-        given: False if a staged function uses the Ref, and its value is no argument.
+        given: False if a staged function uses the Ref, and its value is not an argument.
         written: whether the value was set.
     """
 

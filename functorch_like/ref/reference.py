@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Ref:
     """A mutable reference to an array: `ref[...]` reads it, `ref[...] = x` writes it.
 
-    `ft.new_ref` makes one. It is no array: functions of arrays take `ref[...]`. Shape and dtype never change.
+    `ft.new_ref` makes one. It is not an array: functions of arrays take `ref[...]`. Shape and dtype never change.
 
     Indices are those of arrays, and values broadcast to indexed elements. They must have the dtype of the Ref, or
     be Python numbers that fit it.

@@ -119,7 +119,7 @@ def make_mesh(
 
     Raises:
         DeviceError: where there are fewer devices.
-        ArgumentError: for sizes that are no positive integers, or names that do not fit.
+        ArgumentError: for sizes that are not positive integers, or names that do not fit.
         UnsupportedError: for axes that are not Auto.
 
     >>> import functorch_like as ft

@@ -119,7 +119,7 @@ def examine(kind: str, seed: int, number: int, effort: Effort = _ALL, attempts: 
         What was found, or None.
 
     Raises:
-        Refused: if what was drawn is no program.
+        Refused: if what was drawn is not a program.
 
     >>> examine("options", seed=0, number=0, effort=Effort(ways=0))
     """

@@ -82,7 +82,7 @@ def checkpoint(
     check_callable(fun, "checkpoint")
     if policy is not None and not callable(policy):
         raise ArgumentError(
-            f"policy={policy!r:.60} is no function", fix="use one of ft.checkpoint_policies, e.g. dots_saveable"
+            f"policy={policy!r:.60} is not a function", fix="use one of ft.checkpoint_policies, e.g. dots_saveable"
         )
     static = resolve_argnums(fun, static_argnums, static_argnames)
 

@@ -147,7 +147,9 @@ def _static(fun: Any, names: tuple[str, ...]) -> Static:
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     unknown = set(names).difference(parameters)
     if unknown:
-        raise ArgumentError(f"static names {unknown} are no parameters of {fun.__name__}", fix=f"they are {parameters}")
+        raise ArgumentError(
+            f"static names {unknown} are not parameters of {fun.__name__}", fix=f"they are {parameters}"
+        )
     return Static(tuple(i for i, n in enumerate(parameters[: code.co_argcount]) if n in names), names)
 
 

@@ -166,7 +166,7 @@ def _check_names(parts: Sequence[Any], names: Sequence[str], treedef: Any) -> No
             if name not in names:
                 close = difflib.get_close_matches(str(name), names, 3, 0.5) or list(names[:5])
                 raise ArgumentError(
-                    f"functional_call got a value for {name!r}, which is no parameter",
+                    f"functional_call got a value for {name!r}, which is not a parameter",
                     fix=f"names are {', '.join(map(repr, close))}{', ...' if len(names) > len(close) else ''}",
                     **error_context(),
                 )

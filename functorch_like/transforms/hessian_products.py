@@ -45,7 +45,7 @@ def hvp(
 
     Raises:
         DifferentiationError: where the result is not a scalar float.
-        ArgumentError: where `primals` or `tangents` is no tuple.
+        ArgumentError: where `primals` or `tangents` is not a tuple.
 
     Reference: B. A. Pearlmutter, "Fast exact multiplication by the Hessian", 1994.
 

@@ -248,7 +248,7 @@ class JitState:
     def traced(self, call: FlatCall, path: Any = None) -> Traced:
         """The trace for a call's signature; made anew where the function closes over traced values.
 
-        `path` is a trace that follows Python control flow. With guards it is no trace for all arguments, and not kept.
+        `path` is a trace that follows Python control flow. With guards it is not for all arguments, and not kept.
         """
         key = self.key(call)
         if self.branches is not None and path is None and key in self.branches.served:

@@ -50,7 +50,7 @@ def sparse_jacobian(
         The sparse Hessian of f is `sparse_jacobian(grad(f), pattern)`.
 
     Raises:
-        ArgumentError: for a pattern that is no matrix of booleans, or an unknown mode.
+        ArgumentError: for a pattern that is not a matrix of booleans, or an unknown mode.
         ShapeError: where the pattern does not fit the sizes of argument and result.
         DifferentiationError: where argument or result are not real floats.
 

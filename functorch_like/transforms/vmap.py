@@ -96,7 +96,7 @@ def vmap(
         )
     if axis_size is not None and not isinstance(axis_size, (int, np.integer)):
         raise ArgumentError(
-            f"axis_size={axis_size!r:.60} of vmap({name}) is no int",
+            f"axis_size={axis_size!r:.60} of vmap({name}) is not an int",
             fix="give an int; an argument of jit that is one is static: jit(static_argnums=...)",
         )
     _check_options(name, axis_name, spmd_axis_name, chunk_size, randomness)
@@ -204,7 +204,7 @@ def _check_options(name: str, axis_name: Any, spmd_axis_name: Any, chunk_size: A
         )
     if spmd_axis_name is not None and not isinstance(spmd_axis_name, (str, tuple)):
         raise ArgumentError(
-            f"spmd_axis_name={spmd_axis_name!r} of vmap({name}) is no name of a mesh axis",
+            f"spmd_axis_name={spmd_axis_name!r} of vmap({name}) is not a name of a mesh axis",
             fix="use a string, or a tuple of strings",
         )
 

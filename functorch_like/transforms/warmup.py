@@ -25,7 +25,7 @@ def compile_ahead(jitted: JitState, specs: Sequence[Any], wait: bool) -> list[Fu
     """Trace for each tuple of arguments here, and compile in threads; a call waits for its program.
 
     Raises:
-        ArgumentError: for specs that are no tuples, functions that close over traced values, and "max-autotune".
+        ArgumentError: for specs that are not tuples, functions that close over traced values, and "max-autotune".
     """
     name = jitted.spec.name
     if jitted.spec.mode == "max-autotune":

@@ -238,7 +238,7 @@ reshape = linear(
 def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
         raise ShapeError(
-            f"{tuple(permutation)} is no permutation of the dimensions of {x!r}",
+            f"{tuple(permutation)} is not a permutation of the dimensions of {x!r}",
             fix=f"name each of 0..{x.ndim - 1} once",
         )
     return x.update(shape=tuple(x.shape[p] for p in permutation))

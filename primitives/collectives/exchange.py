@@ -89,7 +89,7 @@ def _cut(x: Any, dim: int, parts: int) -> Any:
 
 def _check_within(dim: int, ndim: int, what: str) -> None:
     if not 0 <= dim < ndim:
-        raise ShapeError(f"{what}={dim} is no dimension of an array with {ndim}", fix=f"use 0 to {ndim - 1}")
+        raise ShapeError(f"{what}={dim} is not a dimension of an array with {ndim}", fix=f"use 0 to {ndim - 1}")
 
 
 def _check_parts(shape: Sequence[int], dim: int, size: int, what: str, tiled: bool) -> None:

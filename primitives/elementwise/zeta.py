@@ -97,7 +97,7 @@ zeta = binary(
 
 def _derivative_shape(x: Any, q: Any, *, order: int) -> Any:
     if order < 1:
-        raise ArgumentError(f"order={order} of zeta_derivative is no derivative", fix="give an int of at least 1")
+        raise ArgumentError(f"order={order} of zeta_derivative is not a derivative", fix="give an int of at least 1")
     return _same(x, q)
 
 

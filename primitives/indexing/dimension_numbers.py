@@ -72,7 +72,7 @@ def check_window(
     """Raise unless windows of these sizes, placed by these indices, fit the operand."""
     fix = "compare the dimension numbers with the two shapes"
     if not dtypes.is_integer(indices.dtype):
-        raise DtypeError(f"indices {indices!r} are no integers", fix="convert them with astype('int32')")
+        raise DtypeError(f"indices {indices!r} are not integers", fix="convert them with astype('int32')")
     if indices.ndim == 0 or indices.shape[-1] != len(index_map):
         raise ShapeError(
             f"the last dimension of indices {indices!r} must have size {len(index_map)}, one for each of the operand's "

@@ -100,7 +100,7 @@ def _shape(key: ShapedArray, *, shape: tuple[int, ...], dtype: Any, algorithm: s
     if algorithm not in ALGORITHMS:
         raise ArgumentError(f"algorithm={algorithm!r} is unknown", fix=f"use one of {', '.join(ALGORITHMS)}")
     if key.shape != (2,) or key.dtype != dtypes.uint64:
-        raise ArgumentError(f"{key!r} is no state of the generator", fix="give two uint64: a key and a counter")
+        raise ArgumentError(f"{key!r} is not a state of the generator", fix="give two uint64: a key and a counter")
     if np.dtype(dtype) not in dtypes.UNSIGNED:
         raise DtypeError(f"bits come as unsigned integers, not {np.dtype(dtype).name}", fix="ask for uint32 or uint64")
     return key.strong(), ShapedArray(shape, dtype)

@@ -134,7 +134,7 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
         if not _real(x.dtype):
             raise DtypeError(f"{name} takes real numbers and booleans, not {x!r}", fix="compare absolute values")
         if not dtypes.is_integer(np.dtype(index_dtype)):
-            raise DtypeError(f"index_dtype={np.dtype(index_dtype).name} is no integer", fix="use int32 or int64")
+            raise DtypeError(f"index_dtype={np.dtype(index_dtype).name} is not an integer", fix="use int32 or int64")
         if x.shape[axes[0]] == 0:
             raise ShapeError(f"dimension {axes[0]} of {x!r} is empty and has no extreme", fix="test the size first")
         if x.shape[axes[0]] - 1 > int(dtypes.iinfo(index_dtype).max):

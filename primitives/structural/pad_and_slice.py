@@ -25,7 +25,7 @@ def _slice_shape(x: ShapedArray, *, start_indices: Any, limit_indices: Any, stri
     for start, limit, step, n in zip(start_indices, limit_indices, steps, x.shape, strict=True):
         if not 0 <= start <= limit <= n or step < 1:
             raise ShapeError(
-                f"{start}:{limit}:{step} is no slice of a dimension of {n}",
+                f"{start}:{limit}:{step} is not a slice of a dimension of {n}",
                 fix="0 <= start <= limit <= size, stride >= 1",
             )
     return x.update(shape=tuple(-(-(b - a) // s) for a, b, s in zip(start_indices, limit_indices, steps, strict=True)))

@@ -188,7 +188,7 @@ def test_gpus_are_described_as_they_are(monkeypatch, tmp_path):
     plugin.mkdir(parents=True)
     (plugin / "xla_cuda_plugin.so").write_bytes(b"")
     assert backends.cuda.is_built()
-    with pytest.raises(ft.errors.DeviceError, match="is no GPU"):
+    with pytest.raises(ft.errors.DeviceError, match="is not a GPU"):
         backends.cuda.get_device_properties("cpu")
 
 

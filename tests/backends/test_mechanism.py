@@ -139,7 +139,7 @@ def test_values_are_canonical():
 )
 def test_wrong_values_name_the_allowed(name, value):
     message = refusal(lambda: setattr(trial, name, value), ValueError, TypeError)
-    says(message.head, f"trial.{name} = {value!r} is no value of this setting")
+    says(message.head, f"trial.{name} = {value!r} is not a value of this setting")
     says(message.remedy, "use ")
     refusal(lambda: backends.flags({f"trial.{name}": value}))
     refusal(lambda: trial.flags(**{name: value}))
@@ -259,7 +259,7 @@ def test_environment_variables(run):
 
 def test_wrong_environment_variables(run):
     told = run("import functorch_like", fails=True, FT_CPU_FAST_LOWERINGS="-a,b")
-    says(told, "the environment variable FT_CPU_FAST_LOWERINGS='-a,b' is no value", "use True (all)")
+    says(told, "the environment variable FT_CPU_FAST_LOWERINGS='-a,b' is not a value", "use True (all)")
 
 
 def test_groups_show_their_settings():

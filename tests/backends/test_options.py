@@ -37,9 +37,9 @@ def test_from_text_as_an_environment_variable_has_it():
     ("options", "message"),
     [
         ({"xla_cpu_enable_fast_mth": True}, r"'xla_cpu_enable_fast_mth'; did you mean 'xla_cpu_enable_fast_math'\?"),
-        ({WIDTH: "wide"}, f"{WIDTH} is given 'wide', which is no int32"),
+        ({WIDTH: "wide"}, f"{WIDTH} is given 'wide', which is not of type int32"),
         ({WIDTH: [1]}, f"{WIDTH} is given \\[1\\] of type list"),
-        ({"cpu_fast_math": True}, r"'cpu_fast_math' is no option of XLA; did you mean"),
+        ({"cpu_fast_math": True}, r"'cpu_fast_math' is not an option of XLA; did you mean"),
     ],
 )  # fmt: skip
 def test_wrong_options_are_reported_by_name(options, message):

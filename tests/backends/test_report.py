@@ -95,7 +95,7 @@ def test_environment_variables_that_say_nothing_are_refused():
         environment = {**os.environ, name: "maybe"}
         made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
         assert made.returncode
-        says(made.stderr, f"the environment variable {name}='maybe' is no value of this setting", remedy)
+        says(made.stderr, f"the environment variable {name}='maybe' is not a value of this setting", remedy)
     made = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "FT_DEBUG_NANS": "true"}, capture_output=True
     )

@@ -402,7 +402,7 @@ def test_states_that_cannot_be():
     loop = partial(ft.distributed.elastic_loop, lambda s, b: (s, 0), batches=lambda *a: np.ones(1), steps=1)
     with pytest.raises(ft.errors.ArgumentError, match=r"the state\['a'\] is <object"):
         loop({"a": object()})
-    with pytest.raises(ft.errors.ArgumentError, match="checkpoint_every=10 is no multiple of save_every=3"):
+    with pytest.raises(ft.errors.ArgumentError, match="checkpoint_every=10 is not a multiple of save_every=3"):
         loop(0.0, save_every=3, checkpoint_every=10)
     changes = partial(
         ft.distributed.elastic_loop, lambda s, b: ({"w": s["w"] + 1j}, 0), batches=loop.keywords["batches"]

@@ -76,5 +76,5 @@ def test_one_method_alone():
 
 
 def test_a_variable_that_is_no_number():
-    with pytest.raises(DistributedError, match="FT_NUM_PROCESSES='four' is no number"):
+    with pytest.raises(DistributedError, match="FT_NUM_PROCESSES='four' is not a number"):
         detect(env={"FT_PROCESS_ID": "0", "FT_NUM_PROCESSES": "four"})

@@ -37,7 +37,7 @@ class Run:
             self.worker.send({"op": "beat"})
 
     def receive(self):
-        """The next message that is no heartbeat."""
+        """The next message that is not a heartbeat."""
         while (header := self.worker.receive(60)[0])["op"] == "beat":
             pass
         return header

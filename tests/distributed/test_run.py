@@ -165,7 +165,7 @@ def test_a_port_in_use(script):
         (["--nproc", "0", "s.py"], "at least 1"),
         (["--nnodes", "2", "s.py"], "need --coordinator"),
         (["--node-rank", "1", "s.py"], "not below --nnodes 1"),
-        (["--coordinator", "here", "s.py"], "is no address"),
+        (["--coordinator", "here", "s.py"], "is not an address"),
         ([], "required: script"),
     ],
 )

@@ -137,7 +137,7 @@ def test_too_late():
     [
         ((), "coordinator_address, num_processes, process_id: neither given nor found"),
         (("127.0.0.1:1", 2), "process_id: neither given nor found"),
-        (("somewhere", 2, 0), "coordinator_address='somewhere' is no address"),
+        (("somewhere", 2, 0), "coordinator_address='somewhere' is not an address"),
         (("h:1", 2, 2), "process_id=2 does not fit num_processes=2"),
         (("h:1", 0, 0), "process_id=0 does not fit num_processes=0"),
     ],

@@ -12,7 +12,7 @@ from functorch_like import errors
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the tests run without the source tree")
 CASES = {f"{page}: {case.title}": case for page in error_pages.PAGES for case in error_pages.cases(page)}
-#: Snippets that need a library that is no dependency.
+#: Snippets that need a library that is not a dependency.
 NEEDS = {"CheckpointError": ["safetensors"]}
 
 

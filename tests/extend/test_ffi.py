@@ -162,7 +162,7 @@ def test_names_are_given_once(library):
 
 def test_what_is_no_kernel_is_refused():
     for bad in (3, None, lambda: 0, "name"):
-        with pytest.raises(ArgumentError, match="is no handler"):
+        with pytest.raises(ArgumentError, match="is not a handler"):
             ffi.register_ffi_target("tests.bad", bad)
     with pytest.raises(ArgumentError, match="null pointer"):
         ffi.register_ffi_target("tests.bad", ctypes.CFUNCTYPE(ctypes.c_int)())

@@ -39,7 +39,7 @@ def test_arguments_in_the_place_of_argnums(transform):
 
 def test_a_number_in_the_place_of_starts():
     message = refusal(lambda: lax.dynamic_slice(X, 0, 2), errors.ArgumentError, TypeError)
-    says(message.head, "ft.lax.dynamic_slice: one of start_indices=0, slice_sizes=2 is no sequence")
+    says(message.head, "ft.lax.dynamic_slice: one of start_indices=0, slice_sizes=2 is not a sequence")
     says(message.remedy, "give a tuple", "dynamic_slice(operand, start_indices, slice_sizes, ")
 
 

@@ -76,7 +76,7 @@ def test_the_counter_of_fori_loop_is_not_shown():
 
 def test_a_body_that_returns_no_pair():
     for message in both(lambda x: lax.scan(lambda c, x: c + x, x[0], x), X, kinds=(errors.ArgumentError,)):
-        says(message.head, "no pair", "f32[3]")
+        says(message.head, "not a pair", "f32[3]")
         says(message.remedy, "(carry, y)")
 
 
@@ -99,7 +99,7 @@ def test_unroll(unroll):
 
 def test_lengths_that_are_no_counts():
     traced = lambda n: lax.scan(lambda c, x: (c, x), 0, None, length=n)
-    says(refusal(lambda: ft.jit(traced)(3), errors.ArgumentError).head, "length=", "no int")
+    says(refusal(lambda: ft.jit(traced)(3), errors.ArgumentError).head, "length=", "not an int")
     says(refusal(lambda: traced(-1), errors.ArgumentError).head, "length=-1")
     says(refusal(lambda: lax.map(fnp.sin, X, batch_size=0), errors.ArgumentError).head, "batch_size=0")
 

@@ -60,7 +60,7 @@ def test_a_primitive_called_by_hand_names_its_rule():
         return prim(x, y)  # the primitive
 
     for fun in (apply, ft.jit(apply)):
-        with pytest.raises(errors.ShapeError) as caught:  # primitives are no boundary: our frames show
+        with pytest.raises(errors.ShapeError) as caught:  # primitives are not boundaries: our frames show
             fun(X3, X2)
         message = read(caught.value)
         says(message.head, "add(f32[3], f32[2])")

@@ -27,7 +27,7 @@ def test_a_name_no_setting_has():
 
 def test_a_value_a_setting_does_not_take():
     message = refusal(lambda: setattr(backends, "fp32_precision", "tf23"), errors.ArgumentError, ValueError)
-    says(message.head, "fp32_precision = 'tf23' is no value of this setting; did you mean 'tf32'?")
+    says(message.head, "fp32_precision = 'tf23' is not a value of this setting; did you mean 'tf32'?")
     says(message.remedy, "use one of 'ieee', 'tf32', 'bf16'")
     message = refusal(lambda: backends.cudnn.flags(benchmark="sometimes"), errors.ArgumentError)
     says(message.head, "cudnn.benchmark = 'sometimes'")
@@ -36,7 +36,7 @@ def test_a_value_a_setting_does_not_take():
     says(message.remedy, "an int of at least 1, or None (no limit)")
     for group, name in ((backends, "deterministic_algorithms"), (backends.mkldnn, "enabled")):
         message = refusal(lambda group=group, name=name: setattr(group, name, -1.5), errors.ArgumentError)
-        says(message.head, f"{name} = -1.5 is no value of this setting")
+        says(message.head, f"{name} = -1.5 is not a value of this setting")
     message = refusal(lambda: backends.use_deterministic_algorithms("later"), errors.ArgumentError)
     says(message.head, "mode='later'")
     says(message.remedy, "True or False")

@@ -35,7 +35,7 @@ def test_a_float_in_the_place_of_an_int(start):
 
 def test_an_int_in_the_place_of_a_shape():
     message = refusal(lambda: fnp.indices(3), errors.ArgumentError, TypeError)
-    says(message.head, "fnp.indices: dimensions=3 is no sequence")
+    says(message.head, "fnp.indices: dimensions=3 is not a sequence")
     says(message.remedy, "(3,)")
 
 
@@ -43,7 +43,7 @@ def test_an_int_in_the_place_of_a_shape():
 def test_a_tree_in_the_place_of_a_path(use):
     pytest.importorskip("safetensors")
     message = refusal(use, errors.ArgumentError, TypeError)
-    says(message.head, "ft.io.", "path={'w': ", "is no path")
+    says(message.head, "ft.io.", "path={'w': ", "is not a path")
     says(message.remedy, "str", "(path, ")
 
 
@@ -209,7 +209,7 @@ def test_batches_refuse_a_seed_where_they_are_made():
 I = fnp.arange(3)
 STATIC = {
     **{
-        f"fnp.{name}: size={size!r} is no int": lambda name=name, size=size, n=n: getattr(fnp, name)(
+        f"fnp.{name}: size={size!r} is not an int": lambda name=name, size=size, n=n: getattr(fnp, name)(
             *(X,) * n, size=size
         )
         for n, names in (
@@ -231,11 +231,11 @@ STATIC = {
         for name in names
         for size in ("a", 2.5)
     },
-    "fnp.bincount: length='a' is no int": lambda: fnp.bincount(I, length="a"),
-    "fnp.bincount: minlength='a' is no int": lambda: fnp.bincount(I, minlength="a"),
-    "fnp.repeat: total_repeat_length='a' is no int": lambda: fnp.repeat(X, 2, total_repeat_length="a"),
-    "fnp.nonzero: fill_value='a' is no number": lambda: fnp.nonzero(X, size=3, fill_value="a"),
-    "fnp.take: fill_value='a' is no number": lambda: fnp.take(X, I + 9, mode="fill", fill_value="a"),
+    "fnp.bincount: length='a' is not an int": lambda: fnp.bincount(I, length="a"),
+    "fnp.bincount: minlength='a' is not an int": lambda: fnp.bincount(I, minlength="a"),
+    "fnp.repeat: total_repeat_length='a' is not an int": lambda: fnp.repeat(X, 2, total_repeat_length="a"),
+    "fnp.nonzero: fill_value='a' is not a number": lambda: fnp.nonzero(X, size=3, fill_value="a"),
+    "fnp.take: fill_value='a' is not a number": lambda: fnp.take(X, I + 9, mode="fill", fill_value="a"),
     "axis_size='a' of vmap": lambda: ft.vmap(lambda x: x, axis_size="a")(X),
     "fnp.histogram: bins='a'": lambda: fnp.histogram(X, bins="a"),
     "size=-1 is negative": lambda: fnp.unique(X, size=-1),

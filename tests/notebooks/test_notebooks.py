@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-#: Libraries of notebooks that are no dependency of the tests.
+#: Libraries of notebooks that the tests do not depend on.
 NEEDS = {"jax_libraries": ("equinox", "optax")}
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

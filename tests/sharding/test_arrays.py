@@ -52,7 +52,7 @@ def test_a_mesh_describes_itself(mesh):
         (lambda: ft.make_mesh((4, 2), ("x", "x")), "one name"),
         (lambda: ft.make_mesh((8,), (1,)), "use strings"),
         (lambda: Mesh([ft.devices()[0]] * 2, ("x",)), "twice"),
-        (lambda: Mesh(["cpu:0"], ("x",)), "is no device"),
+        (lambda: Mesh(["cpu:0"], ("x",)), "is not a device"),
         (lambda: Mesh([], ("x",)), "no devices"),
         (lambda: Mesh([ft.devices()[:4], ft.devices()[4:7]], ("x", "y")), "rows of one length"),
         (lambda: PartitionSpec("x", ("y", "x")), "names the axis 'x' twice"),

@@ -76,7 +76,7 @@ def test_shardings_with_other_parts(mesh):
     assert where.with_memory_kind("unpinned_host").memory_kind == "unpinned_host"
     with pytest.raises(ft.errors.ArgumentError, match=r"P\('z'\) names the axis 'z'"):
         where.update(("z",))
-    with pytest.raises(ft.errors.ArgumentError, match="'disk' is no kind of memory"):
+    with pytest.raises(ft.errors.ArgumentError, match="'disk' is not a kind of memory"):
         where.update(memory_kind="disk")
     with pytest.raises(ft.errors.ArgumentError, match="NamedSharding takes a mesh, got 3"):
         where.update(mesh=3)

@@ -193,7 +193,7 @@ def notices(prim, column):
 
 
 def visible(prim, column, name):
-    """Whether the fault changes anything: rolling what has no elements does not, nor negating what is no number."""
+    """Whether the fault changes anything: rolling what has no elements does not, nor negating what is not a number."""
     cell = getattr(prim, column)
     if isinstance(cell, NotDefined) or prim.partial_eval is not None or not prim.samples():
         return False

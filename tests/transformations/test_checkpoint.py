@@ -349,10 +349,10 @@ def test_policies_of_other_memory_that_cannot_be():
         name, name="a"
     ) == policies.Offload("device", "pinned_host")
     with pytest.raises(
-        ft.errors.ArgumentError, match="offload_dst='pinned_hots' is no kind of memory; did you mean 'pinned_host"
+        ft.errors.ArgumentError, match="offload_dst='pinned_hots' is not a kind of memory; did you mean 'pinned_host"
     ):
         offloading("a", target="pinned_hots")
     with pytest.raises(ft.errors.ArgumentError, match="b: to be saved and to be offloaded"):
         offloading("a", "b", saved="b")
-    with pytest.raises(ft.errors.ArgumentError, match="offload_src=3 is no kind of memory"):
+    with pytest.raises(ft.errors.ArgumentError, match="offload_src=3 is not a kind of memory"):
         policies.offload_dot_with_no_batch_dims(3, "pinned_host")

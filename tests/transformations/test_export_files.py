@@ -79,7 +79,7 @@ HOSTILE = {
     "a newer format": (changed(format=7), "stored in format 7, and this version reads up to 1"),
     "no format": (changed(format=None), "its format is None"),
     "format zero": (changed(format=0), "its format is 0"),
-    "a format that is no number": (changed(format="1; import os"), "its format is '1; import os'"),
+    "a format that is not a number": (changed(format="1; import os"), "its format is '1; import os'"),
     "a pickle": (signed(b"\x80\x04cos\nsystem\n(S'true'\ntR."), "header is not JSON"),
     "brackets": (signed(b"[" * 200_000), "header is not JSON"),
     "a list": (signed([1]), "not an object"),
@@ -92,7 +92,7 @@ HOSTILE = {
     "too few leaves": (changed(in_tree={"tuple": ["*"]}), "in_tree has 1 leaves, and there are 4 shapes"),
     "a negative size": (changed(in_avals=[[[-1], "float32", False]]), r"shape of in_avals\[0\] is \[-1\]"),
     "a huge size": (changed(in_avals=[[[2**40, 2**40], "float32", False]]), "which no memory holds"),
-    "a size that is no number": (changed(in_avals=[[["2"], "float32", False]]), r"shape of in_avals\[0\]"),
+    "a size that is not a number": (changed(in_avals=[[["2"], "float32", False]]), r"shape of in_avals\[0\]"),
     "a strange dtype": (changed(in_avals=[[[2], "O", False]]), r"dtype of in_avals\[0\] is 'O'"),
     "avals of two fields": (changed(in_avals=[[[2], "float32"]]), "'in_avals'"),
     "another platform": (changed(programs=[["abacus", 9]]), "a program for 'abacus'"),
@@ -115,7 +115,7 @@ def test_hostile_files(kind):
 def test_every_truncation():
     data = (FOLDER / "format_1.ft").read_bytes()
     for size in range(0, len(data), 7):
-        with pytest.raises(errors.ArgumentError, match=r"no exported program|cut off|damaged"):
+        with pytest.raises(errors.ArgumentError, match=r"not an exported program|cut off|damaged"):
             export.deserialize(data[:size])
 
 
@@ -219,7 +219,7 @@ def test_inspect(capsys):
 def test_inspect_of_other_files(capsys, tmp_path):
     (tmp_path / "x.ft").write_bytes(b"hello")
     assert inspected([str(tmp_path / "x.ft")]) == 1
-    assert "no exported program" in capsys.readouterr().err
+    assert "not an exported program" in capsys.readouterr().err
     assert inspected([str(tmp_path / "missing.ft")]) == 1
     assert "missing.ft" in capsys.readouterr().err
 

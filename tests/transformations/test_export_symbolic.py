@@ -65,7 +65,7 @@ def test_constraints_hold_for_calls(made):
     with pytest.raises(ArgumentError, match="too few sizes"):
         export.export(ft.jit(fnp.sin))(Spec(export.symbolic_shape("b", ("b == 8",)), "float32"))
     for size in (2.5, "3"):
-        with pytest.raises(ArgumentError, match="is no size"):
+        with pytest.raises(ArgumentError, match="is not a size"):
             made.at(b=4, t=size)
     by_zero = Spec(export.symbolic_shape("b", ("mod(b, 0) == 0",)), "float32")
     with pytest.raises(ShapeError, match="divides by 0"):

@@ -109,7 +109,7 @@ def test_reverse_mode_names_the_remedy():
         with pytest.raises(ft.errors.UnsupportedError, match="how many steps a while_loop takes") as caught:
             nest(3.0)
         assert "fori_loop" in caught.value.fix and "scan" in caught.value.fix
-    # it is no obstacle where no derivative goes through it
+    # it is not an obstacle where no derivative goes through it
     steps = lambda x: lax.while_loop(
         lambda v: v[0] < 100, lambda v: (v[0] * v[0], v[1] + 1), (lax.stop_gradient(x), 0)
     )[1]
@@ -153,9 +153,9 @@ def test_dtypes_of_bounds():
         seen = []
         lax.fori_loop(lower, upper, lambda i, v: (seen.append(i.dtype.name), v)[1], 0.0)  # noqa: B023
         assert set(seen) <= {dtype}, (seen, dtype)
-    with pytest.raises(ft.errors.DtypeError, match=r"upper of lax.fori_loop is no whole number: f32\[\]"):
+    with pytest.raises(ft.errors.DtypeError, match=r"upper of lax.fori_loop is not a whole number: f32\[\]"):
         lax.fori_loop(0, 2.5, lambda i, v: v, 0.0)
-    with pytest.raises(ft.errors.ShapeError, match="is no scalar"):
+    with pytest.raises(ft.errors.ShapeError, match="is not a scalar"):
         lax.fori_loop(np.zeros(2, int), 2, lambda i, v: v, 0.0)
 
 
@@ -187,7 +187,7 @@ def test_bounds_that_are_floats():
     same(ft.grad(lambda x: lax.fori_loop(1.0, 3.0, lambda i, v: v * x * i, 1.0))(np.float32(3.0)), np.float32(12.0))
     same(ft.vmap(lambda n: count(0.0 * n, n)[0])(fnp.array([3.0, 0.5, -1.0])), np.array([3, 1, 0], np.int32))
     for lower, upper in ((0, 2.5), (0.5, 2), (fnp.float32(1), fnp.int32(2))):
-        with pytest.raises(ft.errors.DtypeError, match=r"of lax.fori_loop is no whole number: f32\[\]"):
+        with pytest.raises(ft.errors.DtypeError, match=r"of lax.fori_loop is not a whole number: f32\[\]"):
             count(lower, upper)
     with pytest.raises(ft.errors.ArgumentError, match="too far to count"):
         count(0.0, np.inf)

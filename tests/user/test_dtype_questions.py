@@ -24,7 +24,7 @@ def test_sizes_and_kinds():
     assert kinds == [bool, int, float, complex, int, float, int, bool]
     assert dtypes.canonicalize_dtype(fnp.float16) == np.float16
     assert dtypes.canonicalize_dtype(int) == np.int32
-    with pytest.raises(DtypeError, match="no dtype"):
+    with pytest.raises(DtypeError, match="not a dtype"):
         dtypes.canonicalize_dtype("float3")
 
 

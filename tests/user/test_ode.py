@@ -73,7 +73,7 @@ def test_steps_are_limited():
 
 
 def test_wrong_arguments():
-    with pytest.raises(ShapeError, match="no vector"):
+    with pytest.raises(ShapeError, match="not a vector"):
         odeint(pendulum, Y0, 1.0, M, G)
     with pytest.raises(DtypeError, match="int"):
         odeint(pendulum, np.arange(2), np.zeros(2), M, G)

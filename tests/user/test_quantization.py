@@ -181,9 +181,9 @@ def test_the_digits_model_keeps_its_accuracy():
 
 
 @pytest.mark.parametrize(("error", "text", "make"), [
-    (errors.DtypeError, r"params\['w'\], i32\[2,2\]: no array of floats",
+    (errors.DtypeError, r"params\['w'\], i32\[2,2\]: not an array of floats",
      lambda: nn.quantize({"w": fnp.ones((2, 2), int)}, nn.QuantizationPolicy(select=lambda *_: True))),
-    (errors.DtypeError, "no array of floats",
+    (errors.DtypeError, "not an array of floats",
      lambda: nn.quantize({"w": "text"}, nn.QuantizationPolicy(select=lambda *_: True))),
     (errors.ShapeError, r"params\['b'\], f32\[3\]: fewer than two dimensions",
      lambda: nn.quantize({"b": fnp.ones(3)}, nn.QuantizationPolicy(select=lambda path, _: "b" in path))),
@@ -193,12 +193,12 @@ def test_the_digits_model_keeps_its_accuracy():
     (errors.ArgumentError, "'int8', 'int8_weights'", lambda: nn.quantize(W, "int7")),
     (errors.ArgumentError, "bits=3", lambda: nn.quantize(W, nn.QuantizationPolicy(bits=3))),
     (errors.ArgumentError, "activations", lambda: nn.quantize(W, nn.QuantizationPolicy(activations="static"))),
-    (errors.DtypeError, "no array of floats",
+    (errors.DtypeError, "not an array of floats",
      lambda: nn.quantize(nn.quantize(W), nn.QuantizationPolicy(select=lambda *_: True))),
-    (errors.DtypeError, "which are no floats", lambda: nn.fake_quantize(fnp.arange(3))),
+    (errors.DtypeError, "which are not floats", lambda: nn.fake_quantize(fnp.arange(3))),
     (errors.ShapeError, "along axis 2", lambda: nn.fake_quantize(X, axis=2)),
     (errors.ArgumentError, "takes a function", lambda: nn.quantized(3)),
-    (errors.DtypeError, "is no array of NumPy", lambda: np.asarray(nn.quantize(W))),
+    (errors.DtypeError, "is not an array of NumPy", lambda: np.asarray(nn.quantize(W))),
     (errors.DtypeError, r"call \.dequantize\(\) first", lambda: fnp.sin(nn.quantize(W))),
 ])  # fmt: skip
 def test_bad_input(error, text, make):

@@ -113,7 +113,7 @@ def test_arrays_from_anything():
 
 
 class OfAnotherLibrary:
-    """A shape that is no sequence to Python, as tensorflow-probability's."""
+    """A shape that is not a sequence to Python, as tensorflow-probability's."""
 
     def __init__(self, sizes):
         self.sizes = sizes

@@ -39,7 +39,7 @@ def draw(rng, shape, n_batch=0, n_dense=0, nse=5, shared=None):
     data = rng.normal(size=(*(ones if shared == "data" else batch), nse, *dense)).astype("float32")
     index_batch = ones if shared == "indices" else batch
     indices = np.stack([rng.integers(0, k, (*index_batch, nse)) for k in sizes], -1).astype("int32")
-    indices[..., -1, :] = sizes  # padding, whose values are no zeros
+    indices[..., -1, :] = sizes  # padding, whose values are not zeros
     return sparse.BCOO((fnp.asarray(data), fnp.asarray(indices)), shape=shape)
 
 
@@ -387,7 +387,7 @@ def bcoo(count, indices, shape, **promises):
         (errors.ShapeError, "do not fit a BCOO", lambda: bcoo(3, [[1], [1]], (3,))),
         (errors.ShapeError, "batches",
          lambda: sparse.BCOO((fnp.ones((2, 1)), fnp.zeros((3, 1, 1), int)), shape=(3, 4))),
-        (errors.DtypeError, "no integers", lambda: sparse.BCOO((fnp.ones(1), fnp.ones((1, 1))), shape=(3,))),
+        (errors.DtypeError, "not integers", lambda: sparse.BCOO((fnp.ones(1), fnp.ones((1, 1))), shape=(3,))),
         (errors.TreeError, "takes", lambda: sparse.BCOO(fnp.ones(1), shape=(3,))),
         (errors.BoundsError, "column",
          lambda: sparse.BCSR((fnp.ones(1), fnp.asarray([3]), fnp.asarray([0, 1])), shape=(1, 3))),

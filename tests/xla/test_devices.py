@@ -16,7 +16,7 @@ def test_devices_and_their_names():
 
 @pytest.mark.parametrize("spec", ["tpu", "cpu:99", "cpu:x", "cpu:-1", 3])
 def test_missing_devices_are_distinguished_from_present_ones(spec):
-    with pytest.raises(DeviceError, match=r"is no device|there is no device") as caught:
+    with pytest.raises(DeviceError, match=r"is not a device|there is no device") as caught:
         xla.find_device(spec)
     assert '"cpu:0"' in str(caught.value)
 
@@ -31,7 +31,7 @@ def test_environment(run):
     text = "from functorch_like.backends import xla; print(xla.default_backend(), xla.devices())"
     assert run(text, FT_PLATFORM="cpu") == "cpu [CpuDevice(id=0)]"
     assert run(text, FT_PLATFORM="cpu", FT_CPU_DEVICES="2") == "cpu [CpuDevice(id=0), CpuDevice(id=1)]"
-    assert "FT_PLATFORM='abacus' is no platform" in run(text, fails=True, FT_PLATFORM="abacus")
+    assert "FT_PLATFORM='abacus' is not a platform" in run(text, fails=True, FT_PLATFORM="abacus")
     assert "FT_CPU_DEVICES='no'" in run(text, fails=True, FT_PLATFORM="cpu", FT_CPU_DEVICES="no")
 
 

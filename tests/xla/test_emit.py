@@ -136,7 +136,7 @@ def test_attributes():
         assert str(e.dense_i64([[0, 1]])) == "dense<[[0, 1]]> : tensor<1x2xi64>"
         assert str(e.dense(np.ones(2, np.float32))) == "dense<1.000000e+00> : tensor<2xf32>"
         assert str(e.type(F8)) == "tensor<8xf32>" and e.platform == "gpu"
-        with pytest.raises(CompileError, match="is no MLIR attribute"):
+        with pytest.raises(CompileError, match="is not an MLIR attribute"):
             e.attr("#stablehlo<nonsense>")
         return [x]
 

@@ -134,7 +134,7 @@ def test_bad_options_are_clear_errors(program):
     module = xla.build("f", [F8], lambda e, a: [a])
     with pytest.raises(ArgumentError, match="'xla_cpu_enable_fast_mth'; did you mean 'xla_cpu_enable_fast_math'"):
         xla.compile(module, out_avals=[F8], options={"xla_cpu_enable_fast_mth": True}, name="f")
-    with pytest.raises(ArgumentError, match="xla_cpu_prefer_vector_width is given 'wide', which is no int"):
+    with pytest.raises(ArgumentError, match="xla_cpu_prefer_vector_width is given 'wide', which is not of type int"):
         xla.compile(module, out_avals=[F8], options={"xla_cpu_prefer_vector_width": "wide"}, name="f")
     assert xla.compile(module, out_avals=[F8], options={"xla_cpu_enable_fast_math": True})
 

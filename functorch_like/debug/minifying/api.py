@@ -74,8 +74,8 @@ def minify(
             finite arguments), "mismatch" (the compiled program differs from the same in NumPy), "nondeterminism" (runs
             differ); or a function `(g, *args)` that returns True where a compiled part `g` fails, which takes arrays
             and gives a list.
-        rtol: relative difference that is no mismatch; 10,000 units of rounding by default.
-        atol: absolute difference that is no mismatch; 100 units of rounding by default.
+        rtol: relative difference that does not count; 10,000 units of rounding by default.
+        atol: absolute difference that does not count; 100 units of rounding by default.
         verbose: True to print each success to stderr.
 
     Returns:

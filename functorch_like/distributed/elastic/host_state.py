@@ -53,7 +53,7 @@ class HostState:
             worker has left that was killed. Memory of this process and its children if None.
 
     Raises:
-        ArgumentError: for leaves that are no arrays.
+        ArgumentError: for leaves that are not arrays.
     """
 
     def __init__(self, state: Any, step: int = 0, file: int | None = None) -> None:

@@ -69,7 +69,7 @@ def elastic_loop(
         The last state, a pytree of NumPy arrays; equal in all workers.
 
     Raises:
-        ArgumentError: for counts that are not positive, or a state that is no pytree of arrays.
+        ArgumentError: for counts that are not positive, or a state that is not a pytree of arrays.
         DistributedError: where devices were used before, the launcher refuses this worker, or it is the second loop of
             a script under a launcher.
 
@@ -86,7 +86,7 @@ def elastic_loop(
             raise ArgumentError(f"elastic_loop got {name}={value - (name == 'steps')}", fix="give a positive number")
     if checkpoint_every % save_every:
         raise ArgumentError(
-            f"checkpoint_every={checkpoint_every} is no multiple of save_every={save_every}",
+            f"checkpoint_every={checkpoint_every} is not a multiple of save_every={save_every}",
             fix="checkpoints are written of states in host memory: give a multiple",
         )
     address = os.environ.get(ADDRESS)

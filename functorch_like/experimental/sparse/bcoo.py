@@ -35,7 +35,7 @@ class BCOO(JAXSparse):
 
     Raises:
         ShapeError: where shapes do not fit.
-        DtypeError: for indices that are no integers.
+        DtypeError: for indices that are not integers.
         BoundsError: for indices that are neither in bounds nor padding, where values are known.
         ArgumentError: for promises that do not hold, where values are known.
 

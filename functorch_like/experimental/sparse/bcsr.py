@@ -43,7 +43,7 @@ class BCSR(JAXSparse):
 
     Raises:
         ShapeError: where shapes do not fit.
-        DtypeError: for indices that are no integers.
+        DtypeError: for indices that are not integers.
         BoundsError: for columns out of bounds, and row pointers that fall or are out of bounds, where they are known.
         ArgumentError: for promises that do not hold, where values are known.
 

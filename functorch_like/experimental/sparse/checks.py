@@ -59,7 +59,7 @@ def sizes(shape: Sequence[int], what: str) -> tuple[int, ...]:
         result = tuple(int(n.__index__()) for n in shape)
     except (AttributeError, TypeError):
         raise promotion.error(
-            ShapeError, f"shape={shape!r:.60} of {what} is no sequence of ints", "pass a tuple"
+            ShapeError, f"shape={shape!r:.60} of {what} is not a sequence of ints", "pass a tuple"
         ) from None
     if any(n < 0 for n in result):
         raise promotion.error(ShapeError, f"shape={result} of {what} has a negative size", "sizes start at 0")
@@ -85,7 +85,7 @@ def _parts(args: Any, names: Sequence[str], what: str) -> list[Any]:
 def _integers(name: str, x: Any, what: str) -> None:
     if not dtypes.is_integer(aval_of(x).dtype):
         raise promotion.error(
-            DtypeError, f"{name} of {what}, {aval_of(x)!r}, are no integers", "convert with astype('int32')"
+            DtypeError, f"{name} of {what}, {aval_of(x)!r}, are not integers", "convert with astype('int32')"
         )
 
 

@@ -27,12 +27,12 @@ def index_type(dtype: DTypeLike, what: str) -> np.dtype[Any]:
     """Return the dtype of indices.
 
     Raises:
-        DtypeError: for one that is no integer.
+        DtypeError: for one that is not an integer.
     """
     result = dtypes.as_dtype(dtype)
     if not dtypes.is_integer(result):
         raise promotion.error(
-            DtypeError, f"index_dtype={dtype!r:.40} of {what} is no integer", "use 'int32' or 'int64'"
+            DtypeError, f"index_dtype={dtype!r:.40} of {what} is not an integer", "use 'int32' or 'int64'"
         )
     return result
 

@@ -23,7 +23,7 @@ def columns(indices: Any, which: Sequence[int] | None = None) -> tuple[Any, ...]
 
 
 def stored(indices: Any, sparse: Sequence[int]) -> Any:
-    """Return True for elements that are no padding."""
+    """Return True for elements that are not padding."""
     return fnp.all((indices >= 0) & (indices < np.asarray(sparse, aval_of(indices).dtype)), axis=-1)
 
 

@@ -153,7 +153,7 @@ class JAXSparse:
         try:
             of = f"{self.dtype.name}[{', '.join(map(str, self.shape))}], nse={self.nse}"
             parts = [f"{k}={v}" for k, v in (("n_batch", self.n_batch), ("n_dense", self.n_dense)) if v]
-        except (AttributeError, IndexError, TypeError, FtError):  # the leaves are no arrays: placeholders in pytrees
+        except (AttributeError, IndexError, TypeError, FtError):  # the leaves are not arrays: placeholders in pytrees
             return f"{name}({self.data!r}, ...)"
         return f"{name}({', '.join([of, *parts])})"
 

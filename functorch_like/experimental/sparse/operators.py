@@ -25,7 +25,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def apply(name: str, *args: Any) -> Any:
-    """Return a function of NumPy's applied to sparse arrays; NotImplemented for operands that are no arrays."""
+    """Return a function of NumPy's applied to sparse arrays; NotImplemented for operands that are not arrays."""
     for x in args:
         if not (isinstance(x, (JAXSparse, np.generic, bool, int, float, complex)) or promotion.is_array(x)):
             return NotImplemented

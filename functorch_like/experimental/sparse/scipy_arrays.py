@@ -54,7 +54,7 @@ def bcsr_from_scipy(mat: Any, index_dtype: Any, n_batch: int, n_dense: int) -> B
 def _plain(mat: JAXSparse) -> None:
     if mat.n_batch or mat.n_dense or mat.n_sparse != 2:
         raise promotion.error(
-            UnsupportedError, f"{mat!r} is no matrix for scipy.sparse", "use .update_layout(n_batch=0, n_dense=0)"
+            UnsupportedError, f"{mat!r} is not a matrix for scipy.sparse", "use .update_layout(n_batch=0, n_dense=0)"
         )
 
 

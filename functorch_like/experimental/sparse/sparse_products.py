@@ -31,7 +31,7 @@ def sparse_dot(lhs: BCOO, rhs: BCOO, contract: Any, batch: Any, dtype: Any) -> B
         dtype: of the result, or None.
 
     Raises:
-        UnsupportedError: for dense dimensions, and batch dimensions that are no batches of the product.
+        UnsupportedError: for dense dimensions, and batch dimensions that are not batches of the product.
     """
     n = lhs.n_batch
     if lhs.n_dense or rhs.n_dense or n != rhs.n_batch or list(batch) != [(k, k) for k in range(n)]:

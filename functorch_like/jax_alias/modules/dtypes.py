@@ -64,7 +64,7 @@ def scalar_type_of(x: Any) -> type:
     ):
         if issubdtype(kind, numpy_kind) or (scalar is float and dtypes.is_float(kind)):
             return scalar
-    raise DtypeError(f"{x!r:.60} is no number", fix="give a number or an array")
+    raise DtypeError(f"{x!r:.60} is not a number", fix="give a number or an array")
 
 
 def itemsize_bits(dtype: Any) -> int:

@@ -87,7 +87,7 @@ def quantize(params: PyTree, policy: QuantizationPolicy | str = "int8") -> PyTre
 
     Raises:
         ArgumentError: for an unknown policy.
-        DtypeError, ShapeError, NonFiniteError: for a selected leaf that is no array of floats, has fewer than two
+        DtypeError, ShapeError, NonFiniteError: for a selected leaf that is not an array of floats, has fewer than two
             dimensions, or holds infinities or NaN; the error names the leaf.
 
     Example:
@@ -151,7 +151,7 @@ def _checked(name: str, leaf: Any, policy: QuantizationPolicy, what: str) -> tup
     if not is_value(leaf) or not dtypes.is_float(aval_of(leaf).dtype):
         shown = repr(aval_of(leaf)) if is_value(leaf) else f"{leaf!r:.40}"
         raise promotion.error(
-            DtypeError, f"{what} of params{name}, {shown}: no array of floats", "leave it out in select="
+            DtypeError, f"{what} of params{name}, {shown}: not an array of floats", "leave it out in select="
         )
     aval = aval_of(leaf)
     if aval.ndim < 2 or not aval.size:
@@ -197,7 +197,7 @@ def fake_quantize(x: ArrayLike, bits: int = 8, axis: int | None = None, scale: A
     value: Any = x if promotion.is_array(x) else fnp.asarray(x)
     aval = aval_of(value)
     if not dtypes.is_float(aval.dtype):
-        raise promotion.error(DtypeError, f"nn.fake_quantize of {aval!r}, which are no floats", "convert with astype")
+        raise promotion.error(DtypeError, f"nn.fake_quantize of {aval!r}, which are not floats", "convert with astype")
     if axis is not None and not -aval.ndim <= axis < aval.ndim:
         raise promotion.error(ShapeError, f"nn.fake_quantize of {aval!r} along axis {axis}", "name one of its axes")
     if scale is None:

@@ -127,7 +127,7 @@ class Quantized:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise promotion.error(
             DtypeError,
-            f"{self!r} is no array of NumPy",
+            f"{self!r} is not an array of NumPy",
             self._remedy,
         )
 

@@ -45,7 +45,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         n = operator.index(n)
     except TypeError:
         raise promotion.error(
-            ArgumentError, f"fnp.linalg.matrix_power: n={n!r} is no int", "give a Python int"
+            ArgumentError, f"fnp.linalg.matrix_power: n={n!r} is not an int", "give a Python int"
         ) from None
     return _power(a, n) if n >= 0 else _power(inv(a), -n)
 

@@ -55,7 +55,7 @@ def _axes(fun: Callable[..., Any], buckets: Any, name: str) -> dict[str, int]:
     """The axis of rows of each named argument."""
     if not isinstance(buckets, dict) or not buckets:
         raise ArgumentError(
-            f"buckets={buckets!r} of jit({name}) is no dict of axes by argument", fix='write buckets={"x": 0}'
+            f"buckets={buckets!r} of jit({name}) is not a dict of axes by argument", fix='write buckets={"x": 0}'
         )
     for argument, axis in buckets.items():
         if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):

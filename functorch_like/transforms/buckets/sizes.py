@@ -45,7 +45,7 @@ def checked(sizes: Any, what: str) -> tuple[int, ...] | None:
         return None
     numbers = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()
     if not numbers or any(type(s) is not int or s < 1 for s in numbers):
-        raise ArgumentError(f"{what}={sizes!r} are no sizes", fix="give positive ints such as (8, 32, 128), or True")
+        raise ArgumentError(f"{what}={sizes!r} are not sizes", fix="give positive ints such as (8, 32, 128), or True")
     return tuple(sorted(set(numbers)))
 
 

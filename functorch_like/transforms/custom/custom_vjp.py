@@ -189,7 +189,7 @@ class _Called(Called):
 class _Backward:
     """`bwd` on flat leaves.
 
-    Residuals that are no arrays (numbers, names, functions) stay here; arrays are operands of the primitive.
+    Residuals that are not arrays (numbers, names, functions) stay here; arrays are operands of the primitive.
     """
 
     called: _Called

@@ -39,7 +39,7 @@ def linear_call(
         The result of `fun`.
 
     Raises:
-        DifferentiationError: for linear arguments that are no floats.
+        DifferentiationError: for linear arguments that are not floats.
         TreeError: where `fun_transpose` gives something else than cotangents of the linear arguments.
 
     >>> import functorch_like as ft

@@ -63,7 +63,7 @@ class Report(NamedTuple):
         return returned
 
     def check_values(self, leaves: Sequence[Any], treedef: Any) -> None:
-        """Refuse results that are no arrays."""
+        """Refuse results that are not arrays."""
         for k, leaf in enumerate(leaves):
             if not is_value(leaf) and not is_zero(leaf):
                 path = tree.leaf_paths(treedef)[k]

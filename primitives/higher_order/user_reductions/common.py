@@ -34,7 +34,7 @@ def check_fold(name: str, avals: Sequence[ShapedArray], jaxpr: Jaxpr) -> Sequenc
                 f"{operands[0]!r} and {x!r} are reduced together but differ in shape", fix="broadcast them"
             )
         if init.shape or init.dtype != x.dtype:
-            raise ShapeError(f"{init!r} is no initial value for {x!r}", fix="give a scalar of the operand's dtype")
+            raise ShapeError(f"{init!r} is not an initial value for {x!r}", fix="give a scalar of the operand's dtype")
     scalars = [ShapedArray((), x.dtype) for x in operands]
     if [a.strong() for a in jaxpr.in_avals] != scalars * 2 or [a.strong() for a in jaxpr.out_avals] != scalars:
         raise ArgumentError(

@@ -167,9 +167,9 @@ def test_wrong_options():
     f = lambda x, y: x
     with pytest.raises(ArgumentError, match="'z', which <lambda> does not have"):
         ft.jit(f, buckets={"z": 0})
-    with pytest.raises(ArgumentError, match="no dict"):
+    with pytest.raises(ArgumentError, match="not a dict"):
         ft.jit(f, buckets=(0,))
-    with pytest.raises(ArgumentError, match="no sizes"):
+    with pytest.raises(ArgumentError, match="not sizes"):
         ft.jit(f, buckets={"x": 0}, bucket_sizes=(0, 4))
     with pytest.raises(ArgumentError, match="without buckets"):
         ft.jit(f, bucket_sizes=(4,))
