@@ -138,7 +138,17 @@ class Meaning:
         """Size of the error that rounding to `eps` may cause in each result, per element."""
         moves = (_jittered(1), _jittered(2), _rounded)
         others = [meaning(self._jaxpr, self._args, self.eps, move) for move in moves]
-        return [_bar(x, [o[k] for o in others]) for k, x in enumerate(self.exact)]
+        return [self._at_least(_bar(x, [o[k] for o in others]), x) for k, x in enumerate(self.exact)]
+
+    def _at_least(self, bars: Array, x: Array) -> Array:
+        """Bars no smaller than a rounding error of a rounding error, where a result is not larger than its bar.
+
+        Such a result (the square of a difference of equal numbers, say) is made of rounding errors alone, and products
+        of several of them spread over many orders of magnitude.
+        """
+        if x.dtype.kind not in "fc":
+            return bars
+        return np.where(np.abs(x) <= bars, np.maximum(bars, self.eps**2 * self.peak), bars)
 
 
 def _bar(x: Array, others: Sequence[Array]) -> Array:

@@ -194,6 +194,14 @@ def _staged(f, *xs):
     return made.jaxpr, made.args
 
 
+def test_error_bars_know_products_of_rounding_errors():
+    def square(x):  # of a variance that is 0
+        return fnp.square(fnp.var(fnp.broadcast_to(x, (48, 2)), axis=0))
+
+    ((exact, bars),) = with_bars(*_staged(square, np.array([0.3, 1.7])), eps=1e-7)
+    assert (exact < 1e-50).all() and (bars >= 1e-14).all() and (bars < 1e-12).all()
+
+
 def test_results_are_held_against_the_bars():
     exact, bars = np.array([1.0, np.inf, 2.0]), np.array([1e-7, 1e-7, np.inf])
     assert differential.disagreement(np.float32([1.0, 5.0, 7.0]), exact, bars) is None
