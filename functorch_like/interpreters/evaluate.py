@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from functorch_like import core, dtypes
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
@@ -35,7 +37,14 @@ def process(self: core.Evaluate, prim: Primitive, args: Sequence[Any], params: d
     if kernel is None:
         kernel = _kernel_of(prim, params)
         _KERNELS.keep(key, kernel, _MOST_KERNELS)
+    if np.ndarray in map(type, args):
+        args = [_strong(x) for x in args]
     return kernel(*args)
+
+
+def _strong(x: Any) -> Any:
+    """A NumPy array of rank 0 as an array: C++ takes it for a NumPy scalar of its dtype, which is weakly typed."""
+    return xla.device_put(core.native(x)) if type(x) is np.ndarray and not x.ndim else x
 
 
 core.Evaluate.process = process  # type: ignore[method-assign]

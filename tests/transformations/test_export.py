@@ -124,7 +124,7 @@ def test_what_cannot_be_exported():
 
 def test_other_bytes():
     good = export.export(ft.jit(lambda x: x))(X).serialize()
-    for bad, text in ((b"", "no exported"), (b"x" * 99, "no exported"), (good[:-1] + b"?", "damaged")):
+    for bad, text in ((b"", "not an exported"), (b"x" * 99, "not an exported"), (good[:-1] + b"?", "damaged")):
         with pytest.raises(errors.ArgumentError, match=text):
             export.deserialize(bad)
 

@@ -127,7 +127,7 @@ def test_expressions():
     ],
 )
 def test_no_expression(text):
-    with pytest.raises(ArgumentError, match=r"no (expression|list) of dimensions"):
+    with pytest.raises(ArgumentError, match=r"not an? (expression|list) of dimensions"):
         export.symbolic_shape(text)
 
 

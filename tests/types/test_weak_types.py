@@ -9,6 +9,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import lax
+from functorch_like.primitives import structural
 
 RECORDED = json.loads(Path(__file__).with_name("weak_types.json").read_text())
 
@@ -75,3 +76,14 @@ def test_whole_numbers_made_weak_meet_floats_under_strict_promotion():
 def test_rint_gives_floats_as_numpy_does(x):
     found = fnp.rint(fnp.asarray(x))
     assert found.dtype == "float32" and np.array_equal(found, np.rint(np.asarray(x, float)))
+
+
+def test_scalars_and_arrays_of_rank_0_of_numpy_stay_apart():
+    """C++ has one signature for both. Scalars are weak, arrays inside of the package are not."""
+    array, scalar = np.array(2.0, np.float32), np.float32(2.0)
+    for many, other in ((array, scalar), (scalar, array)):
+        ft.clear_caches()
+        for _ in range(60):  # beyond those that NumPy computes
+            first = structural.broadcast_in_dim(many, shape=(3,), broadcast_dimensions=())
+        then = structural.broadcast_in_dim(other, shape=(3,), broadcast_dimensions=())
+        assert first.weak_type == (many is scalar) and then.weak_type == (other is scalar)
