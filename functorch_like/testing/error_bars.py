@@ -21,6 +21,9 @@ from functorch_like.ir.reference import by_ref, evaluating, reference
 Array = np.ndarray[Any, Any]
 #: Noise that float64 still shows.
 _LEAST = 2.0**-50
+#: What tells a jump from a slope: draws besides those of the bars, their noise in units of the bars', and how many bars
+#: a jump is at least.
+_MORE_SEEDS, _WIDER, _JUMP = range(3, 15), 4.0, 100.0
 
 
 #: Moves a floating array by about a relative size.
@@ -139,6 +142,16 @@ class Meaning:
         moves = (_jittered(1), _jittered(2), _rounded)
         others = [meaning(self._jaxpr, self._args, self.eps, move) for move in moves]
         return [self._at_least(_bar(x, [o[k] for o in others]), x) for k, x in enumerate(self.exact)]
+
+    @cached_property
+    def jumps(self) -> list[Array]:
+        """Whether errors of a few roundings may move an element far beyond its bar.
+
+        They do where close numbers are compared or sorted, and then three draws may all have missed it.
+        """
+        others = [meaning(self._jaxpr, self._args, _WIDER * self.eps, _jittered(seed)) for seed in _MORE_SEEDS]
+        moved = [_bar(x, [o[k] for o in others]) for k, x in enumerate(self.exact)]
+        return [far > _JUMP * near for far, near in zip(moved, self.bars, strict=True)]
 
     def _at_least(self, bars: Array, x: Array) -> Array:
         """Bars no smaller than a rounding error of a rounding error, where a result is not larger than its bar.

@@ -202,6 +202,15 @@ def test_error_bars_know_products_of_rounding_errors():
     assert (exact < 1e-50).all() and (bars >= 1e-14).all() and (bars < 1e-12).all()
 
 
+@pytest.mark.parametrize(("gap", "near"), [(4e-7, True), (1e-5, False)])
+def test_the_order_of_close_numbers_is_left_to_rounding(gap, near):
+    exact = Meaning(*_staged(fnp.argsort, np.array([1.0, 1.0 + gap, 3.0])), eps=1.2e-7)
+    assert not exact.bars[0].any()  # three draws all miss it
+    found = list(differential.differences([np.array([1, 0, 2])], exact))
+    assert found == [] if near else "2 of 3" in found[0]
+    assert "1 of 3" in next(differential.differences([np.array([0, 1, 1])], exact))
+
+
 def test_results_are_held_against_the_bars():
     exact, bars = np.array([1.0, np.inf, 2.0]), np.array([1e-7, 1e-7, np.inf])
     assert differential.disagreement(np.float32([1.0, 5.0, 7.0]), exact, bars) is None
