@@ -15,6 +15,7 @@ from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_cpu import WRITTEN_OUT
 from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, routine, square
 from functorch_like.primitives.linalg.triangular_solve import triangular_solve
+from functorch_like.primitives.ordering.sort_cpu import rows_at
 
 
 def solved(a: Any, b: Any, *, left: bool = True, lower: bool = True, back: bool = False, unit: bool = False) -> Any:
@@ -143,31 +144,28 @@ lu = linalg_primitive(
 def _swaps(e: Any, pivots: Any, aval: ShapedArray, out: ShapedArray) -> Any:
     """The order of rows after row i and row pivots[i] were swapped, for each i in turn: a loop on the device."""
     lead, last = aval.shape[:-1], aval.ndim - 1
-    count, scalar, flag = ShapedArray((), I32), ShapedArray(lead, I32), ShapedArray((), dtypes.bool_)
-    flags = out.update(dtype=dtypes.bool_)
+    count, one, flag = ShapedArray((), I32), aval.update(shape=(*lead, 1)), ShapedArray((), dtypes.bool_)
+    flags, row = out.update(dtype=dtypes.bool_), out.update(shape=out.shape[-1:])
     dims = tuple(range(len(lead)))
 
-    def test(f: Any, i: Any, order: Any, p: Any) -> list[Any]:
+    def test(f: Any, i: Any, *_: Any) -> list[Any]:
         return [f.compare("LT", i, f.full(aval.shape[-1], count), flag, "SIGNED")]
 
-    def step(f: Any, i: Any, order: Any, p: Any) -> list[Any]:
-        places = f.op("stablehlo.iota", [], [out], {"iota_dimension": f.i64(last)})
-        one = aval.update(shape=(*lead, 1))
+    def step(f: Any, i: Any, order: Any, p: Any, places: Any) -> list[Any]:
         starts = [f.full(0, count)] * last + [i]
-        j = f.op("stablehlo.dynamic_slice", [p, *starts], [one], {"slice_sizes": f.i64s((*lead, 1))})
-        j = f.broadcast_in_dim(f.op("stablehlo.reshape", [j], [scalar]), out, dims)
-        at_i = f.compare("EQ", places, f.broadcast_in_dim(i, out, ()), flags, "SIGNED")
-        at_j = f.compare("EQ", places, j, flags, "SIGNED")
-        swaps = []
-        for at in (at_i, at_j):
-            swap = f.op("stablehlo.select", [at, order, f.full(0, out)], [out])
-            swaps.append(f.broadcast_in_dim(f.reduce("add", swap, 0, (last,), scalar), out, dims))
-        swapped = f.op("stablehlo.select", [at_j, swaps[0], order], [out])
-        swapped = f.op("stablehlo.select", [at_i, swaps[1], swapped], [out])
-        return [f.op("stablehlo.add", [i, f.full(1, count)], [count]), swapped, p]
+        column = lambda x: f.op("stablehlo.dynamic_slice", [x, *starts], [one], {"slice_sizes": f.i64s((*lead, 1))})
+        over = lambda x: f.broadcast_in_dim(x, out, (*dims, last))
+        all_places, j = f.broadcast_in_dim(places, out, (last,)), column(p)
+        at_i = f.compare("EQ", all_places, f.broadcast_in_dim(i, out, ()), flags, "SIGNED")
+        at_j = f.compare("EQ", all_places, over(j), flags, "SIGNED")
+        swapped = f.op("stablehlo.select", [at_j, over(column(order)), order], [out])
+        swapped = f.op("stablehlo.select", [at_i, over(rows_at(f, order, j, one, one, last)), swapped], [out])
+        return [f.op("stablehlo.add", [i, f.full(1, count)], [count]), swapped, p, places]
 
-    carried = [count, out, aval]
-    start = [e.full(0, count), e.op("stablehlo.iota", [], [out], {"iota_dimension": e.i64(last)}), pivots]
+    # Places are read from memory, which compilers make vector instructions of, and of numbers that count they do not.
+    places = e.op("stablehlo.iota", [], [row], {"iota_dimension": e.i64(0)})
+    carried = [count, out, aval, row]
+    start = [e.full(0, count), e.broadcast_in_dim(places, out, (last,)), pivots, places]
     return e.op("stablehlo.while", start, carried, {}, [(carried, test), (carried, step)])[1]
 
 
