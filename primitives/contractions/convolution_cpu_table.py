@@ -10,12 +10,23 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.window_geometry import FEW
-from functorch_like.primitives.contractions import convolution_cpu, convolution_cpu_products
+from functorch_like.primitives.contractions import (
+    convolution_cpu,
+    convolution_cpu_few_outputs,
+    convolution_cpu_products,
+)
 from functorch_like.primitives.contractions.convolution_cpu import (
     FEW_GROUPS,
     FEW_OUTPUTS,
     MANY_MULTIPLICATIONS,
     MANY_PATCHES,
+)
+from functorch_like.primitives.contractions.convolution_cpu_few_outputs import MANY_MULTIPLICATIONS as WORTHWHILE
+from functorch_like.primitives.contractions.convolution_cpu_few_outputs import (
+    MOST_NUMBERS,
+    MOST_ROWS,
+    MOST_TERMS,
+    ROWS_PER_FEATURE,
 )
 from functorch_like.primitives.contractions.convolution_lowering import Conv
 
@@ -56,6 +67,12 @@ def _edges(*made: tuple[bool, Any, Any, dict[str, Any]]) -> Callable[[], list[tu
 _WIDE, _DOUBLE, _AROUND = FEW + 1, {"dtype": "float64"}, ((1, 2), (0, 3))
 _LAST, _TURNED = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)), ((1, 0, 2), (0, 1, 2), (1, 0, 2))
 _SLOPE = {"numbers": ((3, 0, 1, 2), (3, 0, 1, 2), (2, 3, 0, 1))}  # of a kernel, where features come last
+_IMAGES, _LINES = ((1, 0, 2, 3), (1, 0, 2, 3), (1, 0, 2, 3)), ((1, 0, 2), (1, 0, 2), (1, 0, 2))  # and where they do not
+_FEW_ROWS = (
+    f"float32, no strides, holes and negative padding, kernels of 2 to {MOST_TERMS} elements, of which at most "
+    f"{MOST_ROWS} or {ROWS_PER_FEATURE} times the input features for all outputs, from {WORTHWHILE} multiplications to "
+    f"{MOST_NUMBERS} numbers in rows"
+)
 FORMS = (
     _form(
         "matrix product",
@@ -122,6 +139,37 @@ FORMS = (
             (True, (2, 1, 60, 60), (9, 1, 2, 3), {"window_strides": (2, 1), "lhs_dilation": (1, 2)}),
             (True, (2, 60, 60, 1), (3, 3, 1, 9), {"numbers": _LAST, "rhs_dilation": (2, 1)}),
             (False, (2, 2, 5), (3, 2, 2), {}), (False, (1, 2, MANY_PATCHES), (9, 1, 2), {"numbers": _TURNED}),
+        ),
+    ),
+    _form(
+        "shifted sums of rows",
+        f"{_FEW_ROWS}, at most {convolution_cpu_few_outputs.FEW_OUTPUTS} outputs, in the usual layouts",
+        convolution_cpu_few_outputs.has_few_outputs, convolution_cpu_few_outputs.by_rows,
+        _edges(
+            (True, (2, 4, 24, 24), (3, 4, 3, 3), {"padding": ((1, 1), (1, 1))}),
+            (True, (2, 24, 24, 4), (3, 2, 4, 3), {"numbers": _LAST, "padding": _AROUND, "rhs_dilation": (2, 1)}),
+            (True, (1, 8, WORTHWHILE // 64), (8, 8, 1 << 3), {}), (True, (1, 2, WORTHWHILE // 8), (2, 2, 2), {}),
+            (False, (1, 2, WORTHWHILE // 8 - 1), (2, 2, 2), {}), (False, (1, 2, WORTHWHILE // 8), (9, 2, 2), {}),
+            (False, (2, 16, 100), (1, 16, MOST_TERMS + 1), {}), (False, (1, 2, 1000), (8, 2, 9), {}),
+            (False, (2, 4, 24, 24), (3, 4, 3, 3), {"window_strides": (1, 2)}),
+            (False, (2, 4, 24, 24), (3, 4, 3, 3), {"lhs_dilation": (2, 1)}),
+            (False, (2, 4, 24, 24), (3, 4, 3, 3), {"padding": ((1, -1), (0, 0))}),
+            (False, (4, 2, 4000), (2, 4, 2), {"numbers": _TURNED}),
+        ),
+    ),
+    _form(
+        "a product of shifted rows",
+        f"{_FEW_ROWS} for the gradient of such a kernel: as many results in space as the kernel has elements",
+        convolution_cpu_few_outputs.is_gradient_of_few, convolution_cpu_few_outputs.by_shifted_rows,
+        _edges(
+            (True, (2, 16, 9, 9), (2, 3, 9, 9), {"numbers": _IMAGES, "padding": ((1, 1), (1, 1))}),
+            (True, (2, 9, 10, 16), (2, 7, 9, 3), _SLOPE | {"padding": ((0, 1), (2, 0))}),
+            (True, (3, 16, 60), (3, 2, 50), {"numbers": _LINES, "padding": ((3, 0),)}),
+            (False, (3, 16, 60), (3, 2, 50), {"numbers": _LINES, "padding": ((3, 0),), "dtype": "float64"}),
+            (False, (3, 16, 60), (3, 2, 50), {"numbers": _LINES, "padding": ((-3, 0),)}),
+            (False, (3, 16, 60), (3, 2, 3), {"numbers": _LINES, "padding": ((3, 0),)}),
+            (False, (2, 16, 9, 9), (2, 3, 8, 4), {"numbers": _IMAGES, "rhs_dilation": (1, 2)}),
+            (False, (2, 16, 9, 9), (2, 9, 8, 8), {"numbers": _IMAGES}),
         ),
     ),
     _form(
