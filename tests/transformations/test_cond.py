@@ -391,3 +391,5 @@ def test_a_platform_without_a_function():
             wrap(lambda x: lax.platform_dependent(x, **missing))(X)
     with pytest.raises(ft.errors.ArgumentError, match="quantum"):
         lax.platform_dependent(X, quantum=fnp.sin)
+    with pytest.raises(ft.errors.UnsupportedError, match="functions for tpu only, and no default="):
+        lax.platform_dependent(X, tpu=fnp.sin)
