@@ -32,24 +32,24 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: str | None = None,
 ) -> Array:
-    """The operand with a function applied to windows of it, as often as their indices occur.
+    """Apply a function to windows of an array, once for each index vector that selects them.
 
     Args:
         operand: array.
         scatter_indices: integers; the last dimension holds index vectors.
-        func: of a scalar of the operand's dtype, to one. It has derivatives where `unique_indices` is True.
+        func: maps a scalar of the operand's dtype to another. Derivatives need `unique_indices=True`.
         dimension_numbers: the roles of the dimensions.
         update_shape: the shape that updates would have: a window for each index vector.
         indices_are_sorted: a promise that the index vectors increase.
         unique_indices: a promise that no two windows overlap.
-        mode: a `GatherScatterMode` or its name; by default nothing is done out of bounds.
+        mode: a `GatherScatterMode` or its name; by default windows out of bounds are skipped.
 
     Returns:
         An array of the operand's shape and dtype.
 
     Raises:
         ShapeError: where shapes and dimension numbers do not fit.
-        ArgumentError: where the function gives something else than a scalar of the operand's dtype.
+        ArgumentError: where the function does not return a scalar of the operand's dtype.
         UnsupportedError: where the function closes over arrays; derivatives without `unique_indices`.
 
     >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))

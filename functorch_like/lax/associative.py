@@ -19,7 +19,7 @@ from functorch_like.transforms.disable_jit import jit_is_disabled
 
 
 def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0) -> T:
-    """Every prefix of a sequence, combined by an associative operation.
+    """Combine every prefix of a sequence by an associative operation.
 
     Result k is `fn(... fn(fn(e[0], e[1]), e[2]) ..., e[k])`, but it is computed in about `2 * log2(n)` rounds of
     operations on whole arrays, with about `2 * n` combinations in all. (Ladner and Fischer, "Parallel Prefix
@@ -29,8 +29,8 @@ def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, a
         fn: `(a, b) -> c` of pytrees like elems; associative. It is applied to many pairs at once, so it must act on
             each position along `axis` by itself, as elementwise operations do.
         elems: pytree of arrays with the same size along `axis`.
-        reverse: combine suffixes: result k is of the elements from k to the last.
-        axis: of the sequence.
+        reverse: combine suffixes instead: result k combines the elements from k to the last.
+        axis: the axis along which the sequence runs.
 
     Returns:
         A pytree like elems.

@@ -110,7 +110,7 @@ class AxisGroups:
         return combine(_rows(shapes.concatenate(rows, 0), index), (0,))
 
     def part(self, x: Any, axis: int, tiled: bool) -> Any:
-        """Return the part of a dimension that belongs to this position: one of as many as the group has members."""
+        """Return the part of a dimension that belongs to this position; each member of the group has one."""
         size = aval_of(x).shape[axis]
         if size % self.size or not (tiled or size == self.size):
             raise error(
@@ -126,7 +126,7 @@ class AxisGroups:
 
 
 def _rows(x: Any, index: Any) -> Any:
-    """Return rows of x, by their numbers in a column."""
+    """Return the rows of x that a column of indices selects."""
     rest = aval_of(x).shape[1:]
     dims = GatherDimensionNumbers(tuple(range(1, len(rest) + 1)), (0,), (0,))
     return gather(
@@ -155,7 +155,7 @@ def _checked(groups: Any, count: int, name: Any, equal: bool) -> list[list[int]]
     if members != list(range(count)) or (equal and len({len(group) for group in listed}) != 1):
         raise error(
             ArgumentError,
-            f"axis_index_groups={groups!r:.80} for the axis {name!r} of {count} positions",
+            f"axis_index_groups={groups!r:.80} do not divide the {count} positions of the axis {name!r} into groups",
             f"give lists {'of one length ' if equal else ''}that hold each of 0 to {count - 1} once, e.g. "
             f"{np.arange(count).reshape(-1, 2 if count % 2 == 0 else 1).tolist()!r:.60}",
         )

@@ -46,30 +46,29 @@ def cond(
     *operands: PyTree,
     operand: PyTree = _MISSING,
 ) -> R:
-    """`true_fun(*operands)` where the predicate holds, `false_fun(*operands)` where it does not.
+    """Return `true_fun(*operands)` if the predicate holds, else `false_fun(*operands)`.
 
-    Both functions are traced, so both must be able to; only one of them runs. Under `vmap` with a predicate that
-    differs between elements both run, and each element selects: then neither should divide by zero for the sake of
-    the other. The same holds for derivatives: where the function that an element does not take has an infinite or no
-    derivative, that of the element is NaN. Give it a harmless operand there: `log(where(x > 0, x, 1))`.
+    Both functions are traced; only one of them runs. Under `vmap` with a predicate that differs between elements both
+    run, and the result is selected for each element. If the function that is not selected has an infinite or undefined
+    derivative at an element, the derivative there is NaN. Give it a harmless operand: `log(where(x > 0, x, 1))`.
 
     Args:
         pred: a boolean scalar, or a number, which counts as true where it is not zero.
-        true_fun: of the operands; it may close over arrays.
-        false_fun: of the operands; gives a pytree of the structure, shapes and dtypes that `true_fun` gives. A Python
-            number takes the dtype that the other function gives.
+        true_fun: function of the operands; it may close over arrays.
+        false_fun: function of the operands; it returns a pytree of the structure, shapes and dtypes that `true_fun`
+            returns. A Python number takes the dtype that the other function returns.
         operands: pytrees of arrays.
-        operand: the operand, where there is one; another way to pass it.
+        operand: a single operand, passed by name instead.
 
-    With an operand for each function it is `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
+    With an operand for each function the call is `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
 
     Returns:
-        What the function gives.
+        The result of the function that runs.
 
     Raises:
-        ShapeError: where pred is not a scalar, or the functions give different shapes.
-        DtypeError: where pred is not a number, or the functions give different dtypes.
-        TreeError: where the functions give different structures.
+        ShapeError: where pred is not a scalar, or the functions return different shapes.
+        DtypeError: where pred is not a number, or the functions return different dtypes.
+        TreeError: where the functions return different structures.
 
     >>> import functorch_like as ft
     >>> half = ft.jit(lambda n: lax.cond(n % 2 == 0, lambda k: k // 2, lambda k: 3 * k + 1, n))
@@ -96,24 +95,24 @@ def cond(
 
 
 def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: PyTree, operand: PyTree = _MISSING) -> R:
-    """`branches[index](*operands)`; an index out of range takes the nearest branch.
+    """Return `branches[index](*operands)`; an index out of range is clamped.
 
-    All branches are traced, one of them runs. Under `vmap` with an index that differs between elements all run, and
-    each element selects.
+    All branches are traced; one of them runs. Under `vmap` with an index that differs between elements all run, and
+    the result is selected for each element.
 
     Args:
         index: an integer scalar.
-        branches: functions of the operands; all give pytrees of one structure, with the same shapes and dtypes.
+        branches: functions of the operands; all return pytrees of one structure, with the same shapes and dtypes.
         operands: pytrees of arrays.
-        operand: the operand, where there is one; another way to pass it.
+        operand: a single operand, passed by name instead.
 
     Returns:
-        What the function gives.
+        The result of the branch that runs.
 
     Raises:
-        ShapeError: where index is not a scalar, or the functions give different shapes.
-        DtypeError: where index is not an integer, or the functions give different dtypes.
-        TreeError: where the functions give different structures.
+        ShapeError: where index is not a scalar, or the functions return different shapes.
+        DtypeError: where index is not an integer, or the functions return different dtypes.
+        TreeError: where the functions return different structures.
 
     >>> [lax.switch(k, [lambda x: x, lambda x: x * x, lambda x: x + 1], 3.0).item() for k in (0, 1, 7)]
     [3.0, 9.0, 4.0]
@@ -223,8 +222,8 @@ def _promoted(bodies: Sequence[TracedFunction], names: Sequence[tuple[int, str]]
 def _join(leaf: Sequence[ShapedArray]) -> ShapedArray | None:
     """Return the common aval of a result of all branches; None if there is none.
 
-    Of one dtype, it is as weak as that of the first branch (of `cond` the one for False), as in JAX: a branch that only
-    raises an error must not make another of its value.
+    If all dtypes are equal, the result is weakly typed where that of the first branch is, as in JAX. The first branch
+    of `cond` is `false_fun`.
     """
     dtype, weak = dtypes.promote(*leaf)
     weak = leaf[0].weak_type if all(a.dtype == dtype for a in leaf) else weak
@@ -262,7 +261,9 @@ def _scalar(x: Any, what: str, role: str, fix: str) -> ShapedArray:
     try:
         aval = aval_of(x)
     except FtError:
-        raise error(DtypeError, f"the {role} of lax.{what} is {x!r:.60}, no number", "pass a scalar") from None
+        raise error(
+            DtypeError, f"the {role} of lax.{what} is {x!r:.60}, which is not a number", "pass a scalar"
+        ) from None
     if aval.shape:
         raise error(ShapeError, f"the {role} of lax.{what} must be a scalar, got {aval!r}", fix)
     return aval

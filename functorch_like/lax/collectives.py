@@ -114,16 +114,16 @@ def psum(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None)
 @overload
 def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T: ...
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
-    """Sums over a named axis.
+    """Sum over a named axis.
 
     Args:
         x: array, or pytree of arrays.
         axis_name: name, or tuple of names.
-        axis_index_groups: lists of positions that hold each position once: sums over each of them.
+        axis_index_groups: lists that together hold each position once; each group is summed separately.
 
     Returns:
-        The same for all positions along the axis, or in a group. Of a Python number, a Python number, unless groups
-        differ in size.
+        Arrays like x, with equal values at all positions of the axis, or of a group. For a Python number, a Python
+        number, unless groups differ in size.
 
     Raises:
         AxisNameError: where no such axis is in scope.
@@ -157,15 +157,16 @@ def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None
 @overload
 def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T: ...
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
-    """Means over a named axis; arguments as for `psum`, of floats.
+    """Mean over a named axis.
 
     Args:
         x: array, or pytree of arrays.
         axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
-        axis_index_groups: lists of positions that are computed among themselves; None for all together.
+        axis_index_groups: lists that together hold each position once; each group is reduced separately.
 
     Returns:
-        What `x` is made of, the same at all positions of a group.
+        Arrays of the structure and shapes of x, with equal values at all positions of the axis, or of a group;
+        integers become floats.
 
     >>> ft.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [-1.0, 1.0]
@@ -194,15 +195,15 @@ def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None)
 @overload
 def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T: ...
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
-    """The greatest over a named axis; arguments as for `psum`.
+    """Maximum over a named axis.
 
     Args:
         x: array, or pytree of arrays.
         axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
-        axis_index_groups: lists of positions that are computed among themselves; None for all together.
+        axis_index_groups: lists that together hold each position once; each group is reduced separately.
 
     Returns:
-        What `x` is made of, the same at all positions of a group.
+        Arrays like x, with equal values at all positions of the axis, or of a group.
 
     >>> ft.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [3.0, 3.0]
@@ -215,15 +216,15 @@ def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None)
 @overload
 def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T: ...
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
-    """The least over a named axis; arguments as for `psum`.
+    """Minimum over a named axis.
 
     Args:
         x: array, or pytree of arrays.
         axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
-        axis_index_groups: lists of positions that are computed among themselves; None for all together.
+        axis_index_groups: lists that together hold each position once; each group is reduced separately.
 
     Returns:
-        What `x` is made of, the same at all positions of a group.
+        Arrays like x, with equal values at all positions of the axis, or of a group.
 
     >>> ft.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [1.0, 1.0]
@@ -254,7 +255,9 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """
     size = axis_size(axis_name)
     if not 0 <= source < size:
-        raise error(ArgumentError, f"source={source} on an axis of {size} positions", f"use 0 to {size - 1}")
+        raise error(
+            ArgumentError, f"lax.pbroadcast got source={source} for an axis of {size} positions", f"use 0 to {size - 1}"
+        )
     here = axis_index(axis_name)
     chosen = elementwise.eq(here, structural.full_like(here, source))
 

@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 @transformation
 def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Callable[P, R]:
-    """A function with a name by which a compiler may replace it by a faster implementation.
+    """Give a function a name by which a compiler may replace it with a faster implementation.
 
-    In StableHLO it is one operation, `stablehlo.composite`, with the name, the version, the attributes, and a function
-    with its definition, which is compiled where the compiler has no implementation. Under derivatives and vmap it is
-    replaced by its definition.
+    In StableHLO a call is one operation, `stablehlo.composite`, with the name, the version, the attributes, and the
+    definition as a function. The definition is compiled where the compiler has no implementation. `grad`, `jvp` and
+    `vmap` transform the definition.
 
     Args:
         decomposition: the definition: takes and returns pytrees of arrays; attributes are keyword arguments.
-        name: of the operation, with a dot: "my.softmax".
-        version: of its meaning.
+        name: name of the operation, with a namespace: "my.softmax".
+        version: version number of the definition.
 
     Returns:
-        A function of arrays by position, and of attributes by name: bool, int, float, str, NumPy scalars and vectors;
-        those that are None are left out.
+        A function that takes arrays by position and attributes by name. Attributes are bool, int, float, str, NumPy
+        scalars or vectors; those that are None are left out.
 
     Raises:
         ArgumentError: for a name or version of another type.

@@ -28,7 +28,7 @@ class Precision(enum.StrEnum):
     HIGHEST = "highest"
 
 
-#: Dot algorithms by name, as `precision` takes them: which type the factors are rounded to, and which sums are kept in.
+#: Dot algorithms by name, for `precision`: the dtypes that the factors are rounded to, and the dtype of the sums.
 DotAlgorithmPreset = enum.StrEnum("DotAlgorithmPreset", {name: name for name in ("DEFAULT", *ALGORITHMS)})
 DotAlgorithmPreset.__module__ = __name__
 
@@ -37,11 +37,11 @@ class DotAlgorithm(NamedTuple):
     """Computation of sums of products: the meaning of a `DotAlgorithmPreset`.
 
     Attributes:
-        lhs_precision_type, rhs_precision_type: dtypes that operands are rounded to; "tf32" is one, too.
+        lhs_precision_type, rhs_precision_type: dtypes that operands are rounded to, or "tf32".
         accumulation_type: dtype of the sums.
-        lhs_component_count, rhs_component_count: number of roundings whose sum stands for each operand.
-        num_primitive_operations: the number of products of these that are added.
-        allow_imprecise_accumulation: whether some sums may be kept in fewer digits.
+        lhs_component_count, rhs_component_count: number of rounded terms that each operand is split into.
+        num_primitive_operations: number of products of these terms that are added.
+        allow_imprecise_accumulation: whether some sums may be kept in a narrower dtype.
 
     >>> x = fnp.ones((2, 2))
     >>> lax.dot(x, x, precision=lax.DotAlgorithm("bfloat16", "bfloat16", "float32")).dtype.name
@@ -100,7 +100,7 @@ def dot_general(
         preferred_element_type: the dtype of the result; by default that of the operands.
 
     Returns:
-        Batch dimensions, then the other ones of lhs, then those of rhs.
+        An array: the batch dimensions, then the remaining ones of lhs, then those of rhs.
 
     Raises:
         ShapeError: where paired sizes differ.
@@ -163,7 +163,9 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     left, right = aval_of(lhs), aval_of(rhs)
     if left.ndim < 2 or left.ndim != right.ndim or left.shape[:-2] != right.shape[:-2]:
         raise error(
-            ShapeError, f"{left!r} and {right!r} are not as many matrices", "broadcast the leading dimensions first"
+            ShapeError,
+            f"lax.batch_matmul takes equal leading dimensions, got {left!r} and {right!r}",
+            "broadcast the leading dimensions first",
         )
     batch = tuple(range(left.ndim - 2))
     return dot_general(lhs, rhs, (((left.ndim - 1,), (left.ndim - 2,)), (batch, batch)), precision)

@@ -1,4 +1,4 @@
-"""Convolutions, and the names of paddings and letters of layouts."""
+"""Convolutions, padding by name, and dimension numbers from letters."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def conv_dimension_numbers(
     Args:
         lhs_shape: shape of the operand.
         rhs_shape: shape of the kernel.
-        dimension_numbers: None for ("NCHW", "OIHW", "NCHW") and its like of other ranks; or three strings for operand,
-            kernel and result, with N batch, C features, O and I the kernel's features, and a letter for each spatial
-            dimension; or positions, as they are returned.
+        dimension_numbers: None for ("NCHW", "OIHW", "NCHW"), or the same for another rank; or three strings for
+            operand, kernel and result: N batch, C features, O and I output and input features of the kernel, and a
+            letter for each spatial dimension; or a `ConvDimensionNumbers`.
 
     Returns:
         A `ConvDimensionNumbers`: positions of the dimensions.
 
     Raises:
-        ArgumentError: where letters do not fit together, or the rank.
+        ArgumentError: where the letters do not match each other, or the rank.
 
     >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC"))
     ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
@@ -70,12 +70,12 @@ def conv_dimension_numbers(
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
-    """The numbers of a named padding, one pair (low, high) for each dimension.
+    """Return the padding that a name stands for, one pair (low, high) for each dimension.
 
     Args:
-        in_shape: sizes.
-        window_shape: sizes of the window, holes included.
-        window_strides: steps.
+        in_shape: sizes of the operand's spatial dimensions.
+        window_shape: sizes of the window, dilation included.
+        window_strides: step from one window to the next in each dimension.
         padding: "VALID" is none; "SAME" gives ceil(size / stride) windows, the odd element padded at the end;
             "SAME_LOWER" pads it at the beginning.
 
@@ -110,7 +110,9 @@ def pads_of(
     pads = tuple(ints(pair, "padding") for pair in padding)
     if any(len(pair) != 2 for pair in pads):
         raise error(
-            ArgumentError, f"padding={padding!r} is not of pairs", "give (low, high) for each spatial dimension"
+            ArgumentError,
+            f"padding={padding!r} is not a sequence of pairs",
+            "give (low, high) for each spatial dimension",
         )
     return pads
 
@@ -128,7 +130,7 @@ def conv_general_dilated(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """A convolution (in signal processing: a correlation, for the kernel is not reversed).
+    """Convolution; in signal processing a correlation, because the kernel is not reversed.
 
     Args:
         lhs: operand: batch, features and n spatial dimensions.
@@ -139,7 +141,7 @@ def conv_general_dilated(
         rhs_dilation: likewise of the kernel.
         dimension_numbers: as for `conv_dimension_numbers`.
         feature_group_count: number of groups of features, each convolved by itself.
-        batch_group_count: groups of the batch, each for some of the output features.
+        batch_group_count: number of groups of the batch; each is convolved with its share of the output features.
         precision: as for `dot_general`.
         preferred_element_type: as for `dot_general`.
 
@@ -164,14 +166,14 @@ def conv_general_dilated(
     if not len(strides) == len(stretch) == len(holes) == n:
         raise error(
             ArgumentError,
-            f"strides {strides} and dilations {stretch}, {holes} for {n} spatial dimensions",
+            f"got strides {strides} and dilations {stretch}, {holes} for {n} spatial dimensions",
             f"give {n} of each",
         )
     if any(k < 1 for k in (*strides, *stretch, *holes)):
         raise error(
             ArgumentError,
             f"strides {strides} and dilations {stretch}, {holes} are not all positive",
-            "1 leaves nothing out, and nothing between the elements",
+            "use 1 for no stride and no dilation",
         )
     if isinstance(padding, str) and padding.upper() != "VALID" and any(d != 1 for d in stretch):
         raise error(

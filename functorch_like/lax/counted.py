@@ -1,4 +1,4 @@
-"""fori_loop: a loop over whole numbers, a scan where it is known how many and a while loop where it is not."""
+"""fori_loop: a loop over whole numbers; a scan if the bounds are known while tracing, else a while loop."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def fori_loop(
             val = body_fun(i, val)
         return val
 
-    Bounds that are known while tracing make it a `scan`, which has reverse mode; with traced bounds it is a
-    `while_loop`, which has not.
+    With bounds that are known while tracing it is a `scan`, which has reverse mode. With traced bounds it is a
+    `while_loop`, which has only forward mode.
 
     Args:
-        lower: whole number, or integer scalar. If both bounds are floats, the index is one too: lower, lower + 1, and
+        lower: Python int, or integer scalar. If both bounds are floats, the index is a float too: lower, lower + 1, and
             so on below `upper`.
-        upper: whole number, or integer scalar; or a float, beside a float.
+        upper: Python int, or integer scalar; or a float, if `lower` is one.
         body_fun: `(i, val) -> val`; its result has the structure, shapes and dtypes of `val`.
         init_val: the first value, a pytree of arrays and numbers.
         unroll: number of steps in one round of the compiled loop; True for all of them. Only with known bounds.
@@ -76,7 +76,7 @@ def fori_loop(
         DtypeError: where a bound is not an integer and not both are floats, or dtypes of the value change.
         ShapeError: where a bound is not a scalar, or shapes of the value change.
         TreeError: where the structure of the value changes.
-        ArgumentError: where unroll is not a count, or given with bounds that are traced; for floats too far to count.
+        ArgumentError: where unroll is not a count, or given with traced bounds; for float bounds too far apart.
 
     >>> lax.fori_loop(0, 5, lambda i, x: x + i, 100).item()
     110
@@ -87,7 +87,7 @@ def fori_loop(
         if unroll not in (None, False):
             raise error(
                 ArgumentError,
-                f"unroll={unroll!r} of lax.fori_loop with traced bounds",
+                f"lax.fori_loop got unroll={unroll!r} and traced bounds",
                 "make the bounds Python ints, or leave unroll out",
             )
         first, last = (structural.convert_element_type(x, new_dtype=dtype, weak_type=weak) for x in (lower, upper))
@@ -114,16 +114,16 @@ def _bounds_dtype(lower: Any, upper: Any) -> tuple[np.dtype[Any], bool]:
         if not (floats or dtypes.is_integer(aval.dtype)):
             raise error(DtypeError, f"{name} of lax.fori_loop is not a whole number: {aval!r}", "convert it to an int")
     dtype, _ = dtypes.promote(*avals)
-    # Counted from Python's numbers, the index takes the dtype of the arrays that it meets.
+    # The index of a loop from a Python number is weakly typed: it takes the dtype of the arrays that it meets.
     return dtype, avals[0].weak_type and dtype in (dtypes.default_int(), dtypes.default_float())
 
 
-#: Floats are counted up to here, beyond which adding one to a float32 does nothing.
+#: Largest float bound: beyond it, adding one to a float32 does nothing.
 _MOST_FLOATS = 2**24
 
 
 def _counted_floats(lower: Any, upper: Any, dtype: np.dtype[Any]) -> tuple[Any, int]:
-    """Return the first index and the number of steps of one below `upper`, with the loop's rounding."""
+    """Return the first index and the number of steps below `upper`, counted with the loop's rounding."""
     first, last = np.asarray(lower, dtype), np.asarray(upper, dtype)
     if not (first < last):
         return first, 0

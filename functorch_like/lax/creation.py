@@ -1,4 +1,4 @@
-"""New arrays: filled with one number, and counting."""
+"""New arrays: filled with one number, or counting along a dimension."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 # ------------------------------------------------------------------------------------------------------- new arrays
 def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-    """An array of one value.
+    """An array filled with one value.
 
     Args:
         shape: sequence of ints.
         fill_value: scalar.
-        dtype: of the result; by default that of the value.
+        dtype: dtype of the result; by default that of the value.
 
     Returns:
-        An array of the shape.
+        An array of that shape.
 
     Raises:
         ShapeError: where the value is not a scalar, or a size is negative.
@@ -42,7 +42,7 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
 
 
 def _full_of(shape: Any, fill_value: Any, dtype: Any, weak: bool) -> Array:
-    if type(fill_value) is int and dtype is not None:  # only uint64 may hold it
+    if type(fill_value) is int and dtype is not None:  # it may exceed the default int, for a wider dtype
         fill_value = np.asarray(fill_value)
     aval = aval_of(fill_value)
     if aval.shape:
@@ -62,11 +62,11 @@ def _full(x: Any, shape: tuple[int, ...], dtype: Any, weak: bool) -> Any:
 
 
 def empty(shape: Shape, dtype: DTypeLike | None = None) -> Array:
-    """An array of unspecified content: zeros.
+    """An array with unspecified content; here it holds zeros.
 
     Args:
         shape: sequence of ints.
-        dtype: of the result; the default float if None.
+        dtype: dtype of the result; the default float if None.
 
     Returns:
         An array of that shape and dtype.
@@ -85,7 +85,7 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
 
 
 def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Array:
-    """An array of one value, by default with the shape and dtype of another array.
+    """An array filled with one value, by default with the shape and dtype of another array.
 
     Args:
         x: array or tracer whose shape and dtype are taken.
@@ -126,7 +126,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
     Args:
         dtype: dtype of the numbers.
-        size: int: how many.
+        size: int: how many numbers.
 
     Returns:
         An array of shape (size,).
@@ -141,9 +141,9 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int) -> Array:
     """An array whose elements count along one dimension.
 
     Args:
-        dtype: of the result; not bool.
+        dtype: dtype of the result; not bool.
         shape: sequence of ints.
-        dimension: the one to count along.
+        dimension: the dimension to count along.
 
     Returns:
         An array of that shape and dtype.

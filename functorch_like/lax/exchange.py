@@ -60,13 +60,13 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
 
     Args:
         x: array, or pytree of arrays.
-        axis_name: name, or tuple of names: then positions are in row-major order.
-        axis_index_groups: as of `psum`: exchange within each group.
-        axis: the dimension of the positions in the result.
-        tiled: join along a dimension that is there, instead of stacking along a new one.
+        axis_name: name, or tuple of names, whose positions are in row-major order.
+        axis_index_groups: as for `psum`; exchange within each group.
+        axis: the dimension of the result that runs over the positions.
+        tiled: concatenate along an existing dimension, instead of stacking along a new one.
 
     Returns:
-        Arrays that are the same for all positions.
+        Arrays with equal values at all positions.
 
     Raises:
         AxisNameError: where no such axis is in scope.
@@ -109,21 +109,21 @@ def psum_scatter(
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Sums over a named axis, of which each position keeps one part.
+    """Sum over a named axis, and leave one part of the sum at each position.
 
     Args:
         x: array, or pytree of arrays.
-        axis_name: name, or tuple of names: then positions are in row-major order.
-        scatter_dimension: the dimension that is split. Its size is that of the axis, and it goes.
-        axis_index_groups: as of `psum`: exchange within each group.
-        tiled: the size of the dimension is a multiple of the axis', and it stays, with the quotient.
+        axis_name: name, or tuple of names, whose positions are in row-major order.
+        scatter_dimension: the dimension that is split. Its size is that of the axis; the result lacks it.
+        axis_index_groups: as for `psum`; exchange within each group.
+        tiled: keep the dimension. Its size must be a multiple of the axis' size; the result has the quotient.
 
     Returns:
         Arrays in the structure of x, each a part of the sum along the dimension.
 
     Raises:
         AxisNameError: where no such axis is in scope.
-        ShapeError: where the dimension cannot be split so.
+        ShapeError: where the dimension cannot be split into as many parts.
 
     >>> ft.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
     [4, 6]
@@ -170,23 +170,23 @@ def all_to_all(
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Transposes a named axis with a dimension: position i sends its j-th part to position j.
+    """Transpose a named axis with a dimension: position i sends its j-th part to position j.
 
     Args:
         x: array, or pytree of arrays.
         axis_name: one name.
-        split_axis: the dimension that is split into parts. Its size is that of the axis, and it goes.
+        split_axis: the dimension that is split into parts. Its size is that of the axis; the result lacks it.
         concat_axis: the dimension along which received parts are stacked, in the order of the senders.
-        axis_index_groups: as of `psum`: exchange within each group.
-        tiled: the size of the dimension is a multiple of the axis' and it stays, with the quotient; parts are joined
-            along concat_axis.
+        axis_index_groups: as for `psum`; exchange within each group.
+        tiled: keep the dimension. Its size must be a multiple of the axis' size; the result has the quotient, and
+            parts are concatenated along concat_axis.
 
     Returns:
         Arrays in the structure of x, split along one dimension and joined along the other.
 
     Raises:
         AxisNameError: where no such axis is in scope.
-        ShapeError: where the dimension cannot be split so.
+        ShapeError: where the dimension cannot be split into as many parts.
 
     >>> ft.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
     [[1, 3], [2, 4]]
@@ -214,13 +214,13 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     Args:
         x: array, or pytree of arrays.
         axis_name: one name.
-        perm: pairs (source, destination); each at most once. Where nothing is sent to there are zeros.
+        perm: pairs (source, destination); each position at most once as either.
 
     Returns:
-        Arrays of the structure, shapes and dtypes of x; zeros where nothing is sent to.
+        Arrays of the structure, shapes and dtypes of x; zeros at positions that receive nothing.
 
     Raises:
-        ArgumentError: where no such axis is in scope, or perm names a position twice or one that is not there.
+        ArgumentError: where no such axis is in scope, or perm repeats a position or names one beyond the axis.
 
     >>> ft.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(fnp.asarray([5, 6, 7])).tolist()
     [0, 5, 6]
@@ -262,13 +262,13 @@ def pswapaxes(x: ArrayLike, axis_name: AxisName, axis: int, *, axis_index_groups
 @overload
 def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> T: ...
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """Swaps a named axis with a dimension of the same size.
+    """Swap a named axis with a dimension of the same size.
 
     Args:
         x: array, or pytree of arrays.
         axis_name: name of an axis of `vmap` or `shard_map`.
         axis: int: the dimension, of the size of the named axis.
-        axis_index_groups: lists of positions that are computed among themselves; None for all together.
+        axis_index_groups: as for `psum`; exchange within each group.
 
     Returns:
         Arrays in the structure of x, with the named axis exchanged for a dimension.

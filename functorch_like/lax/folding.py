@@ -1,4 +1,4 @@
-"""Reductions by the user's computation."""
+"""reduce: reductions by a function of the user."""
 
 from __future__ import annotations
 
@@ -77,23 +77,23 @@ _BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, Jaxpr]] = weakref.WeakKeyDict
 
 
 def reduce(operands: T, init_values: PyTree, computation: Callable[[Any, Any], Any], dimensions: Axis) -> T:
-    """Dimensions folded by a computation.
+    """Reduce dimensions by a function of two scalars.
 
     Args:
-        operands: array, or pytree of arrays of one shape, which are folded together.
-        init_values: scalars, as many and in the same structure; neutral in the computation.
-        computation: `(a, b) -> c` of scalars (of pytrees of scalars, where operands are one); associative and
-            commutative. lax.add, lax.mul, lax.max, lax.min and the bitwise ones have primitives of their own, which are
-            faster.
-        dimensions: to fold.
+        operands: array, or pytree of arrays of one shape, which are reduced together.
+        init_values: a scalar for each operand, in the same structure; the identity of the computation.
+        computation: `(a, b) -> c` of scalars, or of pytrees of scalars in the structure of the operands; associative
+            and commutative. lax.add, lax.mul, lax.max, lax.min and the bitwise ones have primitives of their own, which
+            are faster.
+        dimensions: dimensions to reduce.
 
     Returns:
-        As operands, without those dimensions.
+        Arrays in the structure of the operands, without those dimensions.
 
     Raises:
-        ShapeError: where the operands differ in shape, or dimensions are not there.
+        ShapeError: where the operands differ in shape, or lack a dimension.
         ArgumentError: where the results of the computation differ from its operands in shape or dtype.
-        UnsupportedError: where it closes over arrays.
+        UnsupportedError: where the computation closes over arrays.
 
     >>> lax.reduce(fnp.asarray([[3, 1], [4, 1]]), 0, lambda a, b: 2 * a * 0 + (a | b), (1,)).tolist()
     [3, 5]
@@ -120,7 +120,7 @@ def operands_of(operands: Any, init_values: Any) -> tuple[list[Any], list[Any], 
     if len(leaves) != len(starts) or structure != start_structure or not leaves:
         raise error(
             ArgumentError,
-            f"{len(starts)} initial values are no match for {len(leaves)} operands",
+            f"got {len(starts)} initial values {start_structure} for {len(leaves)} operands {structure}",
             "give an initial value for each operand, in the same structure",
         )
     leaves = [value(x) for x in leaves]
@@ -144,8 +144,8 @@ def body_of(computation: Callable[..., Any], structure: Any, avals: Sequence[Sha
             if out_structure != structure:
                 raise error(
                     ArgumentError,
-                    f"the computation gives {out_structure}, and takes {structure}",
-                    "return what it takes",
+                    f"the computation of lax.{name} takes {structure}, and returns {out_structure}",
+                    "return the structure that it takes",
                 )
             return [value(o) for o in outs]
 

@@ -26,18 +26,18 @@ class FftType(enum.IntEnum):
 
 
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
-    """A discrete Fourier transform over the last one to three dimensions.
+    """Discrete Fourier transform over the last one to three dimensions.
 
     Args:
-        x: complex array; of RFFT a real one.
+        x: complex array; for RFFT a real one.
         fft_type: an `FftType`, or its name.
-        fft_lengths: the lengths of the dimensions; with IRFFT of those of the result.
+        fft_lengths: sizes of the transformed dimensions; for IRFFT, those of the result.
 
     Returns:
-        A complex array; of IRFFT a real one. IFFT and IRFFT divide by the number of elements.
+        A complex array; for IRFFT a real one. IFFT and IRFFT divide by the number of elements.
 
     Raises:
-        ShapeError: where the operand has not these lengths.
+        ShapeError: where the operand's sizes differ from these lengths.
         DtypeError: where the operand is not complex, or for RFFT not real.
 
     >>> lax.fft(np.array([1.0, 2.0, 3.0], np.float32), "RFFT", (3,)).shape
@@ -47,7 +47,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     if name is None and isinstance(fft_type, int) and fft_type in list(FftType):
         name = FftType(fft_type).name
     if name not in fft_primitive.TYPES:
-        raise error(ArgumentError, f"fft_type={fft_type!r}", f"use one of {', '.join(fft_primitive.TYPES)}")
+        raise error(ArgumentError, f"lax.fft got fft_type={fft_type!r}", f"use one of {', '.join(fft_primitive.TYPES)}")
     return _fft(value(x), fft_type=name, fft_lengths=ints(fft_lengths, "fft_lengths"))
 
 

@@ -1,4 +1,4 @@
-"""Random bits straight from a generator; `functorch_like.random` has distributions, and keys that split."""
+"""Random bits from a generator. `functorch_like.random` has distributions, and keys that can be split."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """Cipher that turns counters into bits. The default is Threefry, the faster of the two on CPUs."""
+    """Algorithm that turns counters into bits. The default is Threefry, the faster of the two on CPUs."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -35,15 +35,15 @@ def rng_bit_generator(
 
     Args:
         key: the state: two uint64, a key and a counter, or the same as four uint32, low words first.
-        shape: of the result.
+        shape: shape of the bits.
         dtype: uint8, uint16, uint32 or uint64.
         algorithm: a RandomAlgorithm, or "three_fry" or "philox".
 
     Returns:
-        The state to draw with next, and bits.
+        The next state, in the form of the key, and the bits.
 
     Raises:
-        ArgumentError: where the key is no such state, or the algorithm is unknown.
+        ArgumentError: where the key is not such a state, or the algorithm is unknown.
         DtypeError: for other dtypes.
 
     >>> state, bits = lax.rng_bit_generator(np.zeros(2, np.uint64), (2,))

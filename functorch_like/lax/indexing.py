@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # ---------------------------------------------------------------------------------------------------- gather, scatter
 class GatherScatterMode(enum.StrEnum):
-    """Treatment of indices out of bounds: move them inside, fill in (or drop), or promise that there are none."""
+    """Treatment of indices out of bounds: clamp them, fill in (or drop), or promise that there are none."""
 
     CLIP = "clip"
     FILL_OR_DROP = "fill"
@@ -50,10 +50,10 @@ class GatherScatterMode(enum.StrEnum):
 
     @staticmethod
     def from_any(mode: str | None) -> GatherScatterMode:
-        """Return the mode of a name, which may be "drop", or None for the default.
+        """Return the mode with a name, which may also be "drop", or None for the default.
 
         Raises:
-            ArgumentError: for an unknown one.
+            ArgumentError: for an unknown name.
 
         >>> lax.GatherScatterMode.from_any("drop").value
         'fill'
@@ -99,10 +99,11 @@ def gather(
         unique_indices: a promise that no two slices overlap.
         indices_are_sorted: a promise that the index vectors increase.
         mode: a `GatherScatterMode` or its name; by default elements out of bounds are filled.
-        fill_value: the value that fills; NaN, the smallest signed, the greatest unsigned integer, or True by default.
+        fill_value: value of elements out of bounds; by default NaN, the smallest signed integer, the greatest unsigned
+            integer, or True.
 
     Returns:
-        An array of the operand's dtype: the batch dimensions of the indices, and those of the slices.
+        An array of the operand's dtype, with the batch dimensions of the indices and the dimensions of the slices.
 
     Raises:
         ShapeError: where shapes and dimension numbers do not fit.
@@ -126,7 +127,7 @@ _SCATTER_DOC = """{summary}
         operand: array.
         scatter_indices: integers; the last dimension holds index vectors.
         updates: array of the operand's dtype, a window for each index vector.
-        dimension_numbers: a `ScatterDimensionNumbers`: which dimension plays which part.
+        dimension_numbers: a `ScatterDimensionNumbers`: the roles of the dimensions.
         indices_are_sorted: a promise that the index vectors increase.
         unique_indices: a promise that no two windows overlap.
         mode: a `GatherScatterMode` or its name; by default elements out of bounds are dropped.
@@ -169,11 +170,9 @@ def _minus(operand: Any, scatter_indices: Any, updates: Any, **params: Any) -> A
     return gather_and_scatter_add.scatter_add(operand, scatter_indices, elementwise.neg(updates), **params)
 
 
-scatter = _scatter("scatter", _set, "The operand with windows overwritten; where two overlap, one is kept.", "3.0")
-scatter_add = _scatter(
-    "scatter_add", gather_and_scatter_add.scatter_add, "The operand with updates added to windows of it.", "5.0"
-)
-scatter_sub = _scatter("scatter_sub", _minus, "The operand with updates subtracted from windows of it.", "-1.0")
-scatter_mul = _scatter("scatter_mul", _times, "The operand with windows of it multiplied by updates.", "6.0")
-scatter_min = _scatter("scatter_min", _least, "The operand with windows of it bounded above by updates.", "2.0")
-scatter_max = _scatter("scatter_max", _largest, "The operand with windows of it bounded below by updates.", "3.0")
+scatter = _scatter("scatter", _set, "Overwrite windows of an array; where two overlap, one of them is kept.", "3.0")
+scatter_add = _scatter("scatter_add", gather_and_scatter_add.scatter_add, "Add updates to windows of an array.", "5.0")
+scatter_sub = _scatter("scatter_sub", _minus, "Subtract updates from windows of an array.", "-1.0")
+scatter_mul = _scatter("scatter_mul", _times, "Multiply windows of an array by updates.", "6.0")
+scatter_min = _scatter("scatter_min", _least, "Take the minimum of windows of an array and updates.", "2.0")
+scatter_max = _scatter("scatter_max", _largest, "Take the maximum of windows of an array and updates.", "3.0")

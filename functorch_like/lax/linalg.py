@@ -1,4 +1,4 @@
-"""Factorizations as functions, under JAX's names: stacks of matrices in the last two dimensions, nothing promoted.
+"""Matrix factorizations under JAX's names, of stacks of matrices in the last two dimensions; nothing is promoted.
 
 They take float32, float64, complex64 and complex128. Where LAPACK reports a failure the results are NaN.
 """
@@ -39,7 +39,7 @@ def _hermitian(x: Any) -> Any:
 
 @eager_jit(static=("symmetrize_input",))
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
-    """L with x = L L^H, of Hermitian positive definite matrices; NaN for others.
+    """Cholesky factor L with x = L L^H, of Hermitian positive definite matrices; NaN for others.
 
     Args:
         x: (..., n, n).
@@ -51,7 +51,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     >>> lax.linalg.cholesky(fnp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    square = aval_of(x).ndim > 1 and aval_of(x).shape[-1] == aval_of(x).shape[-2]  # else the primitive refuses it
+    square = aval_of(x).ndim > 1 and aval_of(x).shape[-1] == aval_of(x).shape[-2]  # else the primitive raises
     return cholesky_lu.cholesky(_hermitian(x) if symmetrize_input and square else x)
 
 
@@ -60,15 +60,15 @@ def triangular_solve(
     a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
     conjugate_a: bool = False, unit_diagonal: bool = False,
 ) -> Array:  # fmt: skip
-    """The x of x op(a) = b with a triangular matrix, or of op(a) x = b.
+    """Solve x op(a) = b, or op(a) x = b, for a triangular matrix a.
 
     Args:
         a: (..., n, n), of which one triangle is read.
         b: (..., m, n); or (..., n, m) with left_side; or vectors, with one dimension less.
-        left_side: whether `a` stands on the left.
-        lower: whether it is the lower triangle.
-        transpose_a, conjugate_a: the operation op.
-        unit_diagonal: take the diagonal to be one; it is not read.
+        left_side: solve op(a) x = b.
+        lower: read the lower triangle; else the upper one.
+        transpose_a, conjugate_a: op transposes, conjugates, or both.
+        unit_diagonal: assume ones on the diagonal, which is not read.
 
     Returns:
         An array of the shape of b.
@@ -90,13 +90,14 @@ def triangular_solve(
 
 @eager_jit
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
-    """P x = L U with rows swapped: both factors in one matrix, the swaps (row i with pivots[i]), the order of rows.
+    """LU decomposition with row pivoting, P x = L U.
 
     Args:
         x: array of shape (..., m, n).
 
     Returns:
-        The factors (..., m, n), the swaps int32 (..., min(m, n)), and the permutation of rows int32 (..., m).
+        Both factors in one matrix (..., m, n); the pivots, int32 (..., min(m, n)): row i is swapped with row
+        pivots[i]; and the permutation of rows, int32 (..., m).
 
     >>> factors, pivots, permutation = lax.linalg.lu(fnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
     >>> factors.tolist(), permutation.tolist()
@@ -107,10 +108,10 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
 
 @eager_jit(static=("permutation_size",))
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The order of rows that the swaps of `lu` make.
+    """The permutation of rows that the pivots of `lu` stand for.
 
     Args:
-        pivots: swaps, int32 of shape (..., k).
+        pivots: int32 of shape (..., k): row i is swapped with row pivots[i].
         permutation_size: int: number of rows.
 
     Returns:
@@ -124,15 +125,16 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
 
 @eager_jit(static=("pivoting", "full_matrices"))
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> tuple[Array, ...]:
-    """Orthonormal columns Q and an upper triangle R with x = Q R; and, if pivoting, x[..., P] = Q R and P too.
+    """QR decomposition x = Q R; if pivoting, x[..., P] = Q R.
 
     Args:
         x: (..., m, n).
-        pivoting: take columns in an order in which the diagonal of R falls, which shows the rank.
-        full_matrices: m columns, else min(m, n).
+        pivoting: reorder columns so that the diagonal of R decreases in size, which shows the rank.
+        full_matrices: k = m columns of Q; else k = min(m, n).
 
     Returns:
-        Q (..., m, k) and R (..., k, n); if pivoting, int32 positions (..., n) of columns, too.
+        Q (..., m, k) with orthonormal columns and R (..., k, n), upper triangular; if pivoting, also the permutation P
+        of columns, int32 (..., n).
 
     >>> [f.shape for f in lax.linalg.qr(fnp.ones((3, 2)), full_matrices=False)]
     [(3, 2), (2, 2)]
@@ -144,7 +146,7 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> t
 
 @eager_jit
 def geqrf(a: ArrayLike) -> tuple[Array, Array]:
-    """QR as LAPACK stores it: R with the Householder vectors below it, and their factors.
+    """QR decomposition as LAPACK stores it: R with the Householder vectors below it, and their factors.
 
     Args:
         a: array of shape (..., m, n).
@@ -160,13 +162,14 @@ def geqrf(a: ArrayLike) -> tuple[Array, Array]:
 
 @eager_jit
 def geqp3(a: ArrayLike) -> tuple[Array, Array, Array]:
-    """QR with pivoting as LAPACK stores it: R with the Householder vectors below, the order of columns, and factors.
+    """QR decomposition with column pivoting, as LAPACK stores it.
 
     Args:
         a: array of shape (..., m, n).
 
     Returns:
-        An array of shape (..., m, n), the order of columns int32 (..., n), and the factors (..., min(m, n)).
+        R with the Householder vectors below it (..., m, n), the permutation of columns int32 (..., n), and the
+        factors of the vectors (..., min(m, n)).
 
     >>> [f.shape for f in lax.linalg.geqp3(fnp.ones((3, 2)))]
     [(3, 2), (2,), (2,)]
@@ -176,10 +179,10 @@ def geqp3(a: ArrayLike) -> tuple[Array, Array, Array]:
 
 @eager_jit
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """The first columns of the product of the reflections that `geqrf` or `hessenberg` gave.
+    """The first columns of the product of Householder reflections, as `geqrf` and `hessenberg` return them.
 
     Args:
-        a: vectors, of shape (..., m, n).
+        a: Householder vectors in the columns, of shape (..., m, n).
         taus: their factors, of shape (..., k).
 
     Returns:
@@ -231,17 +234,17 @@ def svd(
 
     Args:
         x: (..., m, n).
-        full_matrices: U and Vh square.
-        compute_uv: False for the values alone.
-        subset_by_index: `(start, end)`: only the values from one to before the other, the largest being 0, and their
-            vectors. All are computed.
+        full_matrices: return square U and Vh.
+        compute_uv: False for the singular values alone.
+        subset_by_index: `(start, end)`: return values `start` to `end - 1`, the largest being 0, and their vectors.
+            All are computed.
         algorithm: a `SvdAlgorithm` or its name. CPUs have the default and "qr", GPUs "jacobi" too.
 
     Returns:
         U (..., m, k), S (..., k) and Vh (..., k, n); S alone without vectors.
 
     Raises:
-        ArgumentError: for an unknown algorithm, or a subset that is not there.
+        ArgumentError: for an unknown algorithm, or a subset out of range.
         UnsupportedError: for an algorithm that the platform does not have.
 
     >>> lax.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False).tolist()
@@ -249,12 +252,12 @@ def svd(
     """
     how = str(algorithm or "default").lower()
     if how == "polar":
-        raise error(
-            UnsupportedError, "lax.linalg.svd has no polar decomposition", "leave the algorithm to the platform"
-        )
+        raise error(UnsupportedError, "lax.linalg.svd does not support algorithm='polar'", "leave algorithm= out")
     subset = _subset(subset_by_index, min(aval_of(x).shape[-2:], default=0))
     if subset is not None and full_matrices and compute_uv:
-        raise error(ArgumentError, "a subset of singular values has no complete U and Vh", "pass full_matrices=False")
+        raise error(
+            ArgumentError, "lax.linalg.svd got subset_by_index= with full_matrices=True", "pass full_matrices=False"
+        )
     return _svd(x, bool(full_matrices), bool(compute_uv), subset, how)
 
 
@@ -274,7 +277,9 @@ def _subset(subset: Any, size: int) -> tuple[int, int] | None:
     start, end = ints(subset, "subset_by_index")
     if not 0 <= start <= end <= size:
         raise error(
-            ArgumentError, f"subset_by_index={(start, end)} of {size} values", f"use 0 <= start <= end <= {size}"
+            ArgumentError,
+            f"subset_by_index={(start, end)} is out of range for {size} values",
+            f"use 0 <= start <= end <= {size}",
         )
     return None if (start, end) == (0, size) else (start, end)
 
@@ -290,21 +295,21 @@ def eigh(
     x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Eigenvectors, in columns, and eigenvalues, ascending, of Hermitian matrices: vectors first, as in JAX.
+    """Eigenvectors and eigenvalues of Hermitian matrices; vectors first, as in JAX.
 
     Args:
         x: (..., n, n).
         lower: read the lower triangle; else the upper one.
         symmetrize_input: take the Hermitian part of `x` before that.
-        sort_eigenvalues: False allows any order; it is ascending all the same.
-        subset_by_index: `(start, end)`: only the values from one to before the other, the least being 0, and their
-            vectors. All are computed.
+        sort_eigenvalues: has no effect: eigenvalues are always in ascending order.
+        subset_by_index: `(start, end)`: return values `start` to `end - 1`, the least being 0, and their vectors.
+            All are computed.
 
     Returns:
-        A pair: eigenvectors in columns (..., n, k), and real eigenvalues (..., k), in increasing order.
+        A pair: eigenvectors in columns (..., n, k), and real eigenvalues (..., k) in ascending order.
 
     Raises:
-        ArgumentError: for a subset that is not there.
+        ArgumentError: for a subset out of range.
 
     >>> lax.linalg.eigh(fnp.asarray([[2.0, 0.0], [0.0, 1.0]]))[1].tolist()
     [1.0, 2.0]
@@ -348,7 +353,7 @@ def eig(
 def schur(
     x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: None = None
 ) -> tuple[Array, ...]:
-    """T and Z with x = Z T Z^H; T triangular, with blocks of two where a real matrix has complex eigenvalues.
+    """Schur decomposition x = Z T Z^H.
 
     Args:
         x: array of shape (..., n, n).
@@ -357,10 +362,11 @@ def schur(
         select_callable: not supported: None.
 
     Returns:
-        T and Z of the shape of x; T alone without vectors.
+        T and Z of the shape of x; T alone without vectors. T is upper triangular, with 2 x 2 blocks where a real
+        matrix has complex eigenvalues.
 
     Raises:
-        ArgumentError: for sorted eigenvalues, which jaxlib cannot do.
+        ArgumentError: for sorted eigenvalues, which jaxlib does not support.
 
     >>> [f.shape for f in lax.linalg.schur(fnp.eye(2))]
     [(2, 2), (2, 2)]
@@ -377,7 +383,7 @@ def _schur(x: Any, vectors: bool) -> Any:
 
 @eager_jit
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
-    """The Hessenberg form, with Householder vectors below it, and their factors.
+    """Hessenberg form, with Householder vectors below it, and their factors.
 
     Args:
         a: array of shape (..., n, n).
@@ -393,7 +399,7 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
 
 @eager_jit(static=("lower",))
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
-    """The tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, factors.
+    """Tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, factors.
 
     Args:
         a: array of shape (..., n, n).
@@ -410,7 +416,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
 
 @eager_jit
 def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike) -> Array:
-    """The x with T x = b, T given by its three diagonals; dl[0] and du[-1] are not read.
+    """Solve T x = b, where T is given by its three diagonals; dl[0] and du[-1] are not read.
 
     Args:
         dl: lower diagonal, of shape (..., n).

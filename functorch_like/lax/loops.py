@@ -1,4 +1,4 @@
-"""Loops that are compiled: scan over slices, map."""
+"""Compiled loops over the slices of arrays: scan, map."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Carry, Y]: ...
-@overload  # an array may take the place of a number; slices may have another type than the array
+@overload  # the carry may be an array where init is a number; slices may have another type than the array
 def scan(
     f: Callable[[Carry, Any], tuple[Carry, Y]],
     init: PyTree,
@@ -64,7 +64,7 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Carry, Y]:
-    """Apply a function to one slice after the other with a carry; stack the other results.
+    """Apply a function to one slice after the other, with a carry, and stack the other results.
 
     It computes what this loop does, as one compiled program whose size does not depend on the number of steps::
 
@@ -81,7 +81,7 @@ def scan(
             It may close over arrays. It is traced once for each signature.
         init: the first carry, a pytree of arrays and numbers. A Python number takes the dtype that f returns for it.
         xs: pytree of arrays with the same size along the first axis, or None; or `ft.progress` of these.
-        length: the number of steps; needed where xs has no leaves.
+        length: the number of steps; required if xs has no leaves.
         reverse: start with the last slice. Results stay in the order of the slices.
         unroll: number of steps in one round of the compiled loop; True for all of them.
 
@@ -89,9 +89,9 @@ def scan(
         The last carry, and the pytree of the y of all steps, stacked along a new first axis.
 
     Raises:
-        ShapeError: where leaves of xs differ in their first size, or from length; where the shapes of the carry change.
-        DtypeError: where its dtypes change.
-        TreeError: where its structure changes.
+        ShapeError: where the first sizes of xs differ from each other or from length, or shapes of the carry change.
+        DtypeError: where dtypes of the carry change.
+        TreeError: where the structure of the carry changes.
         ArgumentError: where f does not return a pair, or length or unroll are not counts.
 
     >>> import functorch_like as ft
@@ -140,7 +140,7 @@ def loop(
     def threaded(carry: Any, x: Any) -> Any:
         values, result = step(*carry, x)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            return result  # which is refused
+            return result  # the loop raises for it
         return (values, result[0]), result[1]
 
     (values, carry), ys = loop(threaded, (handed.values(), init), xs, length, reverse, unroll, what)
@@ -210,7 +210,7 @@ def _unroll(unroll: Any, length: int, what: str) -> int:
         return max(length, 1) if unroll else 1
     if not isinstance(unroll, (int, np.integer)) or unroll < 1:
         raise error(
-            ArgumentError, f"unroll={unroll!r:.60} of lax.{what}", "give a count of at least 1, or True for all"
+            ArgumentError, f"lax.{what} got unroll={unroll!r:.60}", "give a count of at least 1, or True for all"
         )
     return max(min(int(unroll), length), 1)
 
@@ -241,10 +241,10 @@ def map(f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> 
 def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
     """Apply a function to one slice after the other, and stack the results.
 
-    Unlike `vmap` it needs the memory of one step at a time; with `batch_size`, of so many.
+    Unlike `vmap` it needs the memory of one step at a time; with `batch_size`, of that many steps.
 
     Args:
-        f: of one slice.
+        f: function of one slice.
         xs: pytree of arrays with the same size along the first axis.
         batch_size: number of slices computed at once, with `vmap`.
 
@@ -262,7 +262,7 @@ def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
     if batch_size is None:
         return loop(f, None, xs, None, False, 1, "map", _each)[1]
     if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-        raise error(ArgumentError, f"batch_size={batch_size!r:.60} of lax.map", "give a count of at least 1")
+        raise error(ArgumentError, f"lax.map got batch_size={batch_size!r:.60}", "give a count of at least 1")
     size = _length(traced_function.arguments((None, xs)), 0, xs, None, "map")
     rounds, rest = divmod(size, int(batch_size))
     parts = []

@@ -1,4 +1,4 @@
-"""Products and factorizations that change by a little: symmetric_product, cholesky_update."""
+"""Updates of matrices by products: symmetric_product, cholesky_update."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def symmetric_product(
     a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
 ) -> Array:
-    """alpha A A^T + beta C, of a symmetric C.
+    """alpha A A^T + beta C, for a symmetric C.
 
     Args:
         a_matrix: (..., n, k).
         c_matrix: (..., n, n) of the same dtype.
         alpha, beta: numbers.
-        symmetrize_output: take the upper triangle from the lower one, so that the result is symmetric to the last bit.
+        symmetrize_output: copy the lower triangle to the upper one, so that the result is exactly symmetric.
 
     Returns:
         A symmetric array of the shape of c_matrix.
@@ -41,7 +41,9 @@ def symmetric_product(
     a, c = aval_of(a_matrix), aval_of(c_matrix)
     if a.ndim < 2 or c.shape != (*a.shape[:-1], a.shape[-2]):
         raise error(
-            ShapeError, f"{c!r} is not a symmetric product of {a!r}", "give C as many rows and columns as A has rows"
+            ShapeError,
+            f"lax.linalg.symmetric_product got A {a!r} and C {c!r}",
+            "give C as many rows and columns as A has rows",
         )
     scaled = lambda x, by: elementwise.mul(x, structural.full_like(x, by))
     out = elementwise.add(scaled(M.mm(a_matrix, M.transposed(a_matrix)), alpha), scaled(c_matrix, beta))
@@ -50,9 +52,9 @@ def symmetric_product(
 
 @eager_jit
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
-    """The upper triangle of A + w w^T, from that of A: R with R^T R = A.
+    """Update the upper Cholesky factor R of A = R^T R to that of A + w w^T.
 
-    It is that of the QR factorization of R with w as one more row, so nothing is squared.
+    It is computed by a QR decomposition of R with w as one more row, so nothing is squared.
 
     Args:
         r_matrix: (..., n, n), upper triangular, real.
@@ -72,11 +74,13 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     r, w = aval_of(r_matrix), aval_of(w_vector)
     if r.ndim < 2 or r.shape[-1] != r.shape[-2] or w.shape != r.shape[:-1]:
         raise error(
-            ShapeError, f"{w!r} does not update {r!r}", "give a square matrix, and a vector as long as its sides"
+            ShapeError,
+            f"lax.linalg.cholesky_update got R {r!r} and w {w!r}",
+            "give a square matrix, and a vector as long as its sides",
         )
     if r.dtype.kind == "c":
         raise error(
-            DtypeError, f"lax.linalg.cholesky_update takes real matrices, not {r!r}", "factorize A + w w^H anew"
+            DtypeError, f"lax.linalg.cholesky_update takes real matrices, got {r!r}", "factorize A + w w^H by cholesky"
         )
     row = structural.reshape(w_vector, shape=(*w.shape[:-1], 1, w.shape[-1]))
     whole = structural.concatenate(M.triu(r_matrix), row, dimension=r.ndim - 2)

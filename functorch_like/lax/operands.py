@@ -1,7 +1,7 @@
 """Conversion of operands for primitives: numbers, sizes and axes, and the makers of functions in `lax`.
 
-A *number* is a Python or NumPy scalar, or a weakly typed array of rank 0. It takes the dtype of the other operands,
-if that is of its kind or higher; no other operand is converted.
+A *number* is a Python or NumPy scalar, or a weakly typed array of rank 0. It is converted to the dtype of the other
+operands, if that is of the same or a higher kind (bool < int < float < complex). No other operand is converted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def host(x: Any, dtype: np.dtype[Any]) -> np.ndarray:
     """Convert a Python or NumPy scalar to a dtype.
 
     Raises:
-        DtypeError: where the dtype is of a lower kind: a float for an array of integers.
+        DtypeError: where the dtype is of a lower kind, such as integers for a float.
         NumberError: for an int that the dtype does not hold.
     """
     array = np.asarray(x)
@@ -133,7 +133,7 @@ def _scalar(x: Any, dtype: Any) -> Any:
     made = host(x, dtype)
     if dtype in (dtypes.float64, dtypes.complex128) or dtype.kind in "iub":
         return made[()]
-    return x if type(x) is not int else float(x)  # the program converts a Python float to narrower floats
+    return x if type(x) is not int else float(x)  # the compiled program converts a Python float to narrower floats
 
 
 # ------------------------------------------------------------------------------------------------- sizes and axes
@@ -142,7 +142,7 @@ def ints(values: Any, what: str) -> tuple[int, ...]:
 
     Raises:
         ConcretizationError: for traced values.
-        ArgumentError: for anything else than ints.
+        ArgumentError: for values that are not ints.
     """
     if type(values) is tuple and all(type(v) is int for v in values):
         return values
@@ -180,7 +180,7 @@ def axes_of(axes: Any, ndim: int, what: str = "axes") -> tuple[int, ...]:
     """Return dimensions counted from 0, sorted.
 
     Raises:
-        ShapeError: where one of them is not there, or is named twice.
+        ShapeError: where a dimension does not exist, or is named twice.
     """
     result = sorted(axis_of(a, ndim, what) for a in ints(axes, what))
     if len(set(result)) != len(result):
@@ -211,8 +211,8 @@ _DOC = """{summary}
         An array of their shape{gives}.
 
     Raises:
-        ShapeError: where the shapes differ; nothing is broadcast but scalars.
-        DtypeError: where the dtypes differ, or the operation does not take them.
+        ShapeError: where the shapes differ; only scalars are broadcast.
+        DtypeError: where the dtypes differ, or the operation does not support them.
 
     >>> {example}
     {shows}

@@ -1,4 +1,4 @@
-"""Polar factors by iterations of QR factorizations: qdwh."""
+"""Polar decomposition by iterated QR decompositions: qdwh."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
-#: Number of steps that bring singular values of any size to 1 in exact arithmetic, and two more.
+#: Default limit of iterations: those that converge for singular values of any size in exact arithmetic, and two more.
 _STEPS = 10
 
 
@@ -30,20 +30,20 @@ def qdwh(
     x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """Polar form x = u h by dynamically weighted Halley iterations (Nakatsukasa, Bai and Gygi 2010).
+    """Polar decomposition x = u h by dynamically weighted Halley iterations (Nakatsukasa, Bai and Gygi 2010).
 
-    For derivatives take `scipy.linalg.polar`: this has no reverse mode, and tangents converge after values.
+    For derivatives use `scipy.linalg.polar`: `qdwh` has no reverse mode, and its tangents converge after its values.
 
     Args:
         x: (m, n) of full rank, with m >= n.
-        is_hermitian: accepted for JAX's sake; nothing depends on it.
-        max_iterations: at most so many; 10 if None.
-        eps: the tolerance, as a rounding error; that of the dtype if None.
+        is_hermitian: accepted for compatibility with JAX; has no effect.
+        max_iterations: maximal number of iterations; 10 if None.
+        eps: relative tolerance of convergence; the machine epsilon of the dtype if None.
         dynamic_shape: None, or the shape of x.
 
     Returns:
-        u with orthonormal columns, of the shape of x; the Hermitian h (n, n) without negative eigenvalues; the number
-        of iterations, int32; and whether they had come to an end.
+        u with orthonormal columns, of the shape of x; the positive semidefinite h (n, n); the number of iterations,
+        int32; and whether they converged, bool.
 
     Raises:
         ShapeError: for anything but a matrix, or one with more columns than rows.
@@ -57,12 +57,12 @@ def qdwh(
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
         raise error(
             ShapeError,
-            f"lax.linalg.qdwh of {aval!r}",
-            "give a matrix of at least as many rows as columns; vmap maps it",
+            f"lax.linalg.qdwh got {aval!r}",
+            "give a matrix with at least as many rows as columns; use vmap for stacks of matrices",
         )
     if dynamic_shape is not None and tuple(dynamic_shape) != aval.shape:
         raise error(
-            UnsupportedError, f"dynamic_shape={dynamic_shape} of lax.linalg.qdwh", "cut the matrix to that shape"
+            UnsupportedError, f"lax.linalg.qdwh got dynamic_shape={dynamic_shape}", "slice the matrix to that shape"
         )
     rounding = float(dtypes.finfo(aval.dtype).eps)
     most = _STEPS if max_iterations is None else int(max_iterations)
@@ -98,7 +98,7 @@ def _qdwh(x: Any, most: int, rounding: float, least: float) -> Any:
 
 
 def _weights(most: int, bound: float) -> list[tuple[float, float, float]]:
-    """Return a, b, c of each step, where singular values begin at `bound` or above: x (a + b x^2) / (1 + c x^2)."""
+    """Return a, b, c of each step x (a + b x^2) / (1 + c x^2), for singular values x of at least `bound`."""
     result: list[tuple[float, float, float]] = []
     for _ in range(most):
         square = bound * bound

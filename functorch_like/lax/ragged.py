@@ -1,4 +1,4 @@
-"""Products of rows in groups."""
+"""ragged_dot: products of groups of rows, each with a matrix of its own."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def ragged_dot(
     preferred_element_type: DTypeLike | None = None,
     group_offset: ArrayLike | None = None,
 ) -> Array:
-    """Rows in groups, each group times a matrix of its own (as the experts of a mixture).
+    """Multiply groups of rows, each by a matrix of its own, as in a mixture of experts.
 
     Args:
-        lhs: array (m, k), rows in the order of their groups.
+        lhs: array (m, k); the rows of a group follow each other.
         rhs: array (g, k, n), a matrix for each group.
         group_sizes: integers (g,): how many rows each group has.
-        precision: of the products, as for `dot_general`.
+        precision: precision of the products, as for `dot_general`.
         preferred_element_type: dtype of the result.
         group_offset: None; others are not supported.
 

@@ -1,4 +1,4 @@
-"""Repeating, dividing, ranking; and a barrier for the optimiser."""
+"""tile, split, top_k, and optimization_barrier."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Parts of an array along a dimension.
+    """Split an array into parts along a dimension.
 
     Args:
         operand: array.
-        sizes: of the parts; they add up to the size of the dimension.
+        sizes: sizes of the parts; they add up to the size of the dimension.
         axis: the dimension.
 
     Returns:
@@ -80,10 +80,10 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
 
 
 def optimization_barrier(operand: T) -> T:
-    """The identity, across which XLA moves and merges no computation.
+    """The identity, but a barrier for XLA, which moves and fuses no computation across it.
 
     Args:
-        operand: array, or pytree of arrays: all are there before anything that uses one of them is computed.
+        operand: array, or pytree of arrays; all are computed before anything that uses one of them.
 
     Returns:
         The operand, in its structure.
@@ -96,7 +96,7 @@ def optimization_barrier(operand: T) -> T:
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
-    """The k greatest elements along a dimension, in order, and where they are.
+    """The k greatest elements along a dimension, in descending order, and their positions.
 
     Args:
         operand: array of real numbers.
@@ -120,25 +120,25 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     return structural.move(values, last, at), structural.move(places, last, at)
 
 
-_APPROX = """The k {which} elements along a dimension, and where they are.
+_APPROX = """The k {which} elements along a dimension, and their positions.
 
     Here the result is exact on every platform: `recall_target`, `reduction_input_size_override` and
-    `aggregate_to_topk` are taken for the sake of programs that give them, and change nothing.
+    `aggregate_to_topk` are accepted for compatibility with JAX, and have no effect.
 
     Args:
         operand: array of floats.
         k: the number of elements.
         reduction_dimension: the dimension.
-        recall_target: the share of the true ones that would be enough.
+        recall_target: the share of the true elements that would suffice; above 0, at most 1.
         reduction_input_size_override: ignored.
-        aggregate_to_topk: ignored; there are always k.
+        aggregate_to_topk: ignored; the result always has k elements.
 
     Returns:
         Values, in order, and int32 positions.
 
     Raises:
         DtypeError: for other dtypes than floats.
-        ArgumentError: where the dimension has fewer elements, or recall_target is not within 0 and 1.
+        ArgumentError: where the dimension has fewer elements, or recall_target is not between 0 and 1.
 
     >>> lax.{name}(fnp.asarray([2.0, 5.0, 3.0]), 1)[0].tolist()
     {shows}
@@ -152,10 +152,10 @@ def _approx(name: str, which: str, shows: str) -> Approximate:
     ) -> tuple[Array, Array]:  # fmt: skip
         operand = value(operand)
         if not dtypes.is_float(aval_of(operand).dtype):
-            raise error(DtypeError, f"lax.{name} takes floats, not {aval_of(operand)!r}", "use lax.top_k")
+            raise error(DtypeError, f"lax.{name} takes floats, got {aval_of(operand)!r}", "use lax.top_k")
         if not 0 < recall_target <= 1:
             raise error(
-                ArgumentError, f"recall_target={recall_target} is not a share", "use a number above 0, at most 1"
+                ArgumentError, f"lax.{name} got recall_target={recall_target}", "use a number above 0, at most 1"
             )
         if which == "greatest":
             return top_k(operand, k, axis=reduction_dimension)

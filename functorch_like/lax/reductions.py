@@ -1,4 +1,4 @@
-"""Reductions, running folds and sorting."""
+"""Reductions, cumulative reductions and sorting."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
             ...
 
     class Running(Protocol):
-        """A running fold."""
+        """A cumulative reduction."""
 
         __name__: str
 
@@ -49,8 +49,8 @@ _DOC = """{summary}
         An array without those dimensions.
 
     Raises:
-        ShapeError: where a dimension is not there or named twice.
-        DtypeError: for dtypes it does not take.
+        ShapeError: where a dimension does not exist, or is named twice.
+        DtypeError: for dtypes that it does not support.
 
     >>> lax.{name}(fnp.asarray({at}), (0,)).item()
     {shows}
@@ -67,38 +67,38 @@ def _reduction(name: str, primitive: Any, summary: str, at: str, shows: str) -> 
     return function
 
 
-reduce_sum = _reduction("reduce_sum", structural.reduce_sum, "Sums.", "[1.0, 2.0, 4.0]", "7.0")
-reduce_prod = _reduction("reduce_prod", reductions.reduce_prod, "Products.", "[1.0, 2.0, 4.0]", "8.0")
-reduce_max = _reduction("reduce_max", reductions.reduce_max, "The greatest elements.", "[1.0, 2.0, 4.0]", "4.0")
-reduce_min = _reduction("reduce_min", reductions.reduce_min, "The least elements.", "[1.0, 2.0, 4.0]", "1.0")
+reduce_sum = _reduction("reduce_sum", structural.reduce_sum, "Sum.", "[1.0, 2.0, 4.0]", "7.0")
+reduce_prod = _reduction("reduce_prod", reductions.reduce_prod, "Product.", "[1.0, 2.0, 4.0]", "8.0")
+reduce_max = _reduction("reduce_max", reductions.reduce_max, "Maximum.", "[1.0, 2.0, 4.0]", "4.0")
+reduce_min = _reduction("reduce_min", reductions.reduce_min, "Minimum.", "[1.0, 2.0, 4.0]", "1.0")
 reduce_and = _reduction(
-    "reduce_and", reductions.reduce_and, "Whether all are true; of integers bitwise and.", "[True, False]", "False"
+    "reduce_and", reductions.reduce_and, "Logical AND; for integers bitwise AND.", "[True, False]", "False"
 )
 reduce_or = _reduction(
-    "reduce_or", reductions.reduce_or, "Whether one is true; of integers bitwise or.", "[True, False]", "True"
+    "reduce_or", reductions.reduce_or, "Logical OR; for integers bitwise OR.", "[True, False]", "True"
 )
 reduce_xor = _reduction(
     "reduce_xor",
     reductions.reduce_xor,
-    "Whether an odd number is true; of integers bitwise xor.",
+    "Logical XOR; for integers bitwise XOR.",
     "[True, True]",
     "False",
 )
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
-    """The position of the greatest element along a dimension: of the first, if there are several; NaN is greatest.
+    """The position of the greatest element along a dimension; the first of equal ones. NaN counts as greatest.
 
     Args:
         operand: array of real numbers.
-        axis: int: the dimension that is left out.
+        axis: int: the dimension to reduce.
         index_dtype: integer dtype of the result.
 
     Returns:
-        Positions, without the axis, in the dtype for indices.
+        Positions in `index_dtype`, in the shape of the operand without the dimension.
 
     Raises:
-        ShapeError: where the dimension is empty or not there.
+        ShapeError: where the dimension is empty or does not exist.
 
     >>> lax.argmax(fnp.asarray([1.0, 3.0, 2.0]), 0, "int32").item()
     1
@@ -108,15 +108,15 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> A
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
-    """The position of the least element along a dimension: of the first, if there are several; NaN is least.
+    """The position of the least element along a dimension; the first of equal ones. NaN counts as least.
 
     Args:
         operand: array of real numbers.
-        axis: int: the dimension that is left out.
+        axis: int: the dimension to reduce.
         index_dtype: integer dtype of the result.
 
     Returns:
-        Positions, without the axis, in the dtype for indices.
+        Positions in `index_dtype`, in the shape of the operand without the dimension.
 
     >>> lax.argmin(fnp.asarray([1.0, 3.0, 2.0]), 0, "int32").item()
     0
@@ -125,20 +125,20 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> A
     return reductions.argmin(operand, axes=(axis_of(axis, aval_of(operand).ndim),), index_dtype=as_dtype(index_dtype))
 
 
-# -------------------------------------------------------------------------------------------------------- running folds
-_RUNNING_DOC = """{summary} along a dimension, from its start or its end.
+# -------------------------------------------------------------------------------------------------------- cumulative
+_RUNNING_DOC = """{summary} along a dimension.
 
     Args:
         operand: array.
         axis: the dimension.
-        reverse: run from the end.
+        reverse: accumulate from the end.
 
     Returns:
         An array of the operand's shape.
 
     Raises:
         ShapeError: where there is no such dimension.
-        DtypeError: for dtypes it does not take.
+        DtypeError: for dtypes that it does not support.
 
     >>> lax.{name}(fnp.asarray([2.0, 1.0, 3.0])).tolist()
     {shows}
@@ -155,14 +155,14 @@ def _running(name: str, primitive: Any, summary: str, shows: str) -> Running:
     return function
 
 
-cumsum = _running("cumsum", cumulative.cumsum, "Running sums", "[2.0, 3.0, 6.0]")
-cumprod = _running("cumprod", cumulative.cumprod, "Running products", "[2.0, 2.0, 6.0]")
-cummax = _running("cummax", cumulative.cummax, "Running maxima", "[2.0, 2.0, 3.0]")
-cummin = _running("cummin", cumulative.cummin, "Running minima", "[2.0, 1.0, 1.0]")
+cumsum = _running("cumsum", cumulative.cumsum, "Cumulative sum", "[2.0, 3.0, 6.0]")
+cumprod = _running("cumprod", cumulative.cumprod, "Cumulative product", "[2.0, 2.0, 6.0]")
+cummax = _running("cummax", cumulative.cummax, "Cumulative maximum", "[2.0, 2.0, 3.0]")
+cummin = _running("cummin", cumulative.cummin, "Cumulative minimum", "[2.0, 1.0, 1.0]")
 cumlogsumexp = _running(
     "cumlogsumexp",
     log_cumulative.cumlogsumexp,
-    "Running sums of exponentials, as logarithms",
+    "Cumulative log of the sum of exponentials",
     "[2.0, 2.313..., 3.407...]",
 )
 
@@ -174,14 +174,14 @@ def initial(init_value: Any, dtype: Any) -> Any:
         raise error(ShapeError, f"init_value {aval_of(init_value)!r} is not a scalar", "give a number")
     if isinstance(init_value, (ArrayImpl, Tracer)):
         return match(init_value, structural.full((), 0, dtype))[0]
-    # An infinity as the initial value of integers stands for their own extreme.
+    # As the initial value of integers, an infinity means the least or greatest integer of the dtype.
     if dtype.kind in "iu" and isinstance(init_value, float) and np.isinf(init_value):
         return reductions.lowest(dtype) if init_value < 0 else reductions.highest(dtype)
     return host(init_value, dtype)
 
 
 def is_identity(init: Any, identity: Any) -> bool:
-    """Return True if it is known to be the identity of the reduction; traced values never are."""
+    """Return True if an initial value is known to be the identity; a traced value is not known."""
     return not isinstance(init, Tracer) and bool(np.asarray(init) == identity)
 
 
@@ -195,16 +195,16 @@ def sort(
     operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
 ) -> tuple[Array, ...]: ...
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """Arrays in increasing order along a dimension.
+    """Sort arrays in ascending order along a dimension.
 
     Args:
         operand: array, or a sequence of arrays of one shape that are reordered together.
-        dimension: the one to sort along.
+        dimension: the dimension to sort along.
         is_stable: equal elements keep their order.
-        num_keys: the order goes by the first so many of the arrays.
+        num_keys: number of leading arrays that are compared, in lexicographic order.
 
     Returns:
-        An array; a tuple for a sequence. NaNs come last.
+        A sorted array; a tuple for a sequence. NaNs come last.
 
     Raises:
         ShapeError: where shapes differ, or there is no such dimension.
@@ -225,12 +225,12 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Keys in increasing order along a dimension, and values reordered with them.
+    """Sort keys in ascending order along a dimension, and reorder values with them.
 
     Args:
         keys: array to sort.
         values: array of the same shape.
-        dimension: int: along which.
+        dimension: int: the dimension to sort along.
         is_stable: keep the order of equal keys.
 
     Returns:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 # ----------------------------------------------------------------------------------------------------------- choosing
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """Elements no less than `min` and no greater than `max`.
+    """Limit elements to the range from `min` to `max`.
 
     Args:
-        min: scalar, or array of the shape of x; the same dtype.
+        min: scalar, or array of the shape of x; of the dtype of x.
         x: array.
-        max: as min.
+        max: like min.
 
     Returns:
         An array of the shape and dtype of x.
@@ -47,17 +47,17 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """The case that `which` names, element by element.
+    """Select from several arrays, element by element.
 
     Args:
-        which: booleans (False the first of two cases, True the second) or int32; a scalar chooses for all.
+        which: index of the case, int32; or booleans for two cases, False for the first. A scalar selects a whole case.
         cases: arrays of one shape and dtype; numbers take those of the others.
 
     Returns:
         An array of the shape and dtype of the cases.
 
     Raises:
-        ShapeError: where the cases differ, or their number does not fit.
+        ShapeError: where the shapes of the cases differ, or there are other than two cases for booleans.
 
     >>> lax.select_n(True, 1.0, 2.0).item()
     2.0

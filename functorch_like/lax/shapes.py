@@ -1,4 +1,4 @@
-"""Functions that rearrange, join and convert arrays."""
+"""Functions that broadcast, reshape, join, pad and convert arrays."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
 
 
 def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Sequence[int]) -> Array:
-    """An array repeated to a shape.
+    """Broadcast an array to a shape.
 
     Args:
         operand: array.
-        shape: of the result.
-        broadcast_dimensions: for each dimension of the operand, which of the result it becomes; increasing. Sizes
-            must be equal, or 1 in the operand.
+        shape: shape of the result.
+        broadcast_dimensions: for each dimension of the operand, the dimension of the result that it becomes;
+            increasing. Their sizes must be equal, or 1 in the operand.
 
     Returns:
         An array of that shape, in the operand's dtype.
 
     Raises:
-        ShapeError: where that is not so.
+        ShapeError: where the sizes or dimensions do not fit.
 
     >>> lax.broadcast_in_dim(fnp.ones(3), (3, 2), (0,)).shape
     (3, 2)
@@ -85,18 +85,18 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Several neighbouring dimensions made one.
+    """Merge neighbouring dimensions into one.
 
     Args:
         operand: array.
         start_dimension: the first of them.
-        stop_dimension: the one behind the last; None for all to the end.
+        stop_dimension: the dimension after the last of them; None for all to the end.
 
     Returns:
-        An array with one dimension in the place of several.
+        An array with one dimension in place of the merged ones.
 
     Raises:
-        ShapeError: where they are not there.
+        ShapeError: where the range is not within the dimensions.
 
     >>> lax.collapse(fnp.ones((2, 3, 4)), 1).shape
     (2, 12)
@@ -108,7 +108,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     if not 0 <= start <= stop <= ndim:
         raise error(
             ShapeError,
-            f"dimensions {start_dimension} to {stop_dimension} of {aval_of(operand)!r}",
+            f"lax.collapse got dimensions {start_dimension} to {stop_dimension} of {aval_of(operand)!r}",
             f"stay within 0 to {ndim}",
         )
     return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
@@ -162,11 +162,11 @@ def squeeze(array: ArrayLike, dimensions: Axis) -> Array:
 
 
 def expand_dims(array: ArrayLike, dimensions: Axis) -> Array:
-    """An array with new dimensions of size 1, at these places of the result.
+    """An array with new dimensions of size 1.
 
     Args:
         array: array.
-        dimensions: ints: where the new dimensions stand in the result.
+        dimensions: ints: positions of the new dimensions in the result.
 
     Returns:
         An array of the operand's elements and dtype.
@@ -186,7 +186,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
 
     Args:
         operands: arrays of one dtype, equal in all other sizes.
-        dimension: the one to join along.
+        dimension: the dimension to join along.
 
     Returns:
         An array of the operands' dtype.
@@ -205,12 +205,12 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
 
 
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-    """An array with elements put around and between its own.
+    """Pad an array around and between its elements.
 
     Args:
         operand: array.
         padding_value: scalar.
-        padding_config: (low, high, interior) for each dimension; negative low and high cut elements away.
+        padding_config: (low, high, interior) for each dimension; negative low and high remove elements.
 
     Returns:
         An array of the operand's dtype.
@@ -230,13 +230,15 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
     config = tuple(ints(triple, "padding_config") for triple in padding_config)
     if any(len(triple) != 3 for triple in config):
         raise error(
-            ShapeError, f"padding_config={config} is not of triples", "give (low, high, interior) for each dimension"
+            ShapeError,
+            f"padding_config={config} is not a sequence of triples",
+            "give (low, high, interior) for each dimension",
         )
     return structural.pad(operand, padding_value, padding_config=same_rank(config, aval.ndim, "padding_config"))
 
 
 def rev(operand: ArrayLike, dimensions: Axis) -> Array:
-    """An array with dimensions in reverse.
+    """Reverse the elements of an array along dimensions.
 
     Args:
         operand: array.
@@ -254,7 +256,7 @@ def rev(operand: ArrayLike, dimensions: Axis) -> Array:
 
 # --------------------------------------------------------------------------------------------- converting, gradients
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """An array in another dtype; from complex to real the real part.
+    """Convert an array to another dtype; complex numbers become real by their real part.
 
     Args:
         operand: array or number.
@@ -270,7 +272,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The bits of an array read as another dtype; a narrower one adds a dimension at the end, a wider one takes it.
+    """Reinterpret the bits of an array as another dtype; a narrower one adds a last dimension, a wider one removes it.
 
     Args:
         operand: array.
@@ -280,7 +282,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         An array of the new dtype; a dimension more or less where the widths differ.
 
     Raises:
-        ShapeError: where the last dimension does not make one wider number.
+        ShapeError: where the last dimension does not hold one wider number.
         DtypeError: for booleans and complex numbers.
 
     >>> hex(lax.bitcast_convert_type(1.0, "int32").item())

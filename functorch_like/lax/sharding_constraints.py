@@ -1,4 +1,4 @@
-"""Shardings of values inside of programs, over a mesh."""
+"""with_sharding_constraint: shardings of values inside jitted functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def with_sharding_constraint(x: T, shardings: PyTree) -> T:
-    """Split values inside a jitted function by a sharding; the compiler moves parts where necessary.
+    """Give values inside a jitted function a sharding; the compiler moves data where necessary.
 
     Args:
         x: array, or pytree of arrays.

@@ -1,4 +1,4 @@
-"""Slices: static, and at starts that are data."""
+"""Slices with static starts, and with starts that may be traced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slice(
     Args:
         operand: array.
         start_indices: first position in each dimension.
-        limit_indices: position behind the last in each dimension.
+        limit_indices: position after the last in each dimension.
         strides: step in each dimension; None for 1.
 
     Returns:
@@ -50,7 +50,7 @@ def slice(
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """operand[..., start:limit:stride, ...] along one dimension, as Python slices.
+    """operand[..., start:limit:stride, ...] along one dimension, as Python slices it.
 
     Args:
         operand: array.
@@ -75,7 +75,7 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One position of a dimension.
+    """Take one position of a dimension.
 
     Args:
         operand: array.
@@ -87,7 +87,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
         An array of the operand's dtype, with size 1 along the dimension, or without it.
 
     Raises:
-        BoundsError: where there is no such position.
+        BoundsError: where the index is out of bounds.
 
     >>> lax.index_in_dim(fnp.arange(6), -1, keepdims=False).item()
     5
@@ -97,7 +97,9 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     (i,) = ints(index, "index")
     if not -shape[at] <= i < shape[at]:
         raise error(
-            BoundsError, f"index {i} of dimension {at} of {aval_of(operand)!r}", f"use {-shape[at]} to {shape[at] - 1}"
+            BoundsError,
+            f"index {i} is out of bounds for dimension {at} of {aval_of(operand)!r}",
+            f"use {-shape[at]} to {shape[at] - 1}",
         )
     i += shape[at] if i < 0 else 0
     out = slice_in_dim(operand, i, i + 1, axis=at)
@@ -110,7 +112,9 @@ def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int], wrap
     if isinstance(start_indices, (ArrayImpl, Tracer, np.ndarray)):
         aval = aval_of(start_indices)
         if aval.ndim != 1:
-            raise error(ShapeError, f"the starts {aval!r} are not a vector", "give a vector, or a sequence of scalars")
+            raise error(
+                ShapeError, f"start_indices {aval!r} is not a vector", "give a vector, or a sequence of scalars"
+            )
         if isinstance(start_indices, np.ndarray):
             start_indices = start_indices.tolist()
         else:
@@ -127,7 +131,7 @@ def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int], wrap
                 raise error(
                     BoundsError,
                     f"the start {int(start)} is negative, and allow_negative_indices=False",
-                    "use starts from 0 on; one that is data is moved to 0",
+                    "use a start of at least 0; traced starts below 0 are clamped to 0",
                 )
             i = int(start) + (n if start < 0 else 0)
             known.append(min(max(i, 0), max(n - size, 0)))
@@ -144,7 +148,7 @@ def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int], wrap
 
 @eager_jit(static=("size", "dtype"))
 def _wrap(start: Any, size: int, dtype: Any) -> Any:
-    """Convert a traced start: negative ones count from the end of `size` elements; with size 0 they do not."""
+    """Convert a start that is an array; a negative one counts from the end of `size` elements, unless size is 0."""
     if aval_of(start).dtype != dtype:
         start = structural.convert_element_type(start, new_dtype=dtype)
     if not size:
@@ -163,22 +167,22 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """A window of fixed sizes, at starts that are data.
+    """Slice a window of static sizes, at starts that may be traced.
 
     Args:
         operand: array.
         start_indices: integer scalars, one for each dimension, or a vector of them. Negative ones count from the
-            end; then they are moved so that the window lies inside.
+            end; then they are clamped so that the window lies inside.
         slice_sizes: the shape of the window.
-        allow_negative_indices: False where no start counts from the end: negative data is moved to 0, and a negative
-            Python int is refused. One for all dimensions, or one for each.
+        allow_negative_indices: False if no start counts from the end: a negative array is clamped to 0, and a negative
+            Python int raises. One bool for all dimensions, or one for each.
 
     Returns:
         An array of the shape `slice_sizes`, in the operand's dtype.
 
     Raises:
         ShapeError: where the window is larger than the operand, or starts do not fit its rank.
-        BoundsError: for a negative Python int, where that is not allowed.
+        BoundsError: for a negative Python int, with allow_negative_indices=False.
 
     >>> lax.dynamic_slice(fnp.arange(6), [5], [3]).tolist()
     [3, 4, 5]
@@ -207,14 +211,14 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """`slice_size` positions of one dimension, from a start that is data.
+    """Slice `slice_size` positions of one dimension, from a start that may be traced.
 
     Args:
         operand: array.
-        start_index: integer, which may be traced; moved inside where the window does not fit.
+        start_index: integer, which may be traced; clamped so that the window lies inside.
         slice_size: int: size of the window.
         axis: int: the dimension.
-        allow_negative_indices: False where the start never counts from the end, as for `dynamic_slice`.
+        allow_negative_indices: False if the start never counts from the end, as for `dynamic_slice`.
 
     Returns:
         An array of the operand's dtype, with `slice_size` along the dimension.
@@ -236,14 +240,14 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """One position of a dimension, which is data; moved inside where it is out of bounds.
+    """Take one position of a dimension, which may be traced; clamped where it is out of bounds.
 
     Args:
         operand: array.
         index: integer, which may be traced.
         axis: int: the dimension.
         keepdims: keep the dimension, with size 1.
-        allow_negative_indices: False where the start never counts from the end, as for `dynamic_slice`.
+        allow_negative_indices: False if the start never counts from the end, as for `dynamic_slice`.
 
     Returns:
         An array of the operand's dtype, with size 1 along the dimension, or without it.
@@ -262,7 +266,7 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """The operand with a window overwritten, at starts that are data.
+    """Overwrite a window of an array, at starts that may be traced.
 
     Args:
         operand: array.
@@ -275,7 +279,7 @@ def dynamic_update_slice(
 
     Raises:
         ShapeError: where the update is larger than the operand.
-        BoundsError: for a negative Python int, where that is not allowed.
+        BoundsError: for a negative Python int, with allow_negative_indices=False.
         DtypeError: where the dtypes differ.
 
     >>> lax.dynamic_update_slice(fnp.zeros(4), fnp.ones(2), [1]).tolist()
@@ -295,14 +299,14 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The operand with some positions of one dimension overwritten.
+    """Overwrite some positions of one dimension.
 
     Args:
         operand: array.
         update: array of the same rank, no larger.
-        start_index: integer, which may be traced; moved inside where the window does not fit.
+        start_index: integer, which may be traced; clamped so that the window lies inside.
         axis: int: the dimension.
-        allow_negative_indices: False where the start never counts from the end, as for `dynamic_slice`.
+        allow_negative_indices: False if the start never counts from the end, as for `dynamic_slice`.
 
     Returns:
         An array of the operand's shape and dtype.
@@ -322,14 +326,14 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The operand with one position of a dimension overwritten; the update may lack that dimension.
+    """Overwrite one position of a dimension; the update may lack that dimension.
 
     Args:
         operand: array.
         update: array for the position.
-        index: integer, which may be traced; moved inside where it is out of bounds.
+        index: integer, which may be traced; clamped where it is out of bounds.
         axis: int: the dimension.
-        allow_negative_indices: False where the start never counts from the end, as for `dynamic_slice`.
+        allow_negative_indices: False if the start never counts from the end, as for `dynamic_slice`.
 
     Returns:
         An array of the operand's shape and dtype.

@@ -61,25 +61,25 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """The solution x of `matvec(x) = b`, with derivatives that do not depend on the solver.
+    """Solve `matvec(x) = b` for x, with derivatives that do not depend on the solver.
 
-    With A for `matvec`: the tangent of x is the solution of A dx = db - dA x, and cotangents are pulled back by a
-    solution of the transposed system. `solve` itself is never differentiated: it may loop until it converges.
+    Write A for `matvec`. The tangent of x is the solution of A dx = db - dA x, and the cotangent of b is the solution
+    of the transposed system. `solve` itself is never differentiated: it may loop until it converges.
 
     Args:
-        matvec: a linear function, of a pytree like `b` to one like it. Derivatives reach closed-over values.
+        matvec: a linear function from pytrees like `b` to the same. Values that it closes over have derivatives.
         b: the right-hand side, a pytree of arrays.
         solve: `(matvec, b) -> x`.
         transpose_solve: `(vecmat, b) -> x`, which solves the transposed system; needed for reverse mode.
-        symmetric: whether `matvec` is its own transpose (for complex numbers, without conjugation): then `solve` does
-            for both.
+        symmetric: whether `matvec` is its own transpose (for complex numbers, without conjugation), so that `solve`
+            solves the transposed system too.
         has_aux: whether `solve` and `transpose_solve` return `(x, aux)`; aux has no derivative.
 
     Returns:
         x, a pytree like `b`; with `has_aux` a pair `(x, aux)`.
 
     Raises:
-        TreeError, ShapeError, DtypeError: where a function gives something that is not like `b`.
+        TreeError, ShapeError, DtypeError: where a function returns a pytree that is not like `b`.
         DifferentiationError: in reverse mode, where the transposed system cannot be solved.
 
     >>> import functorch_like as ft
@@ -136,26 +136,27 @@ def custom_root(
 def custom_root(
     f: Function, initial_guess: Any, solve: Function, tangent_solve: Function, has_aux: bool = False
 ) -> Any:
-    """A root x of `f`, `f(x) = 0`, with derivatives that do not depend on the solver.
+    """Find a root x of `f`, `f(x) = 0`, with derivatives that do not depend on the solver.
 
-    By the implicit function theorem the tangent of x solves `J dx = -df`, where J is the derivative of `f` at x and df
-    its change with closed-over values. `solve` itself is never differentiated: it may loop until it converges.
+    By the implicit function theorem the tangent of x solves `J dx = -df`, where J is the Jacobian of `f` at x and df
+    the tangent of `f(x)` with respect to the values that `f` closes over. `solve` itself is never differentiated: it
+    may loop until it converges.
 
     Args:
-        f: of a pytree like `initial_guess`, to one like it. Derivatives reach closed-over values.
-        initial_guess: a pytree of float or complex arrays. The derivative by it is zero.
+        f: a function from pytrees like `initial_guess` to pytrees like it. Values that it closes over have derivatives.
+        initial_guess: a pytree of float or complex arrays. The derivative with respect to it is zero.
         solve: `(f, initial_guess) -> x`.
         tangent_solve: `(g, y) -> x` with `g(x) = y`, for a linear function g and y like `initial_guess`; linear in y.
             For scalars `lambda g, y: y / g(1.0)`; for vectors
-            `lambda g, y: fnp.linalg.solve(ft.jacobian(g)(y), y)`, or `custom_linear_solve`. Inside of transformations
-            it is traced, so that it may close over traced values.
+            `lambda g, y: fnp.linalg.solve(ft.jacobian(g)(y), y)`, or `custom_linear_solve`. It may close over traced
+            values.
         has_aux: whether `solve` returns `(x, aux)`; aux has no derivative.
 
     Returns:
         x, a pytree like `initial_guess`; with `has_aux` a pair `(x, aux)`.
 
     Raises:
-        TreeError, ShapeError, DtypeError: where `f` or `solve` give something that is not like `initial_guess`.
+        TreeError, ShapeError, DtypeError: where `f` or `solve` returns a pytree that is not like `initial_guess`.
 
     >>> import functorch_like as ft
     >>> def newton(f, x):
@@ -196,32 +197,34 @@ def custom_root(
 
 
 class _System:
-    """A staged function to solve for, and its solvers.
+    """A traced function whose equation is solved, and its solvers.
 
     Args:
         body: the function.
         call: its arguments; the results are like them.
-        structure: of the arguments.
-        name: of the user's function.
+        structure: structure of the arguments.
+        name: name of the user's function.
     """
 
     def __init__(self, body: TracedFunction, call: FlatCall, structure: Any, name: str) -> None:
         self.body, self.call, self.structure, self.name = body, call, structure, name
 
     def __call__(self, x: Any) -> Any:
-        """Apply the map to a pytree."""
+        """Apply the function to a pytree."""
         leaves, structure = tree.flatten(x)
         if structure != self.structure:
-            raise error(TreeError, f"{self.name} takes {self.structure}, got {structure}", "give it what is like b")
+            raise error(
+                TreeError, f"{self.name} takes {self.structure}, got {structure}", "pass a pytree of that structure"
+            )
         return self.structure.unflatten(self.flat(leaves))
 
     def flat(self, leaves: Sequence[Any]) -> list[Any]:
-        """Apply the map to leaves."""
+        """Apply the function to leaves."""
         strong = [_like(leaf, aval) for leaf, aval in zip(leaves, self.call.avals, strict=True)]
         return evaluate(self.body.jaxpr, [*self.body.consts, *strong])
 
     def closing_over(self, consts: Sequence[Any]) -> _System:
-        """Return the same map with other closed-over values."""
+        """Return the same function with other closed-over values."""
         return _System(self.body._replace(consts=list(consts)), self.call, self.structure, self.name)
 
     def along(self, x: Sequence[Any]) -> Function:
@@ -241,7 +244,7 @@ class _System:
         return traced_function.staged(solve, call, "custom_root", Cache())
 
     def transpose(self) -> _System:
-        """Return the transposed map."""
+        """Return the transposed function."""
         like = self.structure.unflatten([ShapeDtypeStruct(a.shape, a.dtype) for a in self.call.avals])
 
         def transposed(ct: Any) -> Any:
@@ -252,7 +255,7 @@ class _System:
         return _System(body, self.call, self.structure, f"the transpose of {self.name}")
 
     def solver(self, how: Function, has_aux: bool) -> TracedFunction:
-        """Return `how`, staged as a solver for this map; the map caches it."""
+        """Return `how`, traced as a solver for this function; the function's jaxpr caches it."""
 
         def solve(b: Any) -> Any:
             return how(self, b)
@@ -268,13 +271,15 @@ class _System:
         return body
 
     def check(self, body: TracedFunction, role: str, has_aux: bool) -> None:
-        """Raise where a function's result is not like the argument of the map."""
+        """Raise where a function's results differ from the arguments in structure, shape or dtype."""
         out_tree = body.out_tree
         if has_aux:
             parts = out_tree.children() if out_tree.node_data() and out_tree.node_data()[0] is tuple else []
             if len(parts) != 2:
                 raise error(
-                    TreeError, f"the {role} returned {out_tree}, not a pair", "return (x, aux), or leave out has_aux"
+                    TreeError,
+                    f"the {role} returned {out_tree}, which is not a pair",
+                    "return (x, aux), or leave out has_aux",
                 )
             out_tree = parts[0]
         avals = body.jaxpr.out_avals[: out_tree.num_leaves]
@@ -289,7 +294,11 @@ class _System:
         elif any(a.shape != w.shape for a, w in zip(avals, in_avals, strict=True)):
             kind = ShapeError
         table = structure_diff_table(["takes", "gives"], [self.structure, out_tree], [in_avals, avals])
-        raise error(kind, f"the results of the {role} are not like its operands:\n{table}", "make them alike")
+        raise error(
+            kind,
+            f"the results of the {role} differ from its operands:\n{table}",
+            "return the structure, shapes and dtypes that it takes",
+        )
 
 
 def _like(x: Any, aval: ShapedArray) -> Any:

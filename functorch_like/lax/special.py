@@ -37,11 +37,11 @@ bessel_i0e = _one("bessel_i0e", _i0e, "exp(-|x|) times the modified Bessel funct
 bessel_i1e = _one("bessel_i1e", _i1e, "exp(-|x|) times the modified Bessel function of order 1.")
 igamma = _two("igamma", _igamma, "The regularized lower incomplete gamma function P(x, y).")
 igammac = _two("igammac", _igammac, "The regularized upper incomplete gamma function Q(x, y) = 1 - P(x, y).")
-igamma_grad_a = _two("igamma_grad_a", _igamma_grad_a, "The derivative of igamma by its first operand.")
+igamma_grad_a = _two("igamma_grad_a", _igamma_grad_a, "The derivative of igamma with respect to its first operand.")
 random_gamma_grad = _two(
     "random_gamma_grad",
     _random_gamma_grad,
-    "The derivative of a gamma sample y by its shape x, the quantile held fixed.",
+    "The derivative of a gamma sample y with respect to its shape x, at a fixed quantile.",
 )
 zeta = _two("zeta", _zeta, "The Hurwitz zeta function: the sum of (y + k)**-x over k = 0, 1, ...")
 
@@ -63,7 +63,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         An array of their shape.
 
     Raises:
-        ShapeError: where the shapes differ; nothing is broadcast but scalars.
+        ShapeError: where the shapes differ; only scalars are broadcast.
         DtypeError: where the dtypes differ.
 
     >>> round(lax.betainc(1.0, 1.0, 0.25).item(), 6)

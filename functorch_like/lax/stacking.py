@@ -1,4 +1,4 @@
-"""Arrays put on top of each other and taken apart again, ranks made equal, elements picked."""
+"""stack, unstack, broadcasting by NumPy's rules, and index_take."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 
     Args:
         operands: arrays of one shape and dtype.
-        axis: the place of the dimension in the result.
+        axis: position of the new dimension in the result.
 
     Returns:
         An array with one more dimension, in the operands' dtype.
@@ -56,7 +56,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
         A tuple of arrays without the dimension.
 
     Raises:
-        ShapeError: where it is not there.
+        ShapeError: where there is no such dimension.
 
     >>> [row.tolist() for row in lax.unstack(fnp.asarray([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]
@@ -67,7 +67,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes broadcast to, as NumPy does it.
+    """The shape that arrays of these shapes broadcast to, by NumPy's rules.
 
     Args:
         shapes: tuples of ints.
@@ -91,7 +91,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """An array with dimensions of size 1 in front, up to a rank.
+    """Add dimensions of size 1 in front of an array, up to a rank.
 
     Args:
         x: array.
@@ -113,7 +113,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """An array repeated to the shape of another, to which it broadcasts as NumPy does it.
+    """Broadcast an array to the shape of another, by NumPy's rules.
 
     Args:
         arr: array.
@@ -144,12 +144,12 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Axis) -> Array:
 
     Args:
         src: array.
-        idxs: arrays of integers, for each of `axes` one; all of one length n. Positions out of bounds are filled, with
-            NaN where the dtype has one.
+        idxs: vectors of integers of one length n, one for each of `axes`. Elements out of bounds are filled, with NaN
+            where the dtype has it.
         axes: the dimensions that are indexed.
 
     Returns:
-        An array of n and the other dimensions.
+        An array of shape (n, *other dimensions).
 
     Raises:
         ArgumentError: where there is not one vector of positions for each dimension.
@@ -162,7 +162,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Axis) -> Array:
     if len(idxs) != len(at) or len({aval_of(i).shape for i in idxs}) != 1 or aval_of(idxs[0]).ndim != 1:
         raise error(
             ArgumentError,
-            f"{len(idxs)} indices {', '.join(repr(aval_of(i)) for i in idxs)} for {len(at)} dimensions",
+            f"lax.index_take got {len(idxs)} indices for {len(at)} axes: {', '.join(repr(aval_of(i)) for i in idxs)}",
             "give for each dimension a vector of positions, all of one length",
         )
     order = tuple(sorted(range(len(at)), key=at.__getitem__))

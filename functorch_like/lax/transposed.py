@@ -1,4 +1,4 @@
-"""Transposed convolutions: a stride makes the result larger."""
+"""conv_transpose: transposed convolutions, in which a stride makes the result larger."""
 
 from __future__ import annotations
 
@@ -36,23 +36,24 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A transposed convolution: the kernel is laid down once for each element of the operand, `strides` apart.
+    """Transposed convolution: a sum of copies of the kernel, one for each element of the operand, `strides` apart.
 
-    With `transpose_kernel` it is the transpose of the convolution with that kernel, strides and named padding.
+    With `transpose_kernel` it is the transpose of the convolution with the same kernel, strides and named padding.
 
     Args:
         lhs: operand: batch, features and n spatial dimensions.
         rhs: kernel of the same dtype.
-        strides: n steps between the places where the kernel is laid down.
-        padding: "SAME" gives n * stride elements of n, "VALID" all that the kernel reaches; or n pairs (low, high)
-            of zeros around the operand.
+        strides: n distances between the copies of the kernel.
+        padding: "SAME" gives size * stride elements, "VALID" all elements that the kernel reaches; or n pairs
+            (low, high) of zeros around the operand.
         rhs_dilation: n distances between neighbouring elements of the kernel; 1 by default.
-        dimension_numbers: as for `conv_dimension_numbers`; None for ("NHWC", "HWIO", "NHWC") and its like.
-        transpose_kernel: whether the kernel is reversed, and its input and output features change places.
+        dimension_numbers: as for `conv_dimension_numbers`; None for ("NHWC", "HWIO", "NHWC"), or the same
+            for another rank.
+        transpose_kernel: reverse the kernel's spatial dimensions, and swap its input and output features.
         precision: as for `dot_general`.
         preferred_element_type: as for `dot_general`.
-        use_consistent_padding: whether pairs are the padding of the convolution of which this is the transpose, and so
-            cut elements away; as PyTorch has it.
+        use_consistent_padding: whether pairs are the padding of the forward convolution, which removes elements here,
+            as in PyTorch.
 
     Returns:
         An array in the result's layout, in the operands' dtype or the preferred one.
@@ -73,8 +74,11 @@ def conv_transpose(
     n = len(left) - 2
     steps = ints(strides, "strides")
     if len(steps) != n or any(s < 1 for s in steps):
-        what = "are not all positive" if len(steps) == n else f"for {n} spatial dimensions"
-        raise error(ArgumentError, f"strides {steps} {what}", f"give {n} positive steps")
+        raise error(
+            ArgumentError,
+            f"lax.conv_transpose got strides {steps} for {n} spatial dimensions",
+            f"give {n} positive strides",
+        )
     holes = (1,) * n if rhs_dilation is None else same_rank(ints(rhs_dilation, "rhs_dilation"), n, "rhs_dilation")
     windows = [dilated(right[d], h) for d, h in zip(numbers.rhs_spec[2:], holes, strict=True)]
     pads = transposed_pads(
@@ -95,7 +99,9 @@ def numbers_by_default(left: Sequence[int], right: Sequence[int], dimension_numb
     if dimension_numbers is None:
         if len(left) not in _LETTERS:
             raise error(
-                ArgumentError, f"a rank of {len(left)} has no layout by default", "give dimension_numbers of positions"
+                ArgumentError,
+                f"there is no default layout for rank {len(left)}",
+                "give dimension_numbers as a ConvDimensionNumbers",
             )
         dimension_numbers = _LETTERS[len(left)]
     return conv_dimension_numbers(left, right, dimension_numbers)
@@ -110,7 +116,7 @@ def transposed_pads(
         if len(pairs) != len(sizes) or any(len(pair) != 2 for pair in pairs):
             raise error(
                 ArgumentError,
-                f"padding={padding!r} is not of {len(sizes)} pairs",
+                f"padding={padding!r} is not a sequence of {len(sizes)} pairs",
                 "give (low, high) for each dimension",
             )
         if consistent:
@@ -118,7 +124,7 @@ def transposed_pads(
         return [(lo, hi) for lo, hi in pairs]
     same = padding.upper() != "VALID"
     out_sizes = [n * s + (0 if same else max(w - s, 0)) for n, w, s in zip(sizes, windows, strides, strict=True)]
-    # The convolution that is transposed maps `out_sizes` elements to `sizes`, and has this padding.
+    # The forward convolution maps `out_sizes` elements to `sizes`, and has this padding.
     forward = padtype_to_pads(out_sizes, windows, strides, padding)
     low = [w - 1 - lo for (lo, _), w in zip(forward, windows, strict=True)]
     reach = [m + w - 1 - ((n - 1) * s + 1) for m, w, n, s in zip(out_sizes, windows, sizes, strides, strict=True)]

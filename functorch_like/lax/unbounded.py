@@ -1,4 +1,4 @@
-"""while_loop: a loop whose number of steps is found while it runs."""
+"""while_loop: a loop whose number of steps is not known in advance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def while_loop(
     cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry], Carry], init_val: PyTree
 ) -> Carry: ...
 def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry], Carry], init_val: Any) -> Carry:
-    """Apply a function to its own result for as long as a condition holds.
+    """Apply a function repeatedly, while a condition holds.
 
     It computes what this loop does, as one compiled program::
 
@@ -40,13 +40,13 @@ def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry
             val = body_fun(val)
         return val
 
-    It has forward mode, and no reverse mode: the number of steps is not known when it is compiled, so there is
-    no room to store residuals for all of them. Under `vmap` the loop runs until the last element has
-    stopped; elements that have stopped before keep their values.
+    It has forward mode, and no reverse mode: the number of steps is not known when the loop is compiled, so no memory
+    can be allocated for the residuals of all steps. Under `vmap` the loop runs until the last element has stopped;
+    elements that have stopped before keep their values.
 
     Args:
-        cond_fun: of the value; gives a boolean scalar.
-        body_fun: of the value; its result has the structure, shapes and dtypes of its operand.
+        cond_fun: function of the value; returns a boolean scalar.
+        body_fun: function of the value; its result has the structure, shapes and dtypes of its operand.
         init_val: the first value, a pytree of arrays and numbers. A Python number takes the dtype that body_fun
             returns for it.
 
@@ -54,8 +54,8 @@ def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry
         The first value for which the condition does not hold.
 
     Raises:
-        ShapeError: where cond_fun gives no scalar, or shapes of the value change.
-        DtypeError: where cond_fun gives no boolean, or dtypes of the value change.
+        ShapeError: where cond_fun does not return a scalar, or shapes of the value change.
+        DtypeError: where cond_fun does not return a boolean, or dtypes of the value change.
         TreeError: where the structure of the value changes.
 
     >>> lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3).item()
@@ -127,4 +127,6 @@ def _check_condition(cond: TracedFunction, fun: Any) -> None:
     shown = repr(avals[0]) if single else repr(cond.out_tree.unflatten(avals))
     kind = TreeError if not single else ShapeError if avals[0].shape else DtypeError
     fix = "compare with a number; reduce an array with .any() or .all()"
-    raise error(kind, f"the condition of lax.while_loop, {described(fun)}, gives {shown:.100}, and no bool[]", fix)
+    raise error(
+        kind, f"the condition of lax.while_loop, {described(fun)}, returns {shown:.100}, which is not a bool[]", fix
+    )

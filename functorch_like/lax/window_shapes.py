@@ -1,4 +1,4 @@
-"""Shapes of convolutions and reductions of windows, without computing them."""
+"""Shapes of the results of convolutions and reductions of windows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def conv_general_permutations(dimension_numbers: tuple[str, str, str]) -> tuple[tuple[int, ...], ...]:
-    """The orders that bring operand, kernel and result to batch or output features, features, spatial dimensions.
+    """The permutations from letters to the layouts (N, C, *spatial) and, of the kernel, (O, I, *spatial).
 
     Args:
         dimension_numbers: three strings, as for `conv_dimension_numbers`.
 
     Returns:
-        Three tuples of ints.
+        Three tuples of ints: permutations of operand, kernel and result.
 
     >>> lax.conv_general_permutations(("NHC", "HIO", "NHC"))
     ((0, 2, 1), (2, 1, 0), (0, 2, 1))
@@ -43,11 +43,11 @@ def conv_shape_tuple(
     """The shape of a convolution in the layout (batch, features, *spatial), with kernels (output, input, *spatial).
 
     Args:
-        lhs_shape: of the operand.
-        rhs_shape: of the kernel.
-        strides: steps, one for each spatial dimension.
-        pads: a name, or pairs (low, high).
-        batch_group_count: groups of the batch.
+        lhs_shape: shape of the operand.
+        rhs_shape: shape of the kernel.
+        strides: step of the kernel in each spatial dimension.
+        pads: name of a padding, or pairs (low, high).
+        batch_group_count: number of groups of the batch.
 
     Returns:
         A tuple of ints.
@@ -65,7 +65,9 @@ def conv_shape_tuple(
     pairs = same_rank(pads_of(pads, sizes, windows, steps), len(sizes), "pads")
     if left[0] % batch_group_count:
         raise error(
-            ShapeError, f"a batch of {left[0]} has no {batch_group_count} groups", "use a count that divides it"
+            ShapeError,
+            f"a batch of {left[0]} does not divide into {batch_group_count} groups",
+            "use a batch_group_count that divides it",
         )
     counts = [window_count(n, lo, hi, w, s) for n, (lo, hi), w, s in zip(sizes, pairs, windows, steps, strict=True)]
     return left[0] // batch_group_count, right[0], *counts
@@ -81,7 +83,7 @@ def conv_general_shape_tuple(
     """The shape of a convolution in any layout.
 
     Args:
-        lhs_shape, rhs_shape: of operand and kernel.
+        lhs_shape, rhs_shape: shapes of operand and kernel.
         window_strides, padding, dimension_numbers: as for `conv_general_dilated`.
 
     Returns:
@@ -106,7 +108,7 @@ def conv_transpose_shape_tuple(
     """The shape of a transposed convolution.
 
     Args:
-        lhs_shape, rhs_shape: of operand and kernel.
+        lhs_shape, rhs_shape: shapes of operand and kernel.
         window_strides, padding, dimension_numbers: as for `conv_transpose`.
 
     Returns:
@@ -139,10 +141,10 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape that `reduce_window` gives.
+    """The shape of the result of `reduce_window`.
 
     Args:
-        operand_shape: of the operand.
+        operand_shape: shape of the operand.
         window_dimensions, window_strides, base_dilation, window_dilation: as for `reduce_window`.
         padding: pairs (low, high).
 

@@ -1,4 +1,4 @@
-"""Windows sliding over arrays: their folds, and patches."""
+"""Sliding windows of arrays: reductions, patches, and convolutions with a kernel for each window."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, ConvLayout, DTypeLike, Padding, PrecisionLike, PyTree
 
-#: By the function that users pass: the primitive that folds windows, the one that combines, and the identity.
+#: By the function that users pass: the primitive that reduces windows, the one that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
     (
         (lax_elementwise.add, elementwise.add, operator.add, np.add),
@@ -62,14 +62,14 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> T:
-    """Reductions of all windows of an array.
+    """Reduce all windows of an array.
 
     Args:
-        operand: array, or pytree of arrays of one shape, which are folded together.
-        init_value: scalar that each reduction starts from, and that padding and holes hold; for a pytree one for each
-            array, in the same structure. Of the user's computation it must be neutral.
-        computation: lax.add, lax.max or lax.min; or `(a, b) -> c` of scalars (of pytrees of scalars, where the operand
-            is one), associative and commutative.
+        operand: array, or pytree of arrays of one shape, which are reduced together.
+        init_value: initial scalar of each reduction, which also fills padding and dilation; for a pytree one for each
+            array, in the same structure. For a function of the user it must be its identity.
+        computation: lax.add, lax.max or lax.min; or `(a, b) -> c` of scalars, or of pytrees of scalars in the
+            structure of the operand; associative and commutative.
         window_dimensions: sizes of the window, one for each dimension.
         window_strides: steps from one window to the next; 1 by default.
         padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each dimension.
@@ -77,7 +77,7 @@ def reduce_window(
         window_dilation: likewise of the window.
 
     Returns:
-        As the operand, with one element for each window.
+        Arrays in the structure of the operand, with one element for each window.
 
     Raises:
         ShapeError: where parameters do not fit the rank, or operands differ in shape.
@@ -135,7 +135,7 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Extract the window of a convolution at each of its places: elements are copied, not multiplied.
+    """Extract the window of a convolution at each position: elements are copied, not multiplied.
 
     Args:
         lhs: operand: batch, features and n spatial dimensions.
@@ -149,8 +149,8 @@ def conv_general_dilated_patches(
         preferred_element_type: dtype of the result.
 
     Returns:
-        An array in the layout of a convolution's result. Its features are those of the operand, each with all elements
-        of the window: features * prod(filter_shape) of them, the elements of the window varying fastest.
+        An array in the layout of a convolution's result, with features * prod(filter_shape) features: for each feature
+        of the operand all elements of the window, which vary fastest.
 
     Raises:
         ShapeError: where shapes do not fit together.
@@ -203,18 +203,18 @@ def conv_general_dilated_local(
     dimension_numbers: ConvLayout = None,
     precision: PrecisionLike = None,
 ) -> Array:
-    """A convolution with another kernel at each place.
+    """Convolution with a separate kernel at each position.
 
     Args:
         lhs: operand: batch, features and n spatial dimensions.
         rhs: kernels, in the kernel's layout: output features; input features times elements of the window, as
-            `conv_general_dilated_patches` orders them; and the n spatial dimensions of the RESULT.
+            `conv_general_dilated_patches` orders them; and the n spatial dimensions of the result.
         window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers: as for `conv_general_dilated`.
         filter_shape: n sizes of the window.
         precision: as for `dot_general`.
 
     Returns:
-        An array in the result's layout, in the operands' dtype or the preferred one.
+        An array in the result's layout, in the operands' dtype.
 
     Raises:
         ShapeError: where shapes do not fit together.
@@ -235,9 +235,9 @@ def conv_general_dilated_local(
     if kernel_shape != patch_shape:
         raise error(
             ShapeError,
-            f"kernels {aval_of(rhs)!r} have {kernel_shape} input features and places, "
-            f"windows over {aval_of(lhs)!r} {patch_shape}",
-            "give features * prod(filter_shape) input features, and a kernel for each place",
+            f"kernels {aval_of(rhs)!r} have {kernel_shape} input features and positions; "
+            f"the windows of {aval_of(lhs)!r} have {patch_shape}",
+            "give features * prod(filter_shape) input features, and a kernel for each position of the result",
         )
     space = tuple(range(2, n + 2))
     dims = (((1,), (numbers.rhs_spec[1],)), (space, tuple(numbers.rhs_spec[2:])))

@@ -55,7 +55,7 @@ def test_what_chooses_must_be_a_scalar_number():
     says(message.remedy, ".all()", "lax.select")
     message = refusal(lambda: lax.cond(1j, fnp.sin, fnp.cos, X), errors.DtypeError)
     says(message.head, "boolean", "c64[]")
-    says(refusal(lambda: lax.cond("yes", fnp.sin, fnp.cos, X), errors.DtypeError).head, "'yes'", "no number")
+    says(refusal(lambda: lax.cond("yes", fnp.sin, fnp.cos, X), errors.DtypeError).head, "'yes'", "is not a number")
     message = refusal(lambda: lax.switch(1.0, [fnp.sin, fnp.cos], X), errors.DtypeError)
     says(message.head, "integer", "f32[]")
     message = refusal(lambda: lax.switch(X, [fnp.sin, fnp.cos], X), errors.ShapeError)

@@ -143,7 +143,7 @@ def test_numbers_count_their_group():
 @pytest.mark.parametrize(
     ("groups", "kind", "message"),
     [
-        ([[0, 1], [2, 3]], ArgumentError, r"axis_index_groups=\[\[0, 1\], \[2, 3\]\] for the axis 'i' of 6 positions"),
+        ([[0, 1], [2, 3]], ArgumentError, r"=\[\[0, 1\], \[2, 3\]\] do not divide the 6 positions of the axis 'i'"),
         ([[0, 1, 2, 3], [4, 5]], ArgumentError, "lists of one length"),
         ([[0, 1, 2, 3], [4, 4, 5]], ArgumentError, "lists of one length"),
         (3, ArgumentError, "axis_index_groups=3"),

@@ -89,7 +89,7 @@ def test_symmetric_products():
         got = lax.linalg.symmetric_product(x, c, alpha=0.5, beta=2.0, symmetrize_output=symmetrize)
         np.testing.assert_allclose(got, want, atol=1e-12)
     np.testing.assert_array_equal(got, np.asarray(got).swapaxes(1, 2))
-    with pytest.raises(ShapeError, match="symmetric product"):
+    with pytest.raises(ShapeError, match="symmetric_product"):
         lax.linalg.symmetric_product(x, c[:, :2])
 
 
@@ -105,7 +105,7 @@ def test_updates_of_cholesky(scale):
 
 
 def test_what_updates_refuse():
-    with pytest.raises(ShapeError, match="does not update"):
+    with pytest.raises(ShapeError, match="cholesky_update got"):
         lax.linalg.cholesky_update(np.eye(3), np.ones(2))
     with pytest.raises(DtypeError, match="real"):
         lax.linalg.cholesky_update(np.eye(2) + 0j, fnp.ones(2) + 0j)

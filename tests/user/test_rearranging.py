@@ -34,7 +34,7 @@ def test_approximate_extremes_are_exact():
     np.testing.assert_array_equal(lax.approx_min_k(X, 2, reduction_dimension=0)[0], np.sort(X, 0)[:2])
     with pytest.raises(DtypeError, match=r"lax\.top_k"):
         lax.approx_max_k(np.arange(3), 1)
-    with pytest.raises(ArgumentError, match="not a share"):
+    with pytest.raises(ArgumentError, match="recall_target"):
         lax.approx_max_k(X, 1, recall_target=2.0)
 
 

@@ -94,7 +94,7 @@ def test_what_it_refuses():
         lax.reduce((X, X[0]), (0.0, 0.0), lambda a, b: (a[0] + b[0], a[1] + b[1]), (0,))
     with pytest.raises(ArgumentError, match="computation"):
         lax.reduce(X, 0.0, lambda a, b: a > b, (0,))
-    with pytest.raises(ArgumentError, match="return what it takes"):
+    with pytest.raises(ArgumentError, match="return the structure that it takes"):
         lax.reduce(X, 0.0, lambda a, b: (a, b), (0,))
     with pytest.raises(UnsupportedError, match="another operand"):
         ft.jit(lambda x, w: lax.reduce(x, 0.0, lambda a, b: a + w * b, (0,)))(X, 2.0)
