@@ -60,7 +60,8 @@ def vectorize(
         arrays = [asarray(args[p] if isinstance(p, int) else kwargs[p]) for p in places]
         if ins is not None and len(ins) != len(arrays):
             raise ArgumentError(
-                f"signature={signature!r} of fnp.vectorize({name}) has {len(ins)} arguments, got {len(arrays)}",
+                f"signature={signature!r} of fnp.vectorize({name}) has {len(ins)} argument{'s' * (len(ins) != 1)}, "
+                f"got {len(arrays)}",
                 fix="name each argument that is not excluded",
             )
         own = ins or [()] * len(arrays)

@@ -142,6 +142,14 @@ def test_helpers_of_libraries(run):
         return f(*(factor * a for a in args))
 
     assert doubled(lu.wrap_init(lambda a, b: a + b), 3).call_wrapped(1, 2) == 9
+    store = lu.Store()
+    store.store(1)
+    try:
+        store.store(2)
+    except lu.StoreException:
+        store.reset()
+    store.store(3)
+    assert store.val == 3
     with jax.enable_x64(True):
         check_grads(lambda x: jnp.sin(x) * x, (np.array([0.5, 2.0]),), order=2)
     wrong = jax.custom_jvp(jnp.sin)

@@ -56,6 +56,8 @@ def test_messages():
         pair(B, A[:, 0])
     with pytest.raises(ft.errors.ArgumentError, match="has 2 arguments, got 1"):
         pair(B)
+    with pytest.raises(ft.errors.ArgumentError, match="has 1 argument, got 2"):
+        fnp.vectorize(fnp.sum, signature="(n)->()")(B, B)
     with pytest.raises(ft.errors.ArgumentError, match="is not a signature"):
         fnp.vectorize(fnp.dot, signature="n,n->")
     with pytest.raises(ft.errors.ShapeError, match=r"result 0 of <lambda> has shape \(2,\), and should have"):

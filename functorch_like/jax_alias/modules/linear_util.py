@@ -10,7 +10,7 @@ from functorch_like.errors import ArgumentError
 
 
 class StoreException(ArgumentError):
-    """A store was read before the function ran."""
+    """A store was read while empty, or written while full."""
 
 
 class Store:
@@ -22,11 +22,17 @@ class Store:
         self._value = self._EMPTY
 
     def store(self, value: Any) -> None:
-        """Store the value."""
+        """Store the value.
+
+        Raises:
+            StoreException: where there is a value already.
+        """
+        if self._value is not self._EMPTY:
+            raise StoreException(f"the store has a value already: {self._value!r:.60}", fix="call reset() first")
         self._value = value
 
     def reset(self) -> None:
-        """Drop the value."""
+        """Remove the value."""
         self._value = self._EMPTY
 
     @property
