@@ -553,6 +553,6 @@ def add_error_context(
         error.operation = f"{prim.name}({', '.join([*map(repr, avals), *shown])})"
         if rule and isinstance(error, UnsupportedError):
             error.operation = f"{rule} of {error.operation}"
-    return error.complete(
+    return error.add_context(
         chain=transform_stack(trace or state.trace), at=str(source_info.user_line(state.source) or ""), rule=prim.where
     )

@@ -49,8 +49,8 @@ class FtError(Exception):
         self.reason, self.fix = reason, fix
         self.operation, self.chain, self.at, self.rule = operation, chain, at, rule
 
-    def complete(self, **parts: str) -> FtError:
-        """Fill in the parts still empty; return the error, so that `raise e.complete(...)` reads well."""
+    def add_context(self, **parts: str) -> FtError:
+        """Set those parts that are still empty, and return the error, for `raise e.add_context(...)`."""
         for name, text in parts.items():
             if text and not getattr(self, name):
                 setattr(self, name, text)

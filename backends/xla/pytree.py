@@ -89,7 +89,7 @@ def flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None) -> 
 def refused(error: BaseException, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
     """Return the error to raise for one that C++ raised in a call of function `name`: itself, if it is clear enough."""
     result = nesting.refused(error, flatten_one_level_with_keys, (args, kwargs), names=("args", "kwargs"))
-    return result.complete(operation=name) if isinstance(result, TreeError) else result
+    return result.add_context(operation=name) if isinstance(result, TreeError) else result
 
 
 def unflatten(treedef: Any, leaves: Any) -> Any:

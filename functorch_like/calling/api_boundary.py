@@ -106,7 +106,7 @@ def finalize_error(
         return _placed(unclear)
     clear = unsorted(error) or _out_of_memory(error) or failures.lost_process(error, getattr(fun, "__name__", ""))
     if clear is not None:
-        return _placed(clear.complete(operation=getattr(fun, "__name__", "")))
+        return _placed(clear.add_context(operation=getattr(fun, "__name__", "")))
     mark(error)
     if isinstance(error, FtError):
         if fun is not None and not error.has_left:
@@ -123,7 +123,7 @@ def finalize_error(
 
 def _placed(error: FtError) -> FtError:
     """Complete an error by the user's line and the transformations that are at work."""
-    return error.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
+    return error.add_context(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
 
 
 def _out_of_memory(error: BaseException) -> FtError | None:

@@ -29,9 +29,9 @@ class Lowered:
     """A jaxpr that is lowered when its module is read, with what is needed to compile and call it.
 
     Attributes:
-        kept: for each input of the jaxpr, whether the module has it.
-        in_avals: of the inputs that the module has, as they arrive.
-        out_avals: of the results.
+        kept_inputs: for each input of the jaxpr, whether the module takes it.
+        in_avals: avals of the inputs that the module takes, in the dtypes in which they arrive.
+        out_avals: avals of the results.
         partitioning: how the program is split over a mesh; None for one device.
     """
 
@@ -39,7 +39,7 @@ class Lowered:
         self,
         build: Callable[[Any], Any],
         jaxpr: Jaxpr,
-        kept: list[bool],
+        kept_inputs: list[bool],
         in_avals: list[ShapedArray],
         name: str,
         identify: Callable[[Any], bytes | None],
@@ -47,7 +47,7 @@ class Lowered:
         partitioning: Any = None,
     ) -> None:
         self.partitioning = partitioning
-        self._build, self.jaxpr, self.kept, self.name = build, jaxpr, kept, name
+        self._build, self.jaxpr, self.kept_inputs, self.name = build, jaxpr, kept_inputs, name
         self._host_calls = host_calls  # filled when the module is built
         self.in_avals, self.out_avals = in_avals, jaxpr.out_avals
         self._identify = identify
@@ -148,7 +148,14 @@ class Lowered:
             return made
         # XLA has split some argument or result in a way that no spec describes.
         again = Lowered(
-            self._build, self.jaxpr, self.kept, self.in_avals, self.name, self._identify, self._host_calls, settled
+            self._build,
+            self.jaxpr,
+            self.kept_inputs,
+            self.in_avals,
+            self.name,
+            self._identify,
+            self._host_calls,
+            settled,
         )
         return again.compile(device, options, mode=mode, fitting=fitting)
 
@@ -278,7 +285,7 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
                     if template is None:
                         templates[key] = _MET
             except FtError as error:
-                error.complete(at=str(line or ""))
+                error.add_context(at=str(line or ""))
                 raise core.add_error_context(error, prim, e.ins, params, None, "lowering")  # noqa: B904
         if type(out) is list or type(out) is tuple:
             values.update(zip(outputs, out, strict=True))

@@ -79,7 +79,7 @@ class Program:
             first = lowered()
             operands = [
                 a if p is None else np.asarray(a, p)
-                for a, p, k in zip([*consts, *args], physical, first.kept, strict=True)
+                for a, p, k in zip([*consts, *args], physical, first.kept_inputs, strict=True)
                 if k
             ]
             way = autotune.choose(lowered, self.device, options, operands, name)
@@ -93,8 +93,8 @@ class Program:
             else:
                 self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
         self.consts = list(consts) if partitioning is None else self._placed(consts)
-        self.kept = self.lowered.kept
-        self._passes_all = not self.consts and all(self.kept)
+        self.kept_inputs = self.lowered.kept_inputs
+        self._passes_all = not self.consts and all(self.kept_inputs)
         self._donated = [] if donated is None else [False] * len(consts) + list(donated)
         self.out_avals: list[ShapedArray] = self.lowered.out_avals
         self._physical = physical
@@ -104,19 +104,19 @@ class Program:
         from functorch_like.backends.xla import sharded_arrays
 
         places = iter(self.executable.in_shardings)
-        mask = self.lowered.kept[: len(consts)]
+        mask = self.lowered.kept_inputs[: len(consts)]
         return [sharded_arrays.bring(c, next(places)) if k else c for c, k in zip(consts, mask, strict=True)]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run from Python."""
         flat = [
             a if p is None else np.asarray(a, p)
-            for a, p, k in zip([*self.consts, *args], self._physical, self.kept, strict=True)
+            for a, p, k in zip([*self.consts, *args], self._physical, self.kept_inputs, strict=True)
             if k
         ]
         inspect = INSPECTED.value
         if inspect is not None and any(self._donated):  # what is inspected must still be there
-            donated = [d for d, k in zip(self._donated, self.kept, strict=True) if k]
+            donated = [d for d, k in zip(self._donated, self.kept_inputs, strict=True) if k]
             flat = [np.array(a) if d else a for a, d in zip(flat, donated, strict=True)]
         try:
             outs = self.executable.execute(flat, self.out_avals, committed=self.committed)
@@ -124,23 +124,23 @@ class Program:
                 inspect(self, args, outs)
             return outs
         except FtError as e:
-            raise self._completed(e, args)  # noqa: B904  (the same error, completed)
+            raise self._with_context(e, args)  # noqa: B904  (the same error, completed)
 
     def run_placed(self, args: Sequence[Any]) -> list[Any]:
         """Run on arrays that are placed as those of a run before: of the same avals, on the same devices."""
         if INSPECTED.value is not None:
             return self.run(args)
         if not self._passes_all:
-            args = [a for a, k in zip([*self.consts, *args], self.kept, strict=True) if k]
+            args = [a for a, k in zip([*self.consts, *args], self.kept_inputs, strict=True) if k]
         sharded: Any = self.executable
         try:
             return sharded.execute_placed(args, self.out_avals)
         except FtError as e:
-            raise self._completed(e, args)  # noqa: B904  (the same error, completed)
+            raise self._with_context(e, args)  # noqa: B904  (the same error, completed)
 
-    def _completed(self, error: FtError, args: Sequence[Any]) -> FtError:
+    def _with_context(self, error: FtError, args: Sequence[Any]) -> FtError:
         avals = ", ".join(repr(aval_of(a)) for a in args)
-        return error.complete(operation=f"{self.lowered.name}({avals})")
+        return error.add_context(operation=f"{self.lowered.name}({avals})")
 
     def exchange(self) -> None:
         """Run the optimised form from now on, which has been compiled.
@@ -165,4 +165,6 @@ class Program:
         """Return the record that lets C++ run later calls of the same signature; None where it may not."""
         if not self.leaves_python():
             return None
-        return self.executable.fastpath(out_tree, self.out_avals, self.kept, self.consts, committed=self.committed)
+        return self.executable.fastpath(
+            out_tree, self.out_avals, self.kept_inputs, self.consts, committed=self.committed
+        )

@@ -400,7 +400,7 @@ def blame(e: Exception, name: str, *operands: Any) -> None:
     final = finalize_error(e)
     raised = e if final is None else final
     if isinstance(raised, FtError):
-        raised.complete(operation=f"{name}({', '.join(map(_shown, operands))})")
+        raised.add_context(operation=f"{name}({', '.join(map(_shown, operands))})")
     if final is not None:
         raise final from None
 

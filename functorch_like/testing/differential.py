@@ -202,7 +202,7 @@ def compiled_ways(
                 if "option" not in str(error):  # one that this version does not have
                     raise
                 continue
-            operands = [x for x, kept in zip(narrow.args, lowered.kept, strict=True) if kept]
+            operands = [x for x, kept in zip(narrow.args, lowered.kept_inputs, strict=True) if kept]
             yield way, executable.execute(operands)
 
 

@@ -71,7 +71,7 @@ def aval_for(x: Any, name: str) -> ShapedArray:
         return aval_of(x)
     except FtError as e:
         e.fix = e.fix or "differentiate with respect to arrays only"
-        raise e.complete(operation=name, **error_context()) from None
+        raise e.add_context(operation=name, **error_context()) from None
 
 
 def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:

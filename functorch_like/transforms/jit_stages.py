@@ -246,7 +246,7 @@ class Compiled(Display):
         started = time.perf_counter()
         self.traced, self._lowering, self._place = lowered.traced, lowered.seconds, str(lowered.device)
         self.in_tree, self.out_tree, self.out_info = lowered.in_tree, lowered.out_tree, lowered.out_info
-        self._kept = inner.kept
+        self._kept_inputs = inner.kept_inputs
         self.executable = inner.compile(lowered.device, options or None, mode=self.traced.spec.mode)
         self.seconds = time.perf_counter() - started
 
@@ -277,7 +277,7 @@ class Compiled(Display):
                     fix="call the jitted function itself, which compiles for each signature",
                 )
             flat.append(leaf if type(leaf) is xla.ArrayImpl else np.asarray(leaf, aval.dtype))
-        used = [a for a, k in zip([*traced.consts, *flat], self._kept, strict=True) if k]
+        used = [a for a, k in zip([*traced.consts, *flat], self._kept_inputs, strict=True) if k]
         try:
             outs = self.executable.execute(used, traced.jaxpr.out_avals)
         except DonatedError as e:
@@ -308,7 +308,7 @@ class Compiled(Display):
     def input_shardings(self) -> Any:
         """The sharding of each argument that the program takes, in the structure of the arguments: `(args, kwargs)`."""
         places = iter(self.executable.in_shardings)
-        each = [next(places) if k else None for k in self._kept]
+        each = [next(places) if k else None for k in self._kept_inputs]
         return self.in_tree.unflatten(each[len(self.traced.consts) :])
 
     @property

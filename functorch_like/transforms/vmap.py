@@ -262,7 +262,7 @@ def _aval(leaf: Any, axis: Any, position: int, in_tree: Any, name: str) -> Any:
     except FtError as e:
         path = argument_path(in_tree, position)
         e.reason = f"argument {path} of vmap({name}): {e.reason}"
-        raise e.complete(**error_context()) from None
+        raise e.add_context(**error_context()) from None
 
 
 def _canonical(axis: Any, position: int, in_tree: Any, aval: Any, name: str) -> int | None:

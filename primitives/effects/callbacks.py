@@ -67,7 +67,7 @@ class Host:
         try:
             return checked(outs, self.results)
         except FtError as error:
-            raise error.complete(operation=self.name, at=str(source_info.user_line(self.source) or ""))  # noqa: B904
+            raise error.add_context(operation=self.name, at=str(source_info.user_line(self.source) or ""))  # noqa: B904
 
     def returning(self, results: Sequence[ShapedArray]) -> Host:
         """The function for arrays with further dimensions."""
