@@ -65,7 +65,7 @@ def test_derivatives_of_local_convolutions():
 
 
 def test_local_convolutions_name_what_does_not_fit():
-    with pytest.raises(ShapeError, match="input features and places"):
+    with pytest.raises(ShapeError, match="input features and positions"):
         lax.conv_general_dilated_local(X, np.ones((4, 12, 5, 5)), (1, 1), "VALID", (2, 2))
     with pytest.raises(ArgumentError, match="padding"):
         lax.conv_general_dilated_patches(X, (2, 2), (1, 1), "FULL")
