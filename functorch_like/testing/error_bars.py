@@ -145,7 +145,7 @@ class Meaning:
 
     @cached_property
     def jumps(self) -> list[Array]:
-        """Whether errors of a few roundings may move an element far beyond its bar.
+        """Mask of the elements that errors of a few roundings may move far beyond their bars.
 
         They do where close numbers are compared or sorted, and then three draws may all have missed it.
         """
