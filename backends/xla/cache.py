@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from functorch_like.backends.xla import cache_policy, counters, digest, host_kernels, processor, sharding
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
-_MAGIC = b"functorch_like executable 3\n"
+_MAGIC = b"functorch_like executable 4\n"
 _UNFINISHED = ".new-"
 _TEXT = ".text"
 _NAME = re.compile(r"[0-9a-f]{64}(\.text)?|\.new-.*")

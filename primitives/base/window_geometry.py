@@ -152,6 +152,45 @@ def padded(x: Any, fill: Any, params: dict[str, Any]) -> Any:
     return out
 
 
+def emit_reduce_window(
+    e: Any, operand: Any, init: Any, params: dict[str, Any], region: Any, aval: ShapedArray, out: ShapedArray
+) -> Any:
+    """`stablehlo.reduce_window` of one operand."""
+    if not misread_if_padded(aval, params):
+        return e.op("stablehlo.reduce_window", [operand, init], [out], attrs=window_attrs(e, params), regions=(region,))
+    # A last dimension of one element, whose windows of one element have holes: XLA then leaves the padding alone.
+    params = batched_params(params, aval.ndim)
+    params |= {"window_dilation": (*params["window_dilation"][:-1], 2)}
+    longer = lambda x: x.update(shape=(*x.shape, 1))
+    operand = e.op("stablehlo.reshape", [operand], [longer(aval)])
+    attrs = window_attrs(e, params)
+    y = e.op("stablehlo.reduce_window", [operand, init], [longer(out)], attrs=attrs, regions=(region,))
+    return e.op("stablehlo.reshape", [y], [out])
+
+
+def misread_if_padded(aval: ShapedArray, params: dict[str, Any]) -> bool:
+    """Return True if XLA computes these windows wrongly when the operand is one element with padding around it.
+
+    XLA takes each result for that element (`is_effective_broadcast` in its algebraic simplifier): it looks at how far
+    the operand is padded, at strides and dilations, and not at the padding of the windows themselves. So windows of 3
+    over an element with one zero before and one after it, and with another two after these, all are that element.
+    """
+    if any(set(params[name]) - {1} for name in ("window_strides", "base_dilation", "window_dilation")):
+        return False
+    may_be_padded, element_is_missed = False, False
+    for n, window, (low, high) in zip(aval.shape, params["window_dimensions"], params["padding"], strict=True):
+        middle = n // 2
+        if n % 2 and window > middle:  # one element, in the middle
+            may_be_padded |= n > 1
+            last = n + low + high - window
+            element_is_missed |= window - low <= middle or last - low > middle
+        elif window > 1:
+            return False
+        else:
+            element_is_missed |= bool(low or high)
+    return may_be_padded and element_is_missed
+
+
 def window_attrs(e: Any, params: dict[str, Any]) -> dict[str, Any]:
     """The attributes of `stablehlo.reduce_window`."""
     names = ("window_dimensions", "window_strides", "base_dilations", "window_dilations")

@@ -15,7 +15,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.elementwise_makers import words_for
 from functorch_like.primitives.base.lowering import Alternative, Lowering
-from functorch_like.primitives.base.window_geometry import emit_pad, emit_tap, window_attrs, window_params
+from functorch_like.primitives.base.window_geometry import emit_pad, emit_reduce_window, emit_tap, window_params
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.primitives.reductions.makers import highest, lowest, roomy
 
@@ -42,8 +42,7 @@ class Fold(NamedTuple):
         of = lambda this, other: tuple(this if d == self.axis else other for d in range(aval.ndim))
         params = window_params(of(n, 1), of(1, 1), of((0, n - 1) if self.reverse else (n - 1, 0), (0, 0)))
         region = ([scalar, scalar], lambda inner, a, b: [self.both(inner, a, b, scalar)])
-        operands = [x, e.constant(self.identity)]
-        return e.op("stablehlo.reduce_window", operands, [aval], attrs=window_attrs(e, params), regions=(region,))
+        return emit_reduce_window(e, x, e.constant(self.identity), params, region, aval, aval)
 
     def pad(self, x: Any, aval: ShapedArray, before: int, after: int) -> tuple[Any, ShapedArray]:
         """Identities put before and after along the axis, or cut away where negative."""

@@ -29,10 +29,10 @@ from functorch_like.primitives.base.window_geometry import (
     batched_params,
     dilated,
     disjoint,
+    emit_reduce_window,
     padded,
     separable,
     taps,
-    window_attrs,
     window_edges,
     window_params,
     window_samples,
@@ -71,8 +71,7 @@ def _window_primitive(
         (out,) = e.outs
         scalar = ShapedArray((), out.dtype)
         region = ([scalar, scalar], lambda inner, a, b: [inner.op(f"stablehlo.{kind}", [a, b], [scalar])])
-        operands = [x, e.constant(identity(out.dtype))]
-        return e.op("stablehlo.reduce_window", operands, [out], attrs=window_attrs(e, params), regions=(region,))
+        return emit_reduce_window(e, x, e.constant(identity(out.dtype)), params, region, e.ins[0], out)
 
     def fold_slices(e: Any, x: Any, **params: Any) -> Any:
         if e.partitioning is not None and not disjoint(params):

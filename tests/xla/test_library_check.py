@@ -218,3 +218,26 @@ def test_gradient_of_a_product_with_a_constant():
     check(ft.grad(total), a, b, want=np.outer(slope * t / (1 + 31 * abs(s)) ** 2 / 2, np.ones(16)))
     by_b = np.sum(slope * s / (1 + 31 * abs(s))) * np.ones((31, 1))
     check(ft.grad(total, argnums=1), a, b, want=by_b)
+
+
+@pytest.mark.parametrize("size", [16384, 40000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_of_padded_expressions(size, dtype):
+    y = RNG.random(size).astype(dtype)
+    total = y.sum(dtype="d")
+
+    def pad(x, before, after):
+        return lax.pad(x, fnp.zeros((), dtype), [(before, after, 0)])
+
+    def repeated(y):
+        z = 2 * y
+        return fnp.sum(pad(z, size, 0) + pad(z, 0, size))
+
+    check(repeated, y, want=4 * total, rtol=1e-5)
+    check(lambda y: fnp.sum(pad(y + 1, size, 0) + pad(3 * y, 0, size)), y, want=4 * total + size, rtol=1e-5)
+
+
+def test_gradient_of_the_product_of_many_equal_numbers():
+    n, x = 2**15, np.float64(0.001)
+    product = lambda x: fnp.prod(1 + 0.01 * fnp.broadcast_to(x, (n,)))
+    check(ft.grad(product), x, want=n * 0.01 * (1 + 0.01 * x) ** (n - 1), rtol=1e-9)

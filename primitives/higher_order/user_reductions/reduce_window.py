@@ -22,6 +22,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.elementwise_makers import align
 from functorch_like.primitives.base.window_geometry import (
     batched_params,
+    emit_reduce_window,
     padded,
     taps,
     window_attrs,
@@ -61,8 +62,9 @@ def _ref(*values: Any, jaxpr: Jaxpr, **params: Any) -> tuple[Any, ...]:
 
 def _lower(e: Any, *values: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
     region = ([a.strong() for a in jaxpr.in_avals], lambda inner, *args: emit(inner, jaxpr, args, inlined=True))
-    out = e.op("stablehlo.reduce_window", values, e.outs, attrs=window_attrs(e, params), regions=(region,))
-    return [out] if len(values) == 2 else list(out)
+    if len(values) == 2:
+        return [emit_reduce_window(e, *values, params, region, e.ins[0], e.outs[0])]
+    return list(e.op("stablehlo.reduce_window", values, e.outs, attrs=window_attrs(e, params), regions=(region,)))
 
 
 def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
