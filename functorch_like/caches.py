@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.backends.xla import memory
+from functorch_like.backends.xla import mapped_regions, memory
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -82,3 +82,6 @@ def clear_caches() -> None:
     memory.clear()
     memory.give_back()
     ShapedArray.forget_unused()
+
+
+mapped_regions.on_crowded(clear_caches)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.backends.xla import arrays, client, counters, pytree
+from functorch_like.backends.xla import arrays, client, counters, mapped_regions, pytree
 from functorch_like.backends.xla.jaxlib_api import _jax
 from functorch_like.backends.xla.sharding import OneDevice
 from functorch_like.errors import DtypeError, FtError
@@ -124,6 +124,7 @@ def function(
         counters.misses += 1
         try:
             client.check_not_forked()
+            mapped_regions.make_room()
             if again is not None:
                 result = again(args, kwargs)
                 if result is not None:

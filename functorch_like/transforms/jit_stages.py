@@ -11,6 +11,7 @@ import numpy as np
 from functorch_like import status_line
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
+from functorch_like.backends.xla import mapped_regions
 from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import FlatCall, donated_twice
@@ -223,6 +224,7 @@ class Lowered(Display):
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compile with XLA."""
+        mapped_regions.make_room()
         options = {**dict(self.traced.spec.options), **(compiler_options or {})}
         return Compiled(self, self._lowered, options)
 
