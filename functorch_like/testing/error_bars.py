@@ -25,6 +25,9 @@ _LEAST = 2.0**-50
 #: a jump is at least.
 _MORE_SEEDS, _WIDER, _JUMP = range(3, 15), 4.0, 100.0
 
+#: Comparisons for which moved values are the same, if they differ by no more than so many moves.
+_EQUALITIES, _SAME = frozenset({"eq", "ne"}), 8.0
+
 
 #: Moves a floating array by about a relative size.
 Move = Callable[[Array, float], Array]
@@ -85,6 +88,8 @@ def meaning(
         return x if move is None or x.dtype.kind not in "fc" else np.asarray(move(x, size), x.dtype)
 
     def evaluate(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+        if move is not None and equation.prim.name in _EQUALITIES:
+            return [_compared(equation.prim.name, *operands, size=_SAME * noise)]
         outs = by_ref(equation, [moved(x) for x in operands])
         if peaks is not None:
             peaks.extend(_peak(x) for x in outs)
@@ -98,6 +103,19 @@ def meaning(
 
     with np.errstate(all="ignore"), evaluating(evaluate):
         return [moved(x) for x in reference(jaxpr, args)]
+
+
+def _compared(name: str, x: Any, y: Any, size: float) -> Array:
+    """`eq` or `ne` of values that were moved: those are equal which only the moves tell apart.
+
+    Rules of maxima and medians find the element that a result was copied from in this way. Moved apart, it would be
+    none, and a derivative 0 that is not.
+    """
+    x, y = np.asarray(x), np.asarray(y)
+    equal = x == y
+    if x.dtype.kind in "fc":
+        equal = equal | (np.abs(x - y) <= size * np.maximum(np.abs(x), np.abs(y)))
+    return np.asarray(equal if name == "eq" else ~equal)
 
 
 def _peak(x: Any) -> float:

@@ -163,8 +163,10 @@ class _Laws:
         if abs(got - near) <= 1e-3 * scale:
             return
         far = (at(2 * _STEP) - at(-2 * _STEP)) / (4 * _STEP)
-        # Else a kink is near, or a jump.
-        if np.isfinite([near, far]).all() and abs(near - far) <= 1e-4 * scale:
+        ahead = (at(_STEP) - at(0.0)) / _STEP
+        # Else a kink or a jump is near, or right here, as where two elements are equal and the larger one is taken.
+        smooth = abs(near - far) <= 1e-4 * scale and abs(near - ahead) <= 1e-2 * scale
+        if np.isfinite([near, far, ahead]).all() and smooth:
             yield f"the derivative along a direction is {got}, by differences {near} and {far}"
 
     def compiled(self, mapped: bool, options: dict[str, Any] | None) -> Iterator[str]:

@@ -211,6 +211,20 @@ def test_the_order_of_close_numbers_is_left_to_rounding(gap, near):
     assert "1 of 3" in next(differential.differences([np.array([0, 1, 1])], exact))
 
 
+def test_error_bars_know_derivatives_of_medians_of_equal_numbers():
+    lines = ["return fnp.sin(fnp.median(fnp.tanh(fnp.broadcast_to(11.0 + fnp.sum(a), (3, 3)))))"]
+    program = Program([Argument("a", (3,), "F")], lines, "float32", "bfloat16", [])
+    assert nightly.KINDS["steps"].check(program, 1, nightly.Effort(quick=True)) == []
+
+
+def test_differences_across_a_tie_are_no_derivative():
+    a = Argument("a", (), "F")
+    value = float(Program([a], ["return a"], "float64", "bfloat16", []).values()[0])
+    tie = [f"return lax.top_k(fnp.stack([2 * a, a + {value!r}]), 1)[0]"]
+    program = Program([a], tie, "float64", "bfloat16", [])
+    assert nightly.KINDS["steps"].check(program, 0, nightly.Effort(quick=True)) == []
+
+
 def test_results_are_held_against_the_bars():
     exact, bars = np.array([1.0, np.inf, 2.0]), np.array([1e-7, 1e-7, np.inf])
     assert differential.disagreement(np.float32([1.0, 5.0, 7.0]), exact, bars) is None
