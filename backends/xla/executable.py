@@ -54,7 +54,7 @@ def fast_path(
     out_shardings: Sequence[Any],
     out_avals: Sequence[ShapedArray],
     committed: bool,
-    kept: Sequence[bool] | None,
+    kept_inputs: Sequence[bool] | None,
     const_args: Sequence[Any],
 ) -> Any:
     """Return the record that lets C++ run a program by itself."""
@@ -66,7 +66,7 @@ def fast_path(
         list(out_shardings),
         list(out_avals),
         [committed] * len(out_avals),
-        [True] * taken if kept is None else list(kept),
+        [True] * taken if kept_inputs is None else list(kept_inputs),
         [None] * taken,
         list(const_args),
     )
@@ -188,7 +188,7 @@ class Executable:
         self,
         out_tree: Any,
         out_avals: Sequence[ShapedArray] | None = None,
-        kept: Sequence[bool] | None = None,
+        kept_inputs: Sequence[bool] | None = None,
         const_args: Sequence[Any] = (),
         committed: bool = False,
     ) -> Any:
@@ -197,7 +197,7 @@ class Executable:
         Args:
             out_tree: structure of the result.
             out_avals: of the flat results.
-            kept: for each of `const_args` and then of the flat arguments, whether the program takes it.
+            kept_inputs: for each of `const_args` and then of the flat arguments, whether the program takes it.
             const_args: arrays passed before the arguments.
             committed: whether the results are bound to the device.
         """
@@ -205,7 +205,7 @@ class Executable:
             return None
         avals = self.out_avals if out_avals is None else list(out_avals)
         ins, outs = [self._sharding] * len(self.in_avals), [self._sharding] * len(avals)
-        return fast_path(self._inner, out_tree, ins, outs, avals, committed, kept, const_args)
+        return fast_path(self._inner, out_tree, ins, outs, avals, committed, kept_inputs, const_args)
 
     def collectives(self) -> list[Any]:
         """The collectives that the program contains: none on one device."""

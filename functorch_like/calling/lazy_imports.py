@@ -107,12 +107,13 @@ _TABLES: dict[str, _Table] = {}
 class block:
     """A `with` block in a package's `__init__`, whose imports are made when their names are first used.
 
-    Type checkers and editors see the statements as they stand. Functions become boundaries, as `boundary.seal` makes
-    those that are imported at once; so do those of submodules, which a block imports from the package itself.
+    Type checkers and editors see the statements as they stand. Functions are wrapped, as
+    `api_boundary.wrap_public_functions` wraps those that are imported at once; so are those of submodules, which a
+    block imports from the package itself.
 
     Args:
         package: the `__name__` of the package.
-        wrap: False for submodules whose functions are boundaries already, or must not be any.
+        wrap: False for submodules whose functions are wrapped already, or must not be.
 
     >>> import functorch_like
     >>> with block("functorch_like"):  # doctest: +SKIP

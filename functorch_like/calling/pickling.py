@@ -75,7 +75,7 @@ class Transformed(ByName):
 def transformation(maker: F) -> F:
     """Mark a public function that makes a function of the user's into another one, which can then be pickled.
 
-    Both are boundaries: see `boundary.public`. What is not a Python function, such as a decorator, stays as it is.
+    Both are wrapped by `api_boundary.public`. What is not a Python function, such as a decorator, stays as it is.
     """
     checked = api_boundary.public(maker)
 

@@ -1,7 +1,8 @@
-"""`jit(mode="max-autotune")`: a program is compiled in several ways, each is timed on the arguments, the best is kept.
+"""`jit(mode="max-autotune")`: a program is compiled by several candidates, and the one that runs fastest is kept.
 
-The ways are XLA's option sets and, on CPUs, the primitives' standard lowerings beside the fast ones. What was chosen is
-remembered on disk beside the programs. A way that might make XLA abort is tried in another process first.
+Candidates are timed on the arguments of the first call. They are XLA's option sets and, on CPUs, the primitives'
+standard lowerings beside the fast ones. What was chosen is remembered on disk beside the programs. A candidate that
+might make XLA abort is tried in another process first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from functorch_like.backends.xla import option_sets as sets
 from functorch_like.compiler.lower import Lowered
 from functorch_like.errors import FtError
 
-#: A way must be this much faster than the default one to be taken: less may be noise.
+#: A candidate must be this much faster than the default one to be taken: less may be noise.
 _GAIN = 0.97
 _ROUNDS = 7
 #: Seconds that one sample lasts at least, for the clock not to matter.
@@ -28,14 +29,14 @@ _SAMPLE = 2e-3
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Candidate:
-    """One way to compile a program.
+    """Options and lowerings to compile a program with.
 
     Attributes:
         name: unique among the candidates.
         fitting: compile options; None for those that the default rule chooses.
         fast: whether primitives take their fast lowerings.
         risky: whether XLA might abort.
-        of: the operation that it is about: programs without it are not compiled this way.
+        of: the operation that it is about: programs without it leave the candidate out.
     """
 
     name: str
@@ -50,7 +51,7 @@ class Candidate:
 
 
 DEFAULT = Candidate("default")
-WAYS: dict[str, tuple[Candidate, ...]] = {
+CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "cpu": (
         DEFAULT,
         Candidate("plain", sets.PLAIN),
@@ -67,22 +68,22 @@ WAYS: dict[str, tuple[Candidate, ...]] = {
 def choose(
     make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None, args: Sequence[Any], name: str
 ) -> Candidate:
-    """The fastest way to compile a program for a device.
+    """Return the candidate whose program runs fastest on a device.
 
     Args:
         make: lowers it, under the settings in force.
         device: where it will run.
-        options: the user's, which hold in every way.
+        options: the user's, which hold for each candidate.
         args: arguments to time it with.
         name: for events.
     """
-    ways = WAYS.get(device.platform, (DEFAULT,))
+    candidates = CANDIDATES.get(device.platform, (DEFAULT,))
     standard = make()
     if standard.calls_python:  # timing it would call again and again
-        events.emit("tune", name, how=f"{ways[0].name}, because the program has callbacks")
-        return ways[0]
-    note = cache.key(standard.module, compile_options.options(device, options), device, f"tuned among {ways}")
-    known = _recalled(cache.recall(note), ways)
+        events.emit("tune", name, how=f"{candidates[0].name}, because the program has callbacks")
+        return candidates[0]
+    note = cache.key(standard.module, compile_options.options(device, options), device, f"tuned among {candidates}")
+    known = _recalled(cache.recall(note), candidates)
     if known is not None:
         best, seconds = known
         events.emit("tune", name, how=f"{best.name}, as measured before", seconds_of=seconds)
@@ -91,67 +92,67 @@ def choose(
     programs: dict[Candidate, Any] = {}
     seen: set[bytes] = set()
     failures: list[FtError] = []
-    for way in ways:
+    for candidate in candidates:
         try:
-            program, identity = _compiled(way, make, device, options)
+            program, identity = _compiled(candidate, make, device, options)
         except FtError as e:  # options that are unknown to this version
             failures.append(e)
             continue
         if program is not None and identity not in seen:
             seen.add(identity)
-            programs[way] = program
-    if not programs and failures:  # so not the ways are refused, but the user's options
+            programs[candidate] = program
+    if not programs and failures:  # so not the candidates are refused, but the user's options
         raise failures[0]
     seconds = _time(programs, args)
-    best = min(seconds, key=lambda way: seconds[way])
-    if best is not ways[0] and ways[0] in seconds and seconds[best] > _GAIN * seconds[ways[0]]:
-        best = ways[0]
-    table = ", ".join(f"{way.name} {took * 1e3:.3g} ms" for way, took in seconds.items())
+    best = min(seconds, key=lambda candidate: seconds[candidate])
+    if best is not candidates[0] and candidates[0] in seconds and seconds[best] > _GAIN * seconds[candidates[0]]:
+        best = candidates[0]
+    table = ", ".join(f"{candidate.name} {took * 1e3:.3g} ms" for candidate, took in seconds.items())
     events.emit("tune", name, time.perf_counter() - started, how=f"chose {best.name}: {table}", seconds_of=seconds)
-    record = {"chosen": best.name, "seconds": {way.name: took for way, took in seconds.items()}}
+    record = {"chosen": best.name, "seconds": {candidate.name: took for candidate, took in seconds.items()}}
     cache.remember(note, json.dumps(record))
     return best
 
 
-def _recalled(text: str | None, ways: Sequence[Candidate]) -> tuple[Candidate, dict[Candidate, float]] | None:
-    """The way that an earlier process chose, and the seconds that it measured; None where there was none."""
+def _recalled(text: str | None, candidates: Sequence[Candidate]) -> tuple[Candidate, dict[Candidate, float]] | None:
+    """The candidate that an earlier process chose, and the seconds that it measured; None where there was none."""
     try:
         record = json.loads(text or "null")
-        by_name = {way.name: way for way in ways}
+        by_name = {candidate.name: candidate for candidate in candidates}
         return by_name[record["chosen"]], {by_name[name]: took for name, took in record["seconds"].items()}
     except (ValueError, LookupError, TypeError):  # none, or of an earlier version
         return None
 
 
 def _compiled(
-    way: Candidate, make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None
+    candidate: Candidate, make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None
 ) -> tuple[xla.Executable | None, bytes]:
-    """The program compiled one way, None if there is no use in it or a trial of it died, and the program's identity."""
+    """The program of a candidate, None if there is no use in it or a trial of it died, and the program's identity."""
     from functorch_like.backends.xla import mlir, subprocess_trial
 
-    with way.settings():
+    with candidate.settings():
         lowered = make()
-        all_options = lowered.options(device, options, fitting=way.fitting)
+        all_options = lowered.options(device, options, fitting=candidate.fitting)
         program = mlir.anonymous_bytecode(lowered.module)
         identity = program + repr(sorted(all_options.items())).encode()
-        if way.of not in program:
+        if candidate.of not in program:
             return None, identity
-        if way.risky and not subprocess_trial.survives(lowered.module, device, all_options):
+        if candidate.risky and not subprocess_trial.survives(lowered.module, device, all_options):
             return None, identity
-        return lowered.compile(device, options, fitting=way.fitting), identity
+        return lowered.compile(device, options, fitting=candidate.fitting), identity
 
 
 def _time(programs: dict[Candidate, xla.Executable], args: Sequence[Any]) -> dict[Candidate, float]:
     """Seconds of one run, the least of several samples taken in turn."""
     counts: dict[Candidate, int] = {}
-    for way, program in programs.items():
+    for candidate, program in programs.items():
         _run(program, args, 1)
-        counts[way] = max(1, round(_SAMPLE / max(1e-6, _run(program, args, 1))))
+        counts[candidate] = max(1, round(_SAMPLE / max(1e-6, _run(program, args, 1))))
     best: dict[Candidate, float] = {}
     for _ in range(_ROUNDS):
-        for way, program in programs.items():
-            took = _run(program, args, counts[way]) / counts[way]
-            best[way] = min(took, best.get(way, took))
+        for candidate, program in programs.items():
+            took = _run(program, args, counts[candidate]) / counts[candidate]
+            best[candidate] = min(took, best.get(candidate, took))
     return best
 
 

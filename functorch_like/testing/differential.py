@@ -63,7 +63,7 @@ def candidates() -> list[Candidate]:
     ['default', 'fast-compile']
     """
     ways = [DEFAULT, Candidate("fast-compile", mode="fast-compile")]
-    for way in autotune.WAYS["cpu"][1:]:
+    for way in autotune.CANDIDATES["cpu"][1:]:
         ways.append(Candidate(way.name, way.fitting, settings=None if way.fast else STANDARD.settings))
     for name, options in vars(option_sets).items():
         if isinstance(options, dict) and name.isupper() and not any("_gpu_" in key for key in options):

@@ -107,7 +107,7 @@ def tuned(happened):
 @cpu
 def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
     slow, fast = autotune.Candidate("default"), autotune.Candidate("quick", sets.UNOPTIMIZED)
-    monkeypatch.setattr(autotune, "WAYS", {"cpu": (slow, fast)})
+    monkeypatch.setattr(autotune, "CANDIDATES", {"cpu": (slow, fast)})
     monkeypatch.setattr(autotune, "_time", lambda programs, args: {way: 1.0 + (way is slow) for way in programs})
     x = np.arange(5, dtype=np.float32)
     make = lambda: ft.jit(lambda x: fnp.cos(x) * 7, mode="max-autotune")
@@ -124,7 +124,7 @@ def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
 @cpu
 def test_what_is_hardly_faster_is_not_taken(monkeypatch):
     ways = autotune.Candidate("default"), autotune.Candidate("quick", sets.UNOPTIMIZED)
-    monkeypatch.setattr(autotune, "WAYS", {"cpu": ways})
+    monkeypatch.setattr(autotune, "CANDIDATES", {"cpu": ways})
     monkeypatch.setattr(
         autotune, "_time", lambda programs, args: {way: 1.0 if way is ways[0] else 0.99 for way in programs}
     )
@@ -135,7 +135,7 @@ def test_what_is_hardly_faster_is_not_taken(monkeypatch):
 @cpu
 def test_a_way_that_dies_is_left_out(monkeypatch):
     ways = autotune.Candidate("default"), autotune.Candidate("deadly", sets.UNOPTIMIZED, risky=True)
-    monkeypatch.setattr(autotune, "WAYS", {"cpu": ways})
+    monkeypatch.setattr(autotune, "CANDIDATES", {"cpu": ways})
     monkeypatch.setattr(subprocess_trial, "survives", lambda *args: False)
     with backends.cache.flags(enabled=False):
         assert "deadly" not in tuned(ft.explain(ft.jit(fnp.cosh, mode="max-autotune"))(1.0))[0]
@@ -144,8 +144,8 @@ def test_a_way_that_dies_is_left_out(monkeypatch):
 @cpu
 @pytest.mark.parametrize("convolves", [True, False])
 def test_ways_for_convolutions_are_for_programs_that_have_some(convolves, monkeypatch):
-    default, convolutions = autotune.DEFAULT, next(w for w in autotune.WAYS["cpu"] if w.name == "convolutions")
-    monkeypatch.setattr(autotune, "WAYS", {"cpu": (default, convolutions)})
+    default, convolutions = autotune.DEFAULT, next(w for w in autotune.CANDIDATES["cpu"] if w.name == "convolutions")
+    monkeypatch.setattr(autotune, "CANDIDATES", {"cpu": (default, convolutions)})
     monkeypatch.setattr(autotune, "_time", lambda programs, args: {way: 1.0 - (way is not default) for way in programs})
     x, kernel = np.arange(72.0, dtype=np.float32).reshape(1, 2, 6, 6), np.ones((3, 2, 3, 3), np.float32)
     f = (lambda x, w: lax.conv(x, w, (1, 1), "VALID")) if convolves else (lambda x, w: fnp.sum(x) * w)
