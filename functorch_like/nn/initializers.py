@@ -211,12 +211,16 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
         sizes, at = _columns(shape, column_axis, 3)
         if len(sizes) > 5 or at < len(sizes) - 2:
             raise promotion.error(
-                ShapeError, f"delta_orthogonal of the shape {sizes}", "give one to three, inputs, outputs"
+                ShapeError,
+                f"delta_orthogonal takes shapes of three to five dimensions, not {sizes}",
+                "give one to three sizes of the window, then inputs and outputs",
             )
         ins, outs = sizes[len(sizes) - 2 if at == len(sizes) - 1 else -1], sizes[at]
         if ins > outs:
             raise promotion.error(
-                ShapeError, f"delta_orthogonal of {ins} inputs and {outs} outputs", "give more outputs"
+                ShapeError,
+                f"delta_orthogonal takes at least as many outputs as inputs, not {ins} inputs and {outs} outputs",
+                "give more outputs, or use orthogonal",
             )
         matrix = _times(random.orthogonal(key, ins, (), _dtype(dtype), outs), scale)
         if at != len(sizes) - 1:
@@ -232,7 +236,10 @@ def _columns(shape: Any, axis: int, least: int) -> tuple[tuple[int, ...], int]:
     sizes = shape_of(shape, "an initializer")
     if len(sizes) < least or not -len(sizes) <= axis < len(sizes):
         raise promotion.error(
-            ShapeError, f"the shape {sizes} with columns along {axis}", f"give at least {least} dimensions, and that"
+            ShapeError,
+            f"orthogonal initializers take shapes of at least {least} dimensions and a column_axis among them, not "
+            f"{sizes} and {axis}",
+            "give a shape with inputs and outputs, and column_axis=-1",
         )
     return sizes, axis % len(sizes)
 

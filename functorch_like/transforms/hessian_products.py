@@ -99,7 +99,9 @@ def gnvp(
     check_tuples("gnvp", primals, tangents)
     chosen = as_positions(argnums, "gnvp")
     if any(not -len(primals) <= n < len(primals) for n in chosen):
-        raise ArgumentError(f"gnvp by argnums={argnums} of {len(primals)} primals", fix="name positions there are")
+        raise ArgumentError(
+            f"gnvp got argnums={argnums}, but {len(primals)} primals", fix=f"use positions from 0 to {len(primals) - 1}"
+        )
     at = Linearized(fun, tuple(primals), False, "gnvp")
     moved = at.pushforward(*tangents)
     curved = hvp(loss, (at.out,), (moved,))

@@ -24,7 +24,7 @@ def largest(bits: int) -> int:
         ArgumentError: for a number that is not supported.
     """
     if bits not in LARGEST:
-        raise ArgumentError(f"bits={bits!r} of a quantisation", fix="use 8 or 4")
+        raise ArgumentError(f"quantisation takes 8 or 4 bits, not bits={bits!r}", fix="use 8 or 4")
     return LARGEST[bits]
 
 
