@@ -21,7 +21,6 @@ from functorch_like.backends.xla import (
     events,
     host_kernels,
     library_check,
-    mapped_regions,
     memory,
     option_sets,
     processes,
@@ -420,7 +419,6 @@ memory.on_clear(_latest.clear)
 
 def _kept(make: Callable[..., Any], *args: Any, host_calls: list[Any]) -> Any:
     """Return the program that `make(*args, host_calls)` returns, which lives on until others were made; or its None."""
-    mapped_regions.program_loaded()
     with interrupts.all_held:
         made = make(*args, host_calls)
         if made is not None and host_kernels.only_kernels(host_calls):

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from functorch_like.backends.xla import counters
 from functorch_like.errors import OutOfMemoryError
 
 _REGIONS, _LIMIT = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
@@ -19,7 +20,6 @@ _LARGE = 50
 #: Parts of the limit: from the first on programs are dropped, from the second on none is added.
 _CROWDED, _FULL = 0.7, 0.95
 
-_loaded = 0
 _due = 0
 _noticed = False
 _drop_programs: Callable[[], object] = lambda: None
@@ -31,12 +31,6 @@ def on_crowded(drop_programs: Callable[[], object]) -> None:
     _drop_programs = drop_programs
 
 
-def program_loaded() -> None:
-    """Count a program that is about to be compiled or loaded."""
-    global _loaded
-    _loaded += 1
-
-
 def make_room() -> None:
     """Drop programs if the process has nearly as many regions as it may have.
 
@@ -46,7 +40,8 @@ def make_room() -> None:
         OutOfMemoryError: if that does not help, because programs are held by others.
     """
     global _due
-    if _loaded < _due or sys.platform != "linux":
+    loaded = counters.compiles + counters.optimised + counters.cache_hits
+    if loaded < _due or sys.platform != "linux":
         return
     most = limit()
     if most is None:
@@ -65,7 +60,7 @@ def make_room() -> None:
             "sysctl vm.max_map_count=1000000",
         )
     room = (_CROWDED if regions < _CROWDED * most else _FULL) * most - regions
-    _due = _loaded + 1 + int(room / _LARGE)
+    _due = loaded + 1 + int(room / _LARGE)
 
 
 def _notice(regions: int, most: int) -> None:

@@ -155,17 +155,18 @@ def padded(x: Any, fill: Any, params: dict[str, Any]) -> Any:
 def emit_reduce_window(
     e: Any, operand: Any, init: Any, params: dict[str, Any], region: Any, aval: ShapedArray, out: ShapedArray
 ) -> Any:
-    """`stablehlo.reduce_window` of one operand."""
-    if not misread_if_padded(aval, params):
-        return e.op("stablehlo.reduce_window", [operand, init], [out], attrs=window_attrs(e, params), regions=(region,))
-    # A last dimension of one element, whose windows of one element have holes: XLA then leaves the padding alone.
-    params = batched_params(params, aval.ndim)
-    params |= {"window_dilation": (*params["window_dilation"][:-1], 2)}
-    longer = lambda x: x.update(shape=(*x.shape, 1))
-    operand = e.op("stablehlo.reshape", [operand], [longer(aval)])
+    """`stablehlo.reduce_window` of one operand, in a form that XLA computes rightly."""
+    whole = out
+    misread = misread_if_padded(aval, params)
+    if misread:
+        # A last dimension of one element, whose windows of one element have holes: XLA then leaves the padding alone.
+        params = batched_params(params, aval.ndim)
+        params |= {"window_dilation": (*params["window_dilation"][:-1], 2)}
+        operand = e.op("stablehlo.reshape", [operand], [aval.update(shape=(*aval.shape, 1))])
+        whole = out.update(shape=(*out.shape, 1))
     attrs = window_attrs(e, params)
-    y = e.op("stablehlo.reduce_window", [operand, init], [longer(out)], attrs=attrs, regions=(region,))
-    return e.op("stablehlo.reshape", [y], [out])
+    y = e.op("stablehlo.reduce_window", [operand, init], [whole], attrs=attrs, regions=(region,))
+    return e.op("stablehlo.reshape", [y], [out]) if misread else y
 
 
 def misread_if_padded(aval: ShapedArray, params: dict[str, Any]) -> bool:
