@@ -13,6 +13,7 @@ import weakref
 
 import numpy as np
 import pytest
+from support.background import finish
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -27,6 +28,7 @@ X = np.linspace(0.1, 2, 12, dtype=np.float32)
 
 @pytest.fixture(autouse=True)
 def _auto(tmp_path):
+    finish()  # what tests before this one have left
     ft.clear_caches()  # two functions that jit makes of one share programs
     with backends.cache.flags(directory=str(tmp_path)):
         backends.compilation.tiers = "auto"
@@ -68,13 +70,6 @@ def compiled(call):
     before = counters.compiles + counters.optimised
     call()
     return counters.compiles + counters.optimised - before
-
-
-def finish():
-    """Wait for the background thread."""
-    thread = tiers._thread
-    if thread is not None:
-        thread.join()
 
 
 def in_quick_tier(f, *args):
