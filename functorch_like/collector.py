@@ -9,7 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Generator[None]:
-    """No collection within the block, nor later where the collector was off before.
+    """Make no collection within the block, nor visit the objects made in it right after its end.
+
+    They go to the oldest generation at once, as if they had survived collections. A collector that was off stays off.
 
     >>> import gc
     >>> with paused():
@@ -22,4 +24,7 @@ def paused() -> Generator[None]:
         yield
     finally:
         if enabled:
+            if not gc.get_freeze_count():  # the program's own frozen objects stay frozen
+                gc.freeze()
+                gc.unfreeze()  # into the oldest generation
             gc.enable()
