@@ -37,12 +37,12 @@ def make_jaxpr(
     axis_env: Sequence[tuple[Hashable, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the jaxpr of `fun` for given arguments, as text to read or an object to look into.
+    """A function that returns the jaxpr of `fun` for given arguments.
 
     Args:
         fun: takes and returns pytrees of arrays.
         static_argnums: positions of arguments that are not traced.
-        axis_env: names of axes and their sizes, for collectives over axes that nothing in `fun` maps.
+        axis_env: names and sizes of axes that collectives in `fun` name and no `vmap` in it binds.
         return_shape: return shapes and dtypes of the results too.
 
     Returns:
@@ -93,7 +93,7 @@ def typeof(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
 
 
 def _instance(x: Any) -> Any:
-    """Something of the shape and dtype that a `ShapeDtypeStruct` among results describes."""
+    """Return zeros for a `ShapeDtypeStruct` among the results of a function, and any other result as it is."""
     return zeros(x.aval) if isinstance(x, ShapeDtypeStruct) else x
 
 

@@ -15,7 +15,7 @@ from functorch_like.transforms.tangents import Fun, error_context
 
 
 def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
-    """The positions that `argnums` means in a call of `count` arguments: non-negative, each once."""
+    """Resolve `argnums` for a call of `count` arguments: non-negative positions, each once."""
     nums = as_positions(argnums, name)
     if any(not -count <= n < count for n in nums):
         raise ArgumentError(
@@ -48,13 +48,13 @@ def as_positions(argnums: Any, name: str) -> tuple[int, ...]:
     if not isinstance(given, (tuple, list)) or not all(isinstance(n, (int, np.integer)) for n in given):
         raise ArgumentError(
             f"argnums of {name} must be an int or a tuple of ints, got {argnums!r}",
-            fix=f"argnums=(0, 1); the arguments of the function come in a call of their own: {name}(f)(x)",
+            fix=f"write argnums=(0, 1), and call the transformed function with the arguments: {name}(f)(x)",
         )
     return tuple(int(n) for n in given)
 
 
 def argnums_partial(fun: Fun, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: list[int]) -> tuple[Any, Any]:
-    """A function of one tuple, of the chosen arguments alone; and that tuple."""
+    """Return a function of the tuple of chosen arguments, with the others fixed, and that tuple."""
 
     def partial(values: Any) -> Any:
         whole = list(args)
@@ -113,7 +113,7 @@ def check_forward_input(x: Any, holomorphic: bool, name: str) -> None:
 
 
 def check_output(aval: ShapedArray, holomorphic: bool, of: str, name: str) -> None:
-    """Refuse a result whose derivative in reverse mode is not one array of its argument's shape."""
+    """Refuse a result of another dtype than real float, or complex where `holomorphic` is set."""
     if dtypes.is_complex(aval.dtype) if holomorphic else dtypes.is_float(aval.dtype):
         return
     raise DifferentiationError(

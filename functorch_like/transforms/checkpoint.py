@@ -44,16 +44,17 @@ def checkpoint(
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
 ) -> Any:
-    """A function that computes the same, and whose derivatives keep less memory and compute more.
+    """A function whose derivative in reverse mode recomputes intermediate values instead of storing them.
 
-    Reverse mode keeps, of a checkpointed function, its arguments and what the policy selects. Everything else that the
-    derivative needs is computed again when it is needed. Also called `remat`.
+    As residuals, reverse mode stores the arguments of a checkpointed function and the values that the policy selects.
+    It recomputes all other values that the derivative needs. Also called `remat`.
 
     Args:
         fun: takes and returns pytrees of arrays; it may close over arrays. It is traced, as by `jit`. Left out,
             `checkpoint` gives a decorator.
-        prevent_cse: whether to keep XLA from finding that it computes the same twice, and undoing it. Within
-            `lax.scan` there is nothing to find, and False lets XLA optimise freely.
+        prevent_cse: whether to keep XLA's common subexpression elimination (CSE) from merging the recomputation
+            with the first computation, which would store the values again. Inside of `lax.scan` XLA has nothing to
+            merge, and False lets it optimise freely.
         policy: which intermediate values are kept: one of `checkpoint_policies`, or a function
             `(primitive, *avals, **params) -> bool` that is called for each equation. None keeps nothing.
         static_argnums: positions of arguments that are not traced. The function is traced anew at each call where one
@@ -61,7 +62,7 @@ def checkpoint(
         static_argnames: names of such arguments.
 
     Returns:
-        The function.
+        A function of the same arguments and results.
 
     Raises:
         ConcretizationError: at the call, where `fun` needs the value of a traced argument.

@@ -38,8 +38,8 @@ def in_chunks(
 ) -> list[Any]:
     """Results of `run(start, count)` over 0 ... size-1, joined.
 
-    All pieces but the last have one size, and where they start is data: two programs serve them all. Where a program is
-    being recorded, those of one size are the steps of a scan.
+    All pieces but the last have one size, and their start is an operand, so at most two programs are compiled. While a
+    program is staged, the pieces of one size are the steps of a scan.
 
     Args:
         run: gives flat results for the elements start ... start+count-1.
@@ -66,7 +66,7 @@ def in_chunks(
 
 
 def _scanned(run: Callable[[Any, int], Sequence[Any]], rounds: int, count: int, axes: Axes) -> list[Any]:
-    """Pieces of one size, joined."""
+    """Results of the pieces of one size, computed by a scan and joined."""
     from functorch_like.primitives.higher_order.control_flow.scan import scan
 
     jaxpr, consts = stage(lambda start: run(start, count), [_START], name="chunk", chain="")

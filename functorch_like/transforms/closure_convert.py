@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @api_boundary.public
 def closure_convert(fun: Callable[P, R], *example_args: Any) -> tuple[Callable[..., R], list[Any]]:
-    """A function that takes the values that `fun` closes over as arguments, if derivatives may be taken by them.
+    """Convert a closure to a function that takes the traced values it closes over as arguments.
 
-    A function with custom rules is differentiated by its arguments alone. One that takes another function, as a solver
-    takes the function it solves, converts it, and passes the closed-over values on as arguments of its own.
+    A function with custom rules is differentiated with respect to its arguments only. So a solver with custom rules
+    converts the function that the user gives it, and takes the closed-over values as further arguments of its own.
 
     Args:
         fun: takes and returns pytrees of arrays; it is traced here.
-        example_args: arguments like those that it will get; only structure, shapes and dtypes count.
+        example_args: arguments like those of later calls; only structure, shapes and dtypes count.
 
     Returns:
-        `(converted, values)`: `converted(*args, *values)` gives `fun(*args)`. `values` are the float and complex
-        values being transformed that `fun` closes over; plain arrays and integers stay inside.
+        `(converted, values)`: `converted(*args, *values)` gives `fun(*args)`. `values` are the traced float and complex
+        values that `fun` closes over; plain arrays and integers stay inside.
 
     Raises:
         ArgumentError: from the converted function, for another number of arguments.

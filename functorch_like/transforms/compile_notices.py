@@ -1,4 +1,4 @@
-"""Notes, once for each function: it is compiled again and again, or closes over large arrays."""
+"""Warnings, logged once for a function: it is compiled again and again, or closes over large arrays."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PROGRAMS, SECONDS = 10, 5.0
 #: Bytes of the arrays that a function closes over, from which on a warning is logged.
 BYTES = 2**28
 
-#: By the code of a function, since `jit(lambda ...)` in a loop makes a new object each time: programs and seconds.
+#: Programs and seconds by the code of a function, since `jit(lambda ...)` in a loop makes a new object each time.
 _SPENT: weakref.WeakKeyDictionary[Any, tuple[int, float]] = known(weakref.WeakKeyDictionary())
-#: Codes of functions for which that warning was logged.
+#: Codes of functions for which the warning about large arrays was logged.
 _LARGE: weakref.WeakSet[Any] = known(weakref.WeakSet())
 
 
 def compiled(fun: Any, name: str, call: FlatCall, earlier: Iterable[Any], seconds: float) -> None:
-    """Count a program of a function.
+    """Count a compiled program of a function, and warn where their number and time have become large.
 
     Args:
         fun: the function that was compiled.
@@ -50,7 +50,7 @@ def compiled(fun: Any, name: str, call: FlatCall, earlier: Iterable[Any], second
 
 
 def captured(fun: Any, name: str, consts: Sequence[Any]) -> None:
-    """Look at the arrays that a traced function closes over; values of an outer trace are not kept."""
+    """Warn if a traced function closes over large arrays. Tracers do not count, since no program holds them."""
     code = getattr(fun, "__code__", None)
     if code is None or code in _LARGE:
         return

@@ -1,4 +1,4 @@
-"""`ensure_compile_time_eval`: computing at once, in the middle of a function that is being traced."""
+"""`ensure_compile_time_eval`: eager evaluation inside of a function that is being traced."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class _Now(Trace):
 
 @contextmanager
 def ensure_compile_time_eval() -> Generator[None]:
-    """A block whose operations are computed at once, though the function around it is being traced.
+    """Evaluate the operations of a block eagerly, even while the function around it is traced.
 
     Under `jit` operations are recorded, even those on constants. In the block they run, so that their results have
     values: for a Python `if`, a shape, or a table that is computed once instead of in each call.
 
-    Operations on traced values are recorded as they are outside of the block.
+    Operations on traced values are still recorded.
 
     Returns:
         A context manager.

@@ -10,7 +10,7 @@ from functorch_like.backends.external_settings import JIT_DISABLED
 
 @contextmanager
 def disable_jit(disable: bool = True) -> Generator[None]:
-    """Within the block, in this thread, jitted functions run as plain Python: one primitive after the other.
+    """Run jitted functions in a block, in this thread, as plain Python: one primitive after the other.
 
     Args:
         disable: False turns jit on again inside an outer `disable_jit`.

@@ -43,10 +43,10 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
     Args:
         fun: takes and returns arrays or pytrees of them.
         static: names of parameters that are compiled in; their values must be hashable.
-        ints: let Python ints take the C++ path. Only for callers that have checked them to fit int32: C++ passes
-            64 bits, and the program narrows them without a look.
-        whole: compile it as one program under transformations outside of jit, too, rather than each operation
-            separately: a product and a sum that are compiled together are rounded once.
+        ints: let Python ints take the C++ path. Callers must have checked that they fit in int32: C++ passes 64
+            bits, and the program truncates them unchecked.
+        whole: under transformations outside of jit, too, compile it as one program rather than each operation
+            separately. A product and a sum that are compiled together are rounded once.
 
     Returns:
         A C++-dispatched function. Under a trace it calls `fun` directly.
@@ -91,9 +91,9 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
 
 
 def with_kernel(operands: int) -> Callable[[F], F]:
-    """Give a public function a kernel of its own for calls with so many arrays and no options.
+    """Attach an `eager_jit` kernel to a public function, for calls with `operands` arrays and no options.
 
-    The public boundary calls it. C++ compares the static values of a kernel at each call, and here there are none.
+    `api_boundary.public` calls it. C++ compares the static values of a kernel at each call; this one has none.
     """
 
     def mark(fun: F) -> F:
@@ -104,9 +104,9 @@ def with_kernel(operands: int) -> Callable[[F], F]:
 
 
 def _in_full_width(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the package that may compute in 64 bits, also where users' arrays have none.
+    """Let a function of the package compute in 64 bits, even where users' arrays are limited to 32.
 
-    What it is given has the users' width.
+    NumPy arrays and dtypes among its arguments are narrowed to the users' width first.
     """
 
     @functools.wraps(fun)
@@ -125,7 +125,7 @@ def _in_full_width(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _operand(x: Any) -> Any:
-    """An array of NumPy, or a dtype, in the users' width."""
+    """Narrow a NumPy array or a dtype to the users' width."""
     if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
         return dtypes.narrowed(np.dtype(x)) if np.dtype(x) in dtypes.ALL else x
     return in_width(x)

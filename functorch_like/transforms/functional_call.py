@@ -1,7 +1,7 @@
 """torch.func's helpers for functions over parameters: `functional_call`, ensembles' states, `functionalize`.
 
 A model is here a function of a pytree of parameters, or a pytree that can be called (a registered dataclass with
-`__call__`); its state is its leaves. Nothing in it changes in place, so these are small.
+`__call__`); its state is its leaves. Models are never modified in place, so these functions are short.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> R:
-    """Call a model with other parameters than its own, all or some of them.
+    """Call a model with some or all of its parameters replaced.
 
     Args:
         fun: a function `fun(params, *args, **kwargs)`; or a model that is a pytree and is called
@@ -50,15 +50,16 @@ def functional_call(
         args: positional arguments: a tuple, or the only one.
         kwargs: keyword arguments.
         defaults: for a function, the parameters that `params` does not name.
-        tie_weights: parameters that are one and the same array follow each other: a new value for one name is the new
-            value of all of them.
+        tie_weights: whether parameters that are one and the same array share a new value: one given for any of their
+            names replaces all of them.
         strict: whether `params` must name every parameter.
 
     Returns:
         The model's result. Differentiable in `params`.
 
     Raises:
-        ArgumentError: for names there are none of, missing ones with `strict`, or two values for one array.
+        ArgumentError: for unknown names, missing ones with `strict`, or two values for one array.
+        TreeError: for parameters of another structure.
 
     >>> import functorch_like.numpy as fnp
     >>> line = lambda p, x: p["slope"] * x + p["offset"]
@@ -108,7 +109,7 @@ def _name(path: Any) -> str:
 
 
 def _is_array(x: Any) -> bool:
-    """Return True if the same object is the same parameter: Python numbers are shared by accident."""
+    """Return True for arrays, which are one parameter if they are one object. Python caches equal numbers by chance."""
     return isinstance(x, (ArrayImpl, Tracer, np.ndarray))
 
 
@@ -175,7 +176,7 @@ def _check_names(parts: Sequence[Any], names: Sequence[str], treedef: Any) -> No
 # --------------------------------------------------------------------------------------------------------- ensembles
 @api_boundary.public
 def stack_state(states: Sequence[T]) -> T:
-    """One state of many models: each leaf stacked along a new leading axis, for `vmap` over the ensemble.
+    """Stack the states of many models along a new leading axis of each leaf, for `vmap` over the ensemble.
 
     (torch.func's `stack_module_state`; there is one state here, not parameters and buffers.)
 
@@ -186,6 +187,7 @@ def stack_state(states: Sequence[T]) -> T:
         A pytree of that structure.
 
     Raises:
+        ArgumentError: for anything but a list or tuple of states.
         TreeError: where structures differ.
         ShapeError: where leaves differ in shape or dtype.
 
@@ -254,10 +256,10 @@ def unstack_state(state: T) -> list[T]:
 # ----------------------------------------------------------------------------------------------------- functionalize
 @api_boundary.public
 def functionalize(fun: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]:
-    """Return the function unchanged: torch.func takes writes in place out of it, and here there are none.
+    """Return the function unchanged: torch.func's removes in-place writes, and this package has none.
 
     Arrays are immutable and share no memory that can be written: `x.at[i].set(y)` is a new array, slices are copies. So
-    every function that is made of the package's operations is functional already, and tracing it records no mutation.
+    every function of the package's operations is functional already, and tracing it records no mutation.
 
     Args:
         fun: any function.

@@ -139,7 +139,7 @@ def value_and_grad(
     *,
     _name: str = "value_and_grad",
 ) -> Fun:
-    """The value of a function and its gradient, for the price of the gradient.
+    """The value of a function and its gradient, at the cost of the gradient.
 
     Args:
         fun: as for `grad`.
@@ -217,6 +217,9 @@ def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = F
 
     Returns:
         A function giving `(gradient, value)`.
+
+    Raises:
+        DifferentiationError: as for `grad`.
 
     >>> import functorch_like as ft
     >>> slope, value = ft.grad_and_value(lambda x: x**2)(3.0)

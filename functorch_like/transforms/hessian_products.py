@@ -45,7 +45,7 @@ def hvp(
 
     Raises:
         DifferentiationError: where the result is not a scalar float.
-        ArgumentError: where `primals` or `tangents` is not a tuple.
+        ArgumentError: where `primals` or `tangents` is neither a tuple nor a list.
 
     Reference: B. A. Pearlmutter, "Fast exact multiplication by the Hessian", 1994.
 
@@ -87,6 +87,7 @@ def gnvp(
 
     Raises:
         DifferentiationError: where the loss is not a scalar float.
+        ArgumentError: for positions that `primals` do not have, and for primals or tangents that are not tuples.
 
     Reference: N. N. Schraudolph, "Fast curvature matrix-vector products for second-order gradient descent", 2002.
 

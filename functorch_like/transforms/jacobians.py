@@ -71,7 +71,7 @@ def jacfwd(
     *,
     chunk_size: int | None = None,
 ) -> Fun:
-    """The Jacobian of a function, column by column in forward mode: the way for more results than arguments.
+    """The Jacobian of a function in forward mode, column by column; efficient for more results than arguments.
 
     Args:
         fun: pure; takes and returns pytrees of arrays.
@@ -137,7 +137,7 @@ def jacrev(
     *,
     chunk_size: int | None = None,
 ) -> Fun:
-    """The Jacobian of a function, row by row in reverse mode: the way for more arguments than results.
+    """The Jacobian of a function in reverse mode, row by row; efficient for more arguments than results.
 
     Args:
         fun: pure; takes pytrees of arrays, returns a pytree of real float arrays.
@@ -325,7 +325,7 @@ def _basis(avals: list[ShapedArray], starts: list[int], start: Any, count: int) 
 
 @eager_jit(static=("count", "shape", "dtype"))
 def _unit_vectors(first: Any, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """One row for each vector; row k has its 1 at element first + k, or none where there is no such element."""
+    """Rows of an identity matrix: row k has its 1 at element first + k, and is zero where there is no such element."""
     size = ShapedArray(shape, dtype).size
     table = (count, size)
     column = iota(dtype=np.dtype(np.int32), shape=table, dimension=1)
@@ -335,7 +335,7 @@ def _unit_vectors(first: Any, count: int, shape: tuple[int, ...], dtype: np.dtyp
 
 
 def _placed(value: Any, dim: int | None, count: int, aval: ShapedArray, at: int) -> Any:
-    """A derivative with the axis of unit vectors at a place of its own."""
+    """Move the axis of unit vectors in a derivative to position `at`, or add it where the derivative has none."""
     if value is None:
         dtype = aval.dtype if dtypes.is_inexact(aval.dtype) else np.dtype(np.float32)
         return zeros(ShapedArray((*aval.shape[:at], count, *aval.shape[at:]), dtype))

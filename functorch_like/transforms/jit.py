@@ -95,18 +95,18 @@ def jit(
         static_argnames: the same by name. A parameter given either way is static however it is passed.
         donate_argnums: positions of arguments whose memory the results may take; such an array cannot be used again.
         donate_argnames: the same by name.
-        keep_unused: pass arguments that the function never reads to the program all the same.
+        keep_unused: keep arguments that the function never reads as parameters of the program.
         inline: inside another traced function, put the body in place instead of a call.
-        compiler_options: options of XLA by name; they go before those that `mode` or settings choose.
+        compiler_options: options of XLA by name; they take precedence over those of `mode` and of settings.
         mode: how compile options are chosen. "default": by a rule on the program's equations. "fast-compile": to
             compile sooner, into a slower program. "reduce-overhead": on GPUs, kernels are launched as one graph; on
-            CPUs the same as "default", since calls are dispatched without Python as it is. "max-autotune": the
+            CPUs the same as "default", which already dispatches calls without Python. "max-autotune": the
             program is compiled in several ways at its first call, they are timed on the arguments, and the fastest
             is kept and remembered on disk; takes seconds.
         in_shardings: how arguments are split over a mesh: one sharding for all, or a tuple with a prefix pytree for
             each positional argument that is not static. Entries are NamedShardings, PartitionSpecs within
-            `ft.use_mesh`, or None, the default: an argument that `device_put` has placed stays as it is, and where
-            others go is the compiler's choice.
+            `ft.use_mesh`, or None, the default: an argument that `device_put` has placed stays as it is, and the
+            compiler places the others.
         out_shardings: how results are split, as a prefix pytree; None leaves it to the compiler. Inside of another
             traced function both are constraints.
         control_flow: treatment of Python control flow that depends on values, `if x > 0` or `int(n)`. "error": it is
@@ -126,9 +126,9 @@ def jit(
     Raises:
         ArgumentError: for positions or names `fun` does not have; at the call, for unhashable static values.
         ConcretizationError: at the call, where `fun` needs the value of a traced argument.
-        ShapeError: at the call, where a sharding does not divide an argument or result; names it.
+        ShapeError: at the call, where a sharding does not divide an argument or result; the message names it.
         DeviceError: at the call, for arguments on different devices.
-        UnsupportedError: at the call, where `fun` does something with rows of `buckets` that has no mask; names it.
+        UnsupportedError: at the call, for an operation on rows of `buckets` that has no mask; the message names it.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> norm = ft.jit(lambda x: fnp.sqrt(fnp.sum(x * x)))
@@ -195,7 +195,7 @@ def jit(
 
 
 def _control_flow(control_flow: str | None, fullgraph: bool) -> str | None:
-    """The value of `control_flow`, checked."""
+    """Check `control_flow` beside `fullgraph`, and return its value."""
     if control_flow is not None and control_flow not in ("error", "paths"):
         raise ArgumentError(f"jit got control_flow={control_flow!r}", fix="use 'error', 'paths' or None")
     if fullgraph and control_flow == "paths":

@@ -1,7 +1,7 @@
-"""Calls of a jitted function with Refs: their values go in as arguments, and the last ones come out as results.
+"""Calls of a jitted function with Refs: their values are arguments, and their final values are results.
 
-A separate function of arrays is jitted, which passes new Refs to the user's function. Its calls stay in C++ as others
-do. The work around each call costs some 25 microseconds.
+A separate function of arrays is jitted, which passes new Refs to the user's function. C++ dispatches its calls like
+those of any jitted function. The work around each call costs some 25 microseconds.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RefCalls:
             function.optimised()
 
     def refuse_twice(self, call: WithoutRefs, captured: Sequence[Ref]) -> None:
-        """Refuse a Ref that is there twice."""
+        """Refuse a call in which one Ref occurs twice, among the arguments and the closed-over values."""
         paths = [argument_path(call.flat.tree, i) for i in call.positions]
         named = list(zip(paths, call.refs, strict=True))
         check_once([*named, *(("a Ref that it closes over", ref) for ref in captured)], f"jit({self.jitted.spec.name})")
@@ -88,7 +88,7 @@ class RefCalls:
                 raise error(
                     ArgumentError,
                     f"{name} donates {argument_path(call.flat.tree, i)}, a Ref",
-                    "leave it out of donate_argnums: what a Ref held before is let go where nothing else holds it",
+                    "leave it out of donate_argnums: the array that a Ref held before is freed as usual",
                 )
 
     def run(self, call: WithoutRefs, captured: Sequence[Ref]) -> Any:
@@ -121,7 +121,7 @@ class RefCalls:
             options["out_shardings"] = (None, options["out_shardings"])
         make = type(jitted)
         made = make(pure, _shifted(static), _shifted(jitted.donate), jitted.spec, options, jitted.jit)
-        made.takes_refs = False  # those it still lacks come here
+        made.takes_refs = False  # a Ref that is found later is added by `answer`
         return made.public
 
 
@@ -156,7 +156,7 @@ def of_arrays(
 
 
 def shapes_with_refs(eval_shape: Callable[..., Any], failed: FtError, fun: Any, args: Any, kwargs: Any) -> Any:
-    """Return the result of `eval_shape` for a function with Refs, which are left as they are.
+    """Return the result of `eval_shape` for a function with Refs, whose values do not change.
 
     Args:
         eval_shape: of functions of arrays.

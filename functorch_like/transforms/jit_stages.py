@@ -1,4 +1,4 @@
-"""Stages of a jitted function, as objects to look at: traced, lowered, compiled."""
+"""Stages of a jitted function as objects: `Traced`, `Lowered` and `Compiled`."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ class Traced(Display):
     def of(
         cls, jaxpr: Jaxpr, consts: list[Any], out_tree: Any, call: FlatCall, spec: CallSpec, donated: Sequence[bool]
     ) -> Traced:
-        """Return the trace that a jaxpr is, of a function that was staged in another way."""
+        """Make a `Traced` of a jaxpr that was staged in another way."""
         made = object.__new__(cls)
         made.jaxpr, made.consts, made.out_tree = jaxpr, consts, out_tree
         made._describe(call, spec, donated)
         return made
 
     def placed(self, place: Any) -> Traced:
-        """The same for a mesh: a `Partitioning` of the arguments."""
+        """Return a copy that is lowered for a mesh, given as a `Partitioning` of the arguments."""
         made = object.__new__(Traced)
         made.__dict__.update(self.__dict__)
         made.place = place
@@ -223,7 +223,11 @@ class Lowered(Display):
         return dialect == "hlo"
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
-        """Compile with XLA."""
+        """Compile with XLA.
+
+        Args:
+            compiler_options: options of XLA by name; they take precedence over those of `jit`.
+        """
         mapped_regions.make_room()
         options = {**dict(self.traced.spec.options), **(compiler_options or {})}
         return Compiled(self, self._lowered, options)

@@ -60,7 +60,7 @@ class JitState:
         donate: the arguments whose memory the results may take.
         spec: parameters of its calls inside of other functions.
         options: of `jit`, by name.
-        jit: a recipe that makes the function again in another process.
+        jit: the function `jit`, by which a pickled function is made again.
 
     Attributes:
         public: the function that users call.
@@ -139,7 +139,7 @@ class JitState:
 
     # ------------------------------------------------------------------------------------------------------ calling
     def again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool] | None:
-        """Answer a call like the last one, if C++ cannot; None for another call."""
+        """Answer a call with the signature of the last one, where C++ cannot run the program; None for another call."""
         if self.repeated is None or not self.traces or jit_is_disabled():  # `clear_caches` empties the traces
             return None
         return self.repeated.answer(args, kwargs)
@@ -188,7 +188,7 @@ class JitState:
         return (self.control_flow or compilation.control_flow) == "paths"
 
     def answer(self, call: FlatCall, paired: bool = False) -> tuple[Any, Any, bool]:
-        """Answer a call of a function that one trace describes; `paired`: with None beside the result."""
+        """Answer a call of a function without guards; with `paired`, the result comes in a pair with None."""
         pair = (lambda out: (out, None)) if paired else lambda out: out
         traced = self.traced(call)
         if call.traced() or any(isinstance(c, Tracer) for c in traced.consts):
@@ -238,7 +238,7 @@ class JitState:
         return self.branches
 
     def serve(self, function: Callable[..., Any]) -> None:
-        """Call `function` from now on: for functions with guards, it reads their values after each call."""
+        """Install the function that users' calls run; with guards, it compares their values after each call."""
         self.public._function = nesting.with_room(self.checked(function))
 
     def key(self, call: FlatCall) -> Any:
@@ -248,7 +248,8 @@ class JitState:
     def traced(self, call: FlatCall, path: Any = None) -> Traced:
         """The trace for a call's signature; made anew where the function closes over traced values.
 
-        `path` is a trace that follows Python control flow. With guards it is not for all arguments, and not kept.
+        `path` is a trace that follows Python control flow. With guards it is valid for some arguments only, and not
+        kept.
         """
         key = self.key(call)
         if self.branches is not None and path is None and key in self.branches.served:
@@ -274,7 +275,7 @@ class JitState:
         return trace
 
     def whole(self, call: FlatCall) -> Traced:
-        """The trace for a call's signature; of paths, of all of them together.
+        """The trace for a call's signature; where control flow is followed, the trace of all paths.
 
         Raises:
             ConcretizationError: where not all paths can be known.

@@ -95,7 +95,11 @@ def vjp(fun: Fun, *primals: PyTree, has_aux: bool = False) -> tuple[Any, ...]:
     Returns:
         `(result, pullback)`, and the aux part with `has_aux`. `pullback(ct)`, with `ct` like the result, gives a
         tuple of cotangents, one for each argument. It may be called many times, and is a pytree of the arrays that it
-        remembers: jitted functions take and return it.
+        keeps: jitted functions take and return it.
+
+    Raises:
+        TreeError: from the pullback, for a cotangent of another structure than the result.
+        DifferentiationError: from the pullback, for a cotangent of another shape or dtype.
 
     >>> import functorch_like as ft
     >>> y, pullback = ft.vjp(lambda a, b: a * b, 2.0, 5.0)
@@ -129,6 +133,10 @@ def linearize(fun: Fun, *primals: PyTree, has_aux: bool = False) -> tuple[Any, .
         `(result, pushforward)`, and the aux part with `has_aux`. `pushforward(*tangents)` gives the tangent of the
         result without evaluating `fun` again.
 
+    Raises:
+        TreeError: from the pushforward, for tangents of another structure than the arguments.
+        DifferentiationError: from the pushforward, for tangents of other shapes or dtypes.
+
     >>> import functorch_like as ft
     >>> y, push = ft.linearize(lambda x: x**2, 3.0)
     >>> float(y), float(push(1.0)), float(push(2.0))
@@ -139,7 +147,7 @@ def linearize(fun: Fun, *primals: PyTree, has_aux: bool = False) -> tuple[Any, .
 
 
 class Linearized:
-    """A function evaluated at a point, and its derivative there as a linear map that goes both ways."""
+    """A function evaluated at a point, and its derivative there as a linear map, with the transpose."""
 
     def __init__(self, fun: Fun, primals: tuple[Any, ...], has_aux: bool, name: str) -> None:
         check_callable(fun, name)

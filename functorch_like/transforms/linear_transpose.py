@@ -1,4 +1,4 @@
-"""`linear_transpose`: a linear function run backwards, without evaluating it anywhere."""
+"""`linear_transpose`: the transpose of a linear function, which is traced and not evaluated."""
 
 from __future__ import annotations
 

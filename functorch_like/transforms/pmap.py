@@ -34,9 +34,9 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
 ) -> Any:
-    """Map a function over an axis of its arguments, one element on each device: for code that was written with it.
+    """Map a function over an axis of its arguments, one element on each device.
 
-    New code splits arrays by shardings, or uses `shard_map`, which this is made of.
+    It serves existing code. New code should split arrays by shardings, or use `shard_map`, on which `pmap` is built.
 
     Args:
         fun: takes and returns pytrees of arrays. Left out, `pmap` returns a decorator.
@@ -45,7 +45,7 @@ def pmap(
         out_axes: as for `vmap`; None takes the result of one device.
         static_broadcasted_argnums: positions of arguments that are compiled in.
         devices: the devices to use, in order; `ft.devices()` if None.
-        axis_size: the size of the axis, where it shall be checked.
+        axis_size: the expected size of the axis; None takes that of the arguments.
         donate_argnums: positions of arguments whose memory the results may take.
 
     Returns:
@@ -116,7 +116,7 @@ def pmap(
 
 
 def _unbound(x: Any) -> Any:
-    """An array that is bound to one device, free to go to those of the map."""
+    """Return an uncommitted copy of an array that is committed to one device, so that the map can move it."""
     if type(x) is ArrayImpl and x._committed and len(x.devices()) == 1:
         return xla.device_put(np.asarray(x), None)
     return x

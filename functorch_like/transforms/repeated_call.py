@@ -1,6 +1,6 @@
-"""The last call of a function whose programs C++ cannot run alone, so that one like it skips the look-ups.
+"""Record of the last call of a function that C++ cannot dispatch alone: a call like it skips the look-ups.
 
-Such programs come to Python at each call: those with collectives on several CPU devices, before jaxlib 0.12.
+Before jaxlib 0.12, programs with collectives on several CPU devices are called through Python.
 """
 
 from __future__ import annotations

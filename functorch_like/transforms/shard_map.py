@@ -55,7 +55,7 @@ def shard_map(
             spec leaves out splits nothing: each device along it gets a copy.
         out_specs: how results are put together: a prefix pytree. A result whose spec leaves an axis out must be the
             same along it.
-        axis_names: the axes by whose parts the function is written; the compiler splits by the others. All if empty.
+        axis_names: the axes whose parts the function is written for; the compiler splits over the others. All if empty.
         check_vma: refuse results that may differ along an axis that their spec leaves out.
 
     Returns:
@@ -101,7 +101,7 @@ def shard_map(
 
 @contextmanager
 def _chosen(mesh: Any) -> Generator[None]:
-    """The mesh of specs inside of the function that name none."""
+    """Set the mesh that specs inside of the function refer to."""
     token = current_mesh.swap_local(mesh)
     try:
         yield
@@ -110,7 +110,7 @@ def _chosen(mesh: Any) -> Generator[None]:
 
 
 class Mapped:
-    """One shard_map over one mesh; `out_specs` may be a function, which is called after tracing."""
+    """A `shard_map` over one mesh; `out_specs` may be a function, which is called after tracing."""
 
     def __init__(
         self, fun: Any, name: str, mesh: Any, in_specs: Any, out_specs: Any, axis_names: Any, check: bool

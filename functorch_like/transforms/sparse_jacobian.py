@@ -1,8 +1,8 @@
-"""`sparse_jacobian`: the entries of a Jacobian that may differ from zero, in few directions.
+"""`sparse_jacobian`: the entries of a Jacobian that may differ from zero, from few products with vectors.
 
-Columns that share no row may be moved together: each row has an entry in at most one of them. Such groups are the
-colours of a graph. A greedy colouring needs few colours where rows have few entries: three for a tridiagonal Jacobian
-of any size. (Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices", 1974.)
+One product gives all columns of a group that share no row: each row has an entry in at most one of them. Such groups
+are the colours of a graph. A greedy colouring needs few colours where rows have few entries: three for a tridiagonal
+Jacobian of any size. (Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices", 1974.)
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def sparse_jacobian(
     """The entries of a Jacobian whose pattern is known.
 
     Args:
-        fun: takes and returns an array of real floats; it may take further arguments, which stay.
+        fun: takes and returns an array of real floats; it may take further arguments, which are held fixed.
         pattern: bool array of shape (size of the result, size of the argument), both as flat vectors: true where an
             entry may differ from zero. Entries elsewhere must be zero, or the others come out wrong.
-        mode: "fwd" moves groups of columns, "rev" groups of rows; whichever has fewer groups if None.
+        mode: "fwd" computes groups of columns, "rev" groups of rows; None chooses the one with fewer groups.
         chunk_size: how many groups to compute at once; all of them if None.
 
     Returns:

@@ -77,7 +77,7 @@ def _zeros(aval: ShapedArray, weak: bool = False) -> Any:
 
 def tangent_leaves(in_tree: Any, tangents: Any, name: str) -> list[Any]:
     """Leaves of tangents that mirror a tree of primals; None stands for a zero tangent."""
-    # None stands for a zero tangent of a leaf, so it must not vanish in flattening.
+    # Without the predicate, flattening would drop None.
     leaves, structure = xla.flatten(tangents, lambda x: x is None)
     primal_tree = in_tree
     if structure == primal_tree:
@@ -96,7 +96,7 @@ def tangent_leaves(in_tree: Any, tangents: Any, name: str) -> list[Any]:
 
 
 def check_tangent(primal: Any, tangent: Any, position: int, in_tree: Any) -> Any:
-    """The tangent as the interpreters take it: None where it must be zero."""
+    """Check a tangent against its primal, and return it as the interpreters take it: None for zero."""
     aval = aval_of(primal)
     if tangent is None or getattr(tangent, "dtype", None) == dtypes.float0:
         return None

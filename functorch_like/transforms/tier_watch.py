@@ -1,4 +1,4 @@
-"""Measurement of the programs of a jitted function that are in the quick tier, and their exchange.
+"""Timing of a jitted function's programs in the quick tier, and their exchange for the optimised ones.
 
 While there is such a program, the function is called through `TierWatch`, which adds up the times of calls. When the
 sum has grown, the program that has run is looked up by the arguments of the call. Once all programs are exchanged,
@@ -20,8 +20,8 @@ from functorch_like.interpreters import eager_tiers
 if TYPE_CHECKING:
     from functorch_like.transforms.jit_state import JitState
 
-#: Part of the time that a program is worth to run in the quick tier after which its share is written down; and at least
-#: so many seconds, because finding the program takes 50 us.
+#: Time is credited to a program when it has reached this part of `QuickTier.worth`, and at least so many seconds:
+#: finding the program takes 50 us.
 _SHARE, _LEAST = 0.25, 1e-3
 
 
@@ -90,7 +90,7 @@ class TierWatch:
         return timed
 
     def _attribute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Credit the time that has gathered to the program of the last call: a sample by time, so fair in the end."""
+        """Credit the accumulated time to the program of the last call. On average each program gets its own time."""
         spent, self._spent = self._spent, 0.0
         if not self._programs:  # `clear_caches` has dropped them
             self.forget()
@@ -104,7 +104,7 @@ class TierWatch:
         return "optimised" if program is None or program.quick is None else "in the quick tier"
 
     def note(self) -> None:
-        """Take note that a program has been compiled: the next call exchanges it before it runs."""
+        """Record that a program has been compiled: the next call exchanges it before it runs."""
         self._ready = True
 
     # ------------------------------------------------------------------------------------------------------- exchange
@@ -136,7 +136,7 @@ class TierWatch:
         self._installed = None
 
     def forget(self) -> None:
-        """Measure no program of those so far."""
+        """Stop measuring the programs so far."""
         with self._lock:
             self._programs.clear()
             self._uninstall()

@@ -1,4 +1,4 @@
-"""`vmap`: map a function over axes of its arguments, by moving the axis through every primitive."""
+"""`vmap`: map a function over axes of its arguments, by the batch rule of every primitive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import PyTree
 
 
-#: Stands for an argument that was not given, where None means something.
+#: Default of arguments for which None has a meaning.
 _UNSAID: Any = object()
 
 
@@ -58,8 +58,8 @@ def vmap(
             depend on the element.
         axis_name: a name for the axis, for collectives such as `lax.psum(x, axis_name)`.
         axis_size: the size of the axis, needed only where no argument has it.
-        spmd_axis_name: the axis of a device mesh, or several, to lay the mapped axis along where shardings are named
-            inside. Without a mesh it changes nothing.
+        spmd_axis_name: the mesh axis, or a tuple of them, over which sharding constraints inside of `fun` split the
+            mapped axis. Without a mesh it has no effect.
         in_dims: torch.func's name for in_axes.
         out_dims: torch.func's name for out_axes.
         chunk_size: how many elements to take at once, which bounds the memory; all of them if None. The results are
@@ -193,13 +193,13 @@ def _check_options(name: str, axis_name: Any, spmd_axis_name: Any, chunk_size: A
     if chunk_size is not None and axis_name is not None:
         raise ArgumentError(
             f"vmap({name}) has chunk_size={chunk_size} and axis_name={axis_name!r}: a collective over the axis would "
-            "see one chunk of it",
+            "cover one chunk of it",
             fix="leave one of them out",
         )
     if chunk_size is not None and randomness == "different":
         raise ArgumentError(
-            f"vmap({name}) has chunk_size={chunk_size} and randomness='different': elements are numbered in the whole "
-            "axis, and a chunk does not know where it stands",
+            f"vmap({name}) has chunk_size={chunk_size} and randomness='different': draws depend on "
+            "an element's number in the whole axis, and inside of a chunk that number is not available",
             fix="map over keys: in_axes=0 for random.split(key, n)",
         )
     if spmd_axis_name is not None and not isinstance(spmd_axis_name, (str, tuple)):

@@ -28,7 +28,7 @@ def mapped_refs(
 
     Args:
         vmap: maps a function, with the user's options and other axes.
-        failed: raised if there are no such Refs.
+        failed: the error to raise if there are no such Refs.
         fun: the user's function.
         call: positional arguments, and those by name.
         in_axes, out_axes: the user's.

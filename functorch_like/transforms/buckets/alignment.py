@@ -1,8 +1,7 @@
-"""Comparing traces of one function for several numbers of rows.
+"""Comparison of traces of one function for several numbers of rows.
 
-They are the same program where all sizes in them are `scale * rows + offset`. Constants may be anything: where they
-depend on the number of rows, they become arguments of the program, whose values are read from the trace for that
-number.
+The traces are the same program where all sizes in them are `scale * rows + offset`. Constants may be anything. Those
+that depend on the number of rows become arguments of the program; their values are read from the trace for that number.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from functorch_like.transforms.buckets.sizes import Extent, Size
 
 _MOST = 256  # structures of arguments
 
-#: Options of `jit` that buckets do not go with, and their defaults.
+#: Options of `jit` that exclude buckets, and their defaults.
 _APART = {
     "donate_argnums": None, "donate_argnames": None, "in_shardings": None, "out_shardings": None, "inline": False,
 }  # fmt: skip
@@ -33,7 +33,7 @@ def bucketed(
     jit: Callable[..., Any], disabled: Callable[[], bool], fun: Callable[..., Any], buckets: Any, bucket_sizes: Any,
     options: dict[str, Any],
 ) -> Any:  # fmt: skip
-    """Return the function that `jit(fun, buckets=buckets, bucket_sizes=bucket_sizes, **options)` is.
+    """Return the value of `jit(fun, buckets=buckets, bucket_sizes=bucket_sizes, **options)`.
 
     Raises:
         ArgumentError: for axes, sizes or options that do not fit.

@@ -57,7 +57,7 @@ def differentiable_call(
 
 
 def _run(function: Buckets, bucket: Bucket, xs: Sequence[Any], rows: int) -> list[Any]:
-    """The results; where the arguments are traced by something else as well, without buckets."""
+    """Results of the bucket's program; without buckets where another transformation traces the arguments, too."""
     if state.trace.staging or any(isinstance(x, Tracer) for x in xs):
         return function.fun(*xs)[0]
     return bucket(xs, rows)[0]

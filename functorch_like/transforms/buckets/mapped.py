@@ -1,6 +1,6 @@
-"""`vmap(f, buckets=...)`: elements are padded to a bucket's size, and the results cut.
+"""`vmap(f, buckets=...)`: the mapped axis is padded to a bucket's size, and the results are cut.
 
-Elements do not see each other, so there is nothing to mask; effects run for the padding, too.
+Elements are independent, so nothing is masked; effects run for the padding, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def check(name: str, buckets: Any, axis_name: Any, axis_size: int | None) -> tup
     """
     if axis_name is not None:
         raise ArgumentError(
-            f"vmap({name}) has buckets and axis_name={axis_name!r}: a collective would see the padding",
+            f"vmap({name}) has buckets and axis_name={axis_name!r}: a collective would include the padding",
             fix="give one of them; jit(vmap(...), buckets=...) masks reductions over rows",
         )
     if axis_size is not None:
@@ -51,7 +51,7 @@ def padded(
     """
     size = sizes.bucket(rows, allowed, f"vmap({name})") if rows else 0
     if size == rows or state.trace.staging or any(isinstance(x, Tracer) for x in leaves):
-        return mapped(leaves, rows)  # sizes are known inside of others, and the padding would have derivatives
+        return mapped(leaves, rows)  # a trace around this one has fixed sizes; padding would also get derivatives
     outs = mapped(
         [x if d is None else _resized(padding.pad, x, d, size) for x, d in zip(leaves, dims, strict=True)], size
     )

@@ -1,9 +1,9 @@
 """An interpreter of jaxprs whose values are padded: it computes in each value what the unpadded program would.
 
-Each axis of a value has a constant size, or `scale * rows + offset`. Of the latter the first elements are valid, and
-those behind them, up to the bucket's size, may hold anything, NaN included. A rule for each primitive keeps that so:
-what reads along such an axis gets the padding replaced by a value that does not count. A primitive without a rule is
-refused where it meets such an axis.
+Each axis of a value has a constant size, or the size `scale * rows + offset`. Along the latter the first elements are
+valid; those behind them, up to the bucket's size, may hold anything, NaN included. A rule for each primitive preserves
+this: before a primitive reads along such an axis, the padding is replaced by a neutral value. A primitive without a
+rule is refused where an operand or result has such an axis.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Masking:
         e = step.e
         rule = self.rules(e.prim)
         if step.padded() and effects(e):
-            raise step.refuse(f"{e.prim.name} would see the padding", "leave effects out of functions with buckets")
+            raise step.refuse(f"{e.prim.name} would run on the padding", "leave effects out of functions with buckets")
         if rule is None:
             if step.padded():
                 raise step.refuse(f"it is not known which elements {e.prim.name} reads")
@@ -167,7 +167,7 @@ class Masking:
 
 
 def spread(x: Any, shape: Sequence[int]) -> Any:
-    """A scalar at each place of a shape."""
+    """Broadcast a scalar to a shape."""
     return structural.broadcast_in_dim(x, shape=tuple(shape), broadcast_dimensions=())
 
 

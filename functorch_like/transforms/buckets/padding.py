@@ -1,7 +1,7 @@
-"""Padding arrays to a bucket's size, and cutting results back.
+"""Padding of arrays to a bucket's size, and cutting of results.
 
-The padding repeats a row, so that it is as harmless as a row that the user gave. On CPUs both are copies by NumPy: a
-compiled program would be one for each number of rows.
+The padding repeats the first row, so that no operation gets values that the user's rows do not have. On CPUs NumPy
+copies: compiling would take a program for each number of rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functorch_like.primitives import structural
 
 
 def pad(x: Any, shape: Sequence[int]) -> Any:
-    """An array enlarged to a shape at the ends of its axes."""
+    """Enlarge an array to a shape at the ends of its axes."""
     given = aval_of(x).shape
     if tuple(shape) == given:
         return x
@@ -36,7 +36,7 @@ def pad(x: Any, shape: Sequence[int]) -> Any:
 
 
 def placed(x: Any) -> Any:
-    """An array on a device: a program for arrays of NumPy would be another one than that for arrays on devices."""
+    """Put an array on a device: for NumPy arrays another program would be compiled."""
     return xla.device_put(x) if isinstance(x, np.ndarray) else x
 
 
@@ -51,7 +51,7 @@ def cut(x: Any, shape: Sequence[int]) -> Any:
 
 
 def _on_host(x: Any) -> bool:
-    """Return True for what NumPy reads without a transfer."""
+    """Return True for an array that NumPy reads without a transfer."""
     if isinstance(x, Tracer):
         return False
     if not isinstance(x, xla.ArrayImpl):
@@ -65,7 +65,7 @@ def _along(axis: int, start: int, stop: int) -> tuple[slice, ...]:
 
 
 def _rows_like(x: Any, axis: int, count: int) -> Any:
-    """The first row of an array, so often; zeros where it has none."""
+    """The first row of an array, `count` times; zeros where the array has no rows."""
     aval = aval_of(x)
     shape = (*aval.shape[:axis], count, *aval.shape[axis + 1 :])
     if not aval.shape[axis]:

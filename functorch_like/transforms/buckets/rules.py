@@ -1,4 +1,4 @@
-"""Rules of `masking`: for each primitive, how it is applied to padded operands."""
+"""Rules of `masking`: the application of each primitive to padded operands."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def _product(extents: Sequence[Extent], rows: int) -> int:
 
 
 def _slice(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Cut at fixed places as ever; a window that begins at a place counted from the last row is a dynamic slice."""
+    """Rule of slices: one whose start depends on the number of rows becomes a dynamic slice."""
     p, q = step.params, step.o.params
     starts = [step.size(a, b) for a, b in zip(p["start_indices"], q["start_indices"], strict=True)]
     if not any(isinstance(s, Size) for s in starts):
@@ -162,7 +162,7 @@ def _slice(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 
 def _rev(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Reverse all of an axis, then leave out the padding, which has come first."""
+    """Rule of reversals: reverse the whole axis, then skip the padding, which is now at the front."""
     out = step.apply(xs)[0]
     for axis in step.params["dimensions"]:
         extent = step.ins[0][axis]
@@ -191,7 +191,7 @@ def _pad(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 
 def _concatenate(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Write later operands over the padding of earlier ones."""
+    """Rule of concatenations: later operands are written over the padding of earlier ones."""
     axis = step.params["dimension"]
     extents = [axes[axis] for axes in step.ins]
     if not any(isinstance(s, Size) for s in extents[:-1]):

@@ -29,8 +29,10 @@ from functorch_like.transforms.buckets.sizes import Size
 
 
 def _opened(name: str) -> Rule:
-    """A rule that runs the body in place. A program with buckets is not differentiated, so custom rules have done
-    their work by then."""
+    """Return a rule that runs the body in place.
+
+    Custom derivative rules are not needed: a program with buckets is never differentiated.
+    """
 
     def rule(step: Step, xs: Sequence[Any]) -> list[Any]:
         return step.masking.run(step.params[name], step.o.params[name], xs)
@@ -61,7 +63,7 @@ def _while(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 
 def _scan(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Run a loop over rows as often as there are slots, and change nothing where there is no row."""
+    """Rule of scans: a loop over rows has the bucket's size, and steps of the padding leave the carry unchanged."""
     p, q = step.params, step.o.params
     main, other = p["jaxpr"], q["jaxpr"]
     n, carried = p["num_consts"], p["num_carry"]
@@ -77,7 +79,7 @@ def _scan(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 
 def _skipping(step: Step, main: Jaxpr, other: Jaxpr, length: Size, consts: int, carried: int) -> Callable[..., Any]:
-    """The body of a loop that leaves what is carried as it is where there is no row."""
+    """Return a loop body that leaves the carry unchanged in steps of the padding."""
 
     def body(*ys: Any) -> list[Any]:
         *given, index = ys

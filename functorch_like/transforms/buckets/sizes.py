@@ -23,7 +23,7 @@ Extent = int | Size
 
 
 def fitted(first: int, second: int, rows: tuple[int, int]) -> Extent | None:
-    """Return the size that is `first` and `second` for these numbers of rows; None where none is with whole numbers."""
+    """Return the size that is `first` and `second` for these numbers of rows; None if it is not linear in them."""
     if first == second:
         return first
     scale, rest = divmod(first - second, rows[0] - rows[1])

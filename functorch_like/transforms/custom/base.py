@@ -31,7 +31,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 # ------------------------------------------------------------------------------------------------------- the function
 class CustomFunction(ByName, Generic[P, R]):
-    """A function that rules belong to; the base of `custom_jvp`, `custom_vjp` and `custom_vmap`.
+    """A function with custom rules; the base of `custom_jvp`, `custom_vjp` and `custom_vmap`.
 
     Arguments may be given by name, and left out where they have a default: rules get all of them, by position.
     """
@@ -254,7 +254,7 @@ class Called:
                 dtypes._NARROW.restore(width)
 
     def report(self, rule: Any) -> Report:
-        """Compose the error for a user's function that returns something wrong."""
+        """Return a `Report` for the errors of a user's function that returns something wrong."""
         return Report(rule, self.custom.fun, self.in_avals)
 
     def results(self, rule: Any, out: Any, expected: Sequence[ShapedArray] | None) -> list[Any]:

@@ -34,7 +34,7 @@ class _Pullback:
 
 @api_boundary.public
 def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vjp[P, R]:
-    """Give a function a derivative of your own in reverse mode, as a rule that it returns beside its result.
+    """Define a function's derivative in reverse mode by a rule that it returns beside its result.
 
     The rule may close over any value of the function; it is traced once, when the function runs.
 
@@ -43,7 +43,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
             of each argument. For a single argument it may give the cotangent alone.
 
     Returns:
-        The function without the rule, as a `custom_vjp` function: to forward mode it has no derivative.
+        The function without the rule, as a `custom_vjp` function: forward mode cannot differentiate it.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> @ft.custom_gradient

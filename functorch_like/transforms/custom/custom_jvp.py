@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class custom_jvp(CustomFunction[P, R]):
-    """Give a function a derivative of your own, in forward mode; reverse mode is made of it.
+    """Define a function's derivative by a rule in forward mode, which reverse mode transposes.
 
     The rule is used by every transformation that differentiates: `jvp`, `grad`, `vjp`, `linearize`, at any order, and
     inside of `jit`, `vmap` and control flow. Outside of `jit` the function and its rule run as plain Python.
@@ -76,8 +76,8 @@ class custom_jvp(CustomFunction[P, R]):
             jvp: `(*nondiff, primals, tangents) -> (result, tangent of the result)`. Both are tuples with one entry
                 for each argument that is not nondiff; a tangent has the structure, shapes and dtypes of its primal,
                 or float0 zeros for integers. It must be linear in the tangents. Parts of the result's tangent that
-                are None are zero. A tangent of another dtype is an error, but for Python numbers: what belongs to one
-                may be of any float dtype, and is converted.
+                are None are zero. A tangent of another dtype is an error; only that of a Python number may have any
+                float dtype, and is converted.
             symbolic_zeros: give the rule a `SymbolicZero` for a tangent that is zero, instead of an array of zeros.
 
         Returns:
@@ -181,9 +181,10 @@ class _Called(Called):
 
 
 class Recorded:
-    """Record of a rule's tangents from now on, by the trace that it runs under, if this one records.
+    """Check that a rule is linear in its tangents, by the equations that the current trace records from now on.
 
-    Reverse mode records tangents to transpose what became of them, which is possible only of what is linear.
+    Reverse mode transposes these equations, so they must be linear. Under a trace that records none, nothing is
+    checked.
     """
 
     def __init__(self, tangents: Sequence[Any]) -> None:

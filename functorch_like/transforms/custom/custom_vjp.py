@@ -56,7 +56,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 
 
 class custom_vjp(CustomFunction[P, R]):
-    """Give a function a derivative of your own, in reverse mode.
+    """Define a function's derivative in reverse mode by a pair of rules.
 
     `fwd` computes the result and keeps what `bwd` needs (the residuals); `bwd` makes cotangents of the arguments from
     the cotangent of the result. Both are used by `grad`, `vjp`, `jacrev` and the like, inside of `jit`, `vmap` and
@@ -237,8 +237,10 @@ class _Backward:
 
 
 def _spread(treedef: Any, given: Any) -> list[Any] | None:
-    """An entry for each leaf of a structure, where None stands for all below it, and one entry for a container of one
-    leaf; None where the structures differ otherwise."""
+    """Return an entry for each leaf of a structure; None where the structures differ.
+
+    A None among the entries stands for all leaves below it. A single entry may stand for a container of one leaf.
+    """
     whole = treedef.unflatten([0] * treedef.num_leaves)
     entries, prefix = xla.flatten(given, lambda x: x is None)
     try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class custom_vmap(CustomFunction[P, R]):
-    """Give a function a rule of your own for `vmap`.
+    """Define a function's rule for `vmap`.
 
     The rule is used by every map over an argument, inside of `jit` and forward mode too. Reverse mode differentiates
     the function itself, and maps the result as usual; wrap the function in a `custom_vjp` where that matters.
@@ -118,9 +118,8 @@ class _Called(Called):
         if any(f and a.shape[:1] != (size,) for f, a in zip(flags, avals, strict=True)):
             raise report.error(
                 ShapeError,
-                f"{report.name} says that results are batched which have no leading axis of {size}: it returned "
-                f"{avals} with out_batched={flags}",
-                "move the axis to the front, or tell False of results that are the same for all elements",
+                f"{report.name} returned out_batched={flags} for {avals}, of which some have no leading axis of {size}",
+                "move the axis to the front; or give False for results that are the same for all elements",
             )
         if expected is not None and self.out_tree == out_tree:
             wide = [

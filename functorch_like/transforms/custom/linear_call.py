@@ -1,4 +1,4 @@
-"""`linear_call`: a linear function with a transpose of the user's."""
+"""`linear_call`: a linear function with a transpose that the user defines."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def linear_call(
 ) -> Any:
     """Call a linear function with a given transpose.
 
-    Nothing checks that the two belong together, or that `fun` is linear. The transpose of the call is a call of
-    `fun_transpose`, whose transpose in turn is `fun`. Forward mode applies `fun` to tangents; by the residuals `fun`
-    is differentiated as it stands.
+    Nothing checks that `fun_transpose` is the transpose of `fun`, or that `fun` is linear. The transpose of the call is
+    a call of `fun_transpose`, whose transpose in turn is `fun`. Forward mode applies `fun` to tangents. With respect to
+    the residuals, `fun` itself is differentiated.
 
     Args:
         fun: `(residuals, linear) -> result`, linear in its second argument.
         fun_transpose: `(residuals, cotangent) -> cotangent of linear_args`, linear in its second argument, which is
             like the result of `fun`.
-        residual_args: pytree of arrays, that neither need be linear in.
+        residual_args: pytree of arrays, in which neither function need be linear.
         linear_args: pytree of arrays of floats.
 
     Returns:

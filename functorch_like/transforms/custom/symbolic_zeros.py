@@ -49,7 +49,7 @@ class SymbolicZero:
 
 
 def as_array(x: Any) -> Any:
-    """An argument as rules get it: numbers and NumPy arrays have all that arrays have."""
+    """An argument as rules get it: numbers and NumPy arrays become arrays of the package."""
     if isinstance(x, (ArrayImpl, Tracer)):
         return x
     aval = aval_of(x)
@@ -115,7 +115,7 @@ def strong(x: Any, aval: ShapedArray) -> Any:
 
 
 def matching(treedef: Any, given: Any) -> tuple[list[Any], Any]:
-    """Leaves of a tangent and their tree: that of the primal, if None is taken for leaves that are zero."""
+    """Return the leaves of a tangent and their tree: that of the primal, if it fits once None counts as a zero leaf."""
     try:
         parts = treedef.flatten_up_to(given)
     except (ValueError, TypeError):

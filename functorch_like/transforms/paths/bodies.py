@@ -1,8 +1,9 @@
-"""Both sides of every condition of a function whose values are unknown: bodies of loops, rules, jitted functions.
+"""Tracing of both sides of every condition, where values are unknown: bodies of loops, rules, jitted functions.
 
-A body is traced along one path after the other, until each condition has been answered both ways. Where the state of
-Python comes back, the rest is known, and a path ends there. The result is one jaxpr, with `cond` for branches and
-`while` for loops. What cannot be answered both ways is refused: `int(n)`, an `assert`, a loop that counts in Python.
+A body is traced along one path after the other, until each condition has been answered both ways. A path ends where
+Python is in a state that another path has passed: the rest is the same. The result is one jaxpr, with `cond` for
+branches and `while` for loops. Conversions with more than two values are refused, such as `int(n)`; and so are an
+`assert` and a loop that counts in Python.
 """
 
 from __future__ import annotations
@@ -36,17 +37,17 @@ class _Signature(NamedTuple):
 
 
 class _Met(BaseException):
-    """A path has come to a state from which others have gone on. No error: nothing that users catch may stop it."""
+    """Signal that a path has reached a state of another path; users' `except Exception` does not catch it."""
 
 
 class BodyTrace(FollowingTrace):
     """Trace of one path of a function whose values are unknown.
 
     Args:
-        name: what errors call it.
+        name: its name in errors.
         parent: the trace around it.
         forced: the answers to the first conditions; the others are False.
-        known: returns whether paths have gone on from a state.
+        known: returns whether a path has passed a state.
     """
 
     __slots__ = ("_forced", "_known", "met")
@@ -79,9 +80,9 @@ class _Exploration:
     """The tree of all paths of a body.
 
     Args:
-        fun: of flat arguments and results; `fun.traced_aux()` is what else it has found, such as their structure.
+        fun: of flat arguments and results; `fun.traced_aux()` returns the structure of the results.
         avals: of the arguments.
-        name, chain: of the jaxpr, and what errors call the transformation.
+        name, chain: names of the jaxpr, and of the transformation in errors.
         parent: the trace around it.
         ends: whether paths end at states that are known.
     """
@@ -103,7 +104,7 @@ class _Exploration:
         return self.tree
 
     def known(self, found: PythonState) -> bool:
-        """Return True where paths have gone on from a state; from now on, they have."""
+        """Return True where a path has passed a state; otherwise record that one has."""
         seen, pattern = self.states.setdefault(found.key, []), found.pattern()
         if self.ends and any(covers(general, pattern) for general in seen):
             return True
@@ -152,10 +153,10 @@ def total(fun: Any, avals: Sequence[ShapedArray], *, name: str, origin: str, cha
     """Return the program of all paths of a function.
 
     Args:
-        fun: of flat arguments and results; `fun.traced_aux()` is what else it has found, such as their structure.
+        fun: of flat arguments and results; `fun.traced_aux()` returns the structure of the results.
         avals: of the arguments.
         name, origin: of the jaxpr.
-        chain: what errors call the transformation.
+        chain: the name of the transformation in errors.
         parent: the trace around it.
 
     Raises:

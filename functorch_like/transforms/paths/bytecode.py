@@ -1,7 +1,7 @@
 """Facts from bytecode about a function at one instruction: the names that may be read later, and the value stack.
 
-Python shows the local names of a running frame, and not its value stack. The bytecode shows what kind of values the
-stack holds. Iterators of `for i in range(...)` are known by the value of `i`; other values are hidden.
+Python gives access to the local names of a running frame, and not to its value stack. The bytecode shows what kind of
+values the stack holds. Iterators of `for i in range(...)` are known by the value of `i`; other values are hidden.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Flow:
         stack = self.stacks.get(k)
         if stack is None or not (_tests(i) if test else i.opname.startswith("CALL")):
             return None
-        # All have their operands on top of the stack, and leave at most one result in their place.
+        # Tests and calls have their operands on top of the stack, and leave at most one result in their place.
         rest = stack[:-1] if test and i.opname != "COMPARE_OP" else _after(i, stack, False)[:-1]
         withs = frozenset(entry for entry in rest if isinstance(entry, With))
         counters = [self._counter(entry) for entry in rest if not isinstance(entry, With)]
@@ -131,13 +131,14 @@ class _Flow:
     def _source(self, k: int) -> Any:
         """Return the positions of an instruction and of the one that makes its operand; None where these are unknown.
 
-        TRAP: Python 3.11 has the second test of `a and b` at the position of the first; what computes `b` is not.
+        TRAP: in Python 3.11 the second test of `a and b` has the position of the first; the instruction that computes
+        `b` has its own.
         """
         pair = [self.instructions[j].positions for j in (k, self._before(k))]
         return None if any(p is None or p.col_offset is None for p in pair) else tuple(pair)
 
     def _before(self, k: int) -> int:
-        """Return the instruction before one. Far jumps have their distance in instructions of its own."""
+        """Return the instruction before one, past EXTENDED_ARG, which holds the upper bits of an operand."""
         k -= 1
         while k > 0 and self.instructions[k].opname == "EXTENDED_ARG":
             k -= 1
@@ -229,7 +230,7 @@ class _Flow:
 
 
 def _names(i: dis.Instruction) -> list[tuple[str, str]]:
-    """Return how an instruction uses local names: LOAD, STORE or DELETE, and the name, in order."""
+    """Return the uses of local names by an instruction, in order: LOAD, STORE or DELETE, and the name."""
     kinds = re.findall("(LOAD|STORE|DELETE)_FAST", i.opname)
     names = i.argval if isinstance(i.argval, tuple) else (i.argval,)
     return list(zip(kinds, names, strict=False))
@@ -239,7 +240,7 @@ _Span = tuple[tuple[int, int], tuple[int, int]] | None
 
 
 def _span(i: dis.Instruction) -> _Span:
-    """Return where the source of an instruction begins and ends."""
+    """Return the positions at which the source of an instruction begins and ends."""
     p = i.positions
     if p is None or p.lineno is None or p.end_lineno is None or p.col_offset is None or p.end_col_offset is None:
         return None

@@ -32,7 +32,7 @@ _MERGE_AFTER = 2  # wrong guesses
 
 
 class Jitted(Protocol):
-    """The part of the function that `jit` made that paths need."""
+    """Members of `JitState` that paths use."""
 
     fun: Callable[..., Any]
     static: Static
@@ -76,9 +76,9 @@ class Paths:
     def __init__(self, jitted: Jitted, limit: int) -> None:
         self.jitted, self.limit = jitted, limit
         self.branches: Cache[Any, Branches] = Cache()
-        self.wholes: Cache[Any, PathProgram] = Cache()  # of all paths, for signatures that calls may not have had
+        self.wholes: Cache[Any, PathProgram] = Cache()  # of all paths, also for signatures without a call so far
         self.served: Cache[Any, Traced] = Cache()  # those of them that calls run
-        self.known: set[bytes] = set()  # of all programs
+        self.known: set[bytes] = set()  # `PathProgram.known` of all programs
         self.routes: dict[bytes, Route] = {}  # from the words of wrong guesses
         self.serving = False
         static, name = jitted.static, jitted.spec.name
@@ -279,7 +279,7 @@ class Paths:
 
     @staticmethod
     def reliable(form: PathProgram, decided: list[Words], complete: bool) -> list[Words]:
-        """Return those of the decisions of a rolled program that come of steps that were traced."""
+        """Return the decisions of a rolled program up to the last step that was traced."""
         assert form.loop is not None
         return decided[: form.loop.first + form.traced + 1] if complete else decided
 

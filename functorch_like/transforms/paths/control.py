@@ -1,4 +1,4 @@
-"""Branches and loops over values at hand, as primitives: the parts of programs of paths."""
+"""Branches and loops as primitives: the parts of programs of paths."""
 
 from __future__ import annotations
 

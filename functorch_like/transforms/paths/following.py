@@ -53,7 +53,7 @@ class FollowingTrace(StageTrace):
     Attributes:
         guards: in the order of Python's conversions.
         base: Python's frames at the first guard.
-        entered: of each the `with` blocks around it then, of those that are in no loop.
+        entered: for each of these frames, the `with` blocks open at that point that are in no loop.
         bottom: the frame below them.
     """
 

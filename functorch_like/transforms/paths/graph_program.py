@@ -42,7 +42,7 @@ class GraphProgram:
         self.env: Env = {}
 
     def allot(self, avals: Iterable[ShapedArray]) -> list[int]:
-        """Return a register for each aval; those of other places are used again."""
+        """Allot a register to each aval; registers are shared between places."""
         free = list(range(len(self.registers)))
         result: list[int] = []
         for aval in avals:
@@ -97,8 +97,8 @@ class GraphProgram:
     def bound(self, node: Node, values: Values, env: Env) -> Env:
         """Return an environment for a member of a place, whose slots have these values.
 
-        Members use one variable for different slots. So where there are several, nothing else is known of the values of
-        variables than what was computed before the first guard.
+        Members may use one variable for different slots. So where there are several, only the values computed before
+        the first guard are kept beside the slots.
         """
         place = self.graph.place_of[node]
         if self.graph.is_alone(place):

@@ -1,4 +1,4 @@
-"""Learning paths that no call has taken yet: conditions are answered the other way, too."""
+"""Tracing of paths that no call has taken yet: conditions are answered the other way, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report that `f.paths()` returns."""
+"""`PathsReport`, the result of `f.paths()`."""
 
 from __future__ import annotations
 

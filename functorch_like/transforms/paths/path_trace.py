@@ -40,7 +40,7 @@ class PathTrace(FollowingTrace):
     """Trace that records equations like its base, and gives the values of guards.
 
     Args:
-        name: what errors call it.
+        name: its name in errors.
         leaves: the arguments of the call.
         forced: the words of the first guards, where they are decided already.
         element: which element of mapped arguments the path is traced for.

@@ -1,4 +1,4 @@
-"""Applying recorded equations again, to values by variable."""
+"""Evaluation of recorded equations under the current trace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Env = dict[Any, Any]
 
 
 def read(atom: Any, env: Env) -> Any:
-    """Return the value of an atom. A number has one in the environment where a loop counts it."""
+    """Return the value of an atom. A literal that a rolled loop counts has its value in the environment."""
     return env.get(atom, atom.value) if type(atom) is Literal else env[atom]
 
 

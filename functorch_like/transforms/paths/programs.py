@@ -40,7 +40,7 @@ class PathProgram:
         known: the words, as bytes, with which they are.
         leaf: the end of the path of a straight one.
         loops: whether there are loops over places.
-        fast: runs it in C++, where calls run another program first.
+        fast: the C++ function that runs it after a wrong guess.
         loop, traced: of a rolled one, the loop of the path traced last, and the most steps that were traced.
     """
 
@@ -169,7 +169,7 @@ def rolled(leaf: Node, tree: Tree, loop: Loop, cache: dict[bytes, PathProgram]) 
         leaf: the end of the path.
         tree: the paths.
         loop: of the path.
-        kept: programs of other numbers of steps, by fingerprint.
+        cache: programs of other numbers of steps, by fingerprint.
     """
     if loop.steps > loop.reach():
         return None

@@ -2,8 +2,8 @@
 
 This serves loops with counters of Python, whose states differ in each step. Three or more stretches at one line are
 rolled where they have the same equations: operands come from the same place of the step before, and numbers written
-into them are equal or progress evenly. That the next step goes on like that is a conjecture. So a new
-number of steps is verified by a trace, which needs no compiling; unverified results are dropped.
+into them are equal or progress evenly. That the next step continues the pattern is a conjecture. So a new number of
+steps is verified by a trace, which needs no compiling; unverified results are dropped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Ways from a wrong guess that has been made before to the program that was right then, mostly in C++.
+"""Routes from a wrong guess that has been made before to the program that was right then, mostly in C++.
 
 The words that a program returned for the wrong arguments lead to the program of the path that was taken. That is a
-guess again, and checked like the first one; where it is wrong, too, the call goes the long way.
+guess again, and checked like the first one; where it is wrong, too, `Paths.mistaken` answers the call.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def walk(paths: Paths, found: Branches, leaves: Sequence[Any]) -> Any:
 
 
 def _continue(paths: Paths, found: Branches, leaves: Sequence[Any], node: Node, words: Any, env: Env) -> Any:
-    """Trace a new path from a guard on, whose value is known, and the values before it."""
+    """Trace a new path from a guard on; the guard's value, and those computed before it, are known."""
     equations = [e for n in node.path() for e in n.equations]
 
     def adopt(trace: PathTrace) -> None:

@@ -27,7 +27,7 @@ class Node:
     Attributes:
         parent, words: where it hangs, and for which value of the parent's guard.
         equations: of the stretch.
-        guard: at its end; its `end` is of no use here. None at the end of a path.
+        guard: at its end; None at the end of a path. Its field `end` is not used.
         children: by the words of the guard.
         latest: the child taken last.
         outputs, out_tree: the results, at the end of a path.
@@ -178,7 +178,7 @@ class _Insertion:
         return self.names[atom]
 
     def constant(self, var: Var) -> Var:
-        """Return the tree's variable for something that the function closes over."""
+        """Return the tree's variable for a value that the function closes over."""
         value = self.consts[var]
         for known, twin in zip(self.tree.consts, self.tree.const_vars, strict=True):
             if known is value:

@@ -1,9 +1,9 @@
 """Taylor mode: `jet`, an interpreter that carries truncated power series through a program.
 
 A value is a polynomial x0 + x1 t + x2 t**2 + ... in one parameter t, and a primitive maps polynomials to polynomials.
-What primitives do to coefficients stands in a side table (`rules.py`); a primitive that is not in it is differentiated
-by its `jvp`
-rule: if z(t) = f(x(t)), then z'(t) is the tangent of f at x(t) along x'(t), a series of one order less.
+The rules of primitives for coefficients are in a table of their own (`rules.py`). A primitive that is not in it is
+differentiated by its `jvp` rule: if z(t) = f(x(t)), then z'(t) is the tangent of f at x(t) along x'(t), a series of one
+order less.
 (Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 13.)
 """
 
@@ -45,11 +45,11 @@ def jet(
 ) -> tuple[Any, Any]:
     """Derivatives of any order along a curve, by Taylor-mode automatic differentiation.
 
-    Where nested `jvp` costs twice as much for each further order, the K-th order here costs K**2 in all.
+    Nested `jvp` doubles the cost with each order; here all orders up to K together cost O(K**2).
 
     Args:
         fun: takes and returns pytrees of arrays.
-        primals: the arguments, a tuple or list: where the curve is at t = 0.
+        primals: the arguments, a tuple or list: the curve's value at t = 0.
         series: for each argument a list of K terms, which mirror it: the first, second, ..., K-th derivative of the
             curve at t = 0. None is zero.
         factorial_scaled: whether terms, given and returned, are derivatives; if not, they are coefficients of t**k,

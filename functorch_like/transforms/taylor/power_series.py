@@ -224,7 +224,7 @@ def _gauss(scale: float) -> Callable[[Series], list[Any]]:
 _ROOT_PI = math.sqrt(math.pi)
 _none: Any = None
 
-#: By the name of the primitive: elementwise primitives that are not linear.
+#: Rules of elementwise primitives that are not linear.
 FUNCTIONS: dict[Primitive, Rule] = {
     elementwise.div: lambda x, y: [quotient(x, y)],
     elementwise.square: lambda x: [product(x, x)],

@@ -82,7 +82,7 @@ def _gather(x: Series, indices: Series, **params: Any) -> list[Series]:
 
 
 def _product(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Series]:
-    """Primitives that are linear in each of two operands: products of coefficients whose orders add up."""
+    """Rule of primitives that are linear in each of two operands: products of coefficients whose orders add up."""
     x, y, *rest = operands
     product = lambda a, b: prim(a, b, *(r[0] for r in rest), **params)
     return [[convolution(x, y, k, product) for k in range(len(x))]]
@@ -90,12 +90,12 @@ def _product(prim: Primitive, operands: Operands, params: dict[str, Any]) -> lis
 
 # ---------------------------------------------------------------------------------------------------- constant, chosen
 def _constant(prim: Primitive) -> Rule:
-    """Primitives whose result does not change with their operands."""
+    """Rule of primitives whose derivative is zero."""
     return lambda *operands, **params: [[prim(*(x[0] for x in operands), **params), *[None] * (len(operands[0]) - 1)]]
 
 
 def _larger(primitive: Any, first: Any, second: Any) -> Rule:
-    """Rule of maxima and minima: one of two numbers; where they tie, their mean."""
+    """Rule of maxima and minima: coefficients of the chosen operand; where the two tie, their mean."""
 
     def chosen(x: Series, y: Series) -> list[Series]:
         left, right = first(x[0], y[0]), second(x[0], y[0])
@@ -108,7 +108,7 @@ def _larger(primitive: Any, first: Any, second: Any) -> Rule:
 
 
 def _extreme(prim: Primitive) -> Rule:
-    """The element that the extreme is; where several tie, their mean."""
+    """Rule of reductions to an extreme: coefficients of that element; where several tie, their mean."""
 
     def reduced(x: Series, *, axes: tuple[int, ...]) -> list[Series]:
         aval = aval_of(x[0])

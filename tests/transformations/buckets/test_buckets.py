@@ -154,7 +154,7 @@ def test_static_arguments_and_closures():
         (lambda x: fnp.linalg.inv(x @ x.T), "solve works on all"),
         (lambda x: sum(x[i] for i in range(x.shape[0])), "operations"),
         (lambda x: fnp.reshape(x.T, -1), "axis before"),
-        (lambda x: (ft.debug.print("{}", x), x)[1], "see the padding"),
+        (lambda x: (ft.debug.print("{}", x), x)[1], "run on the padding"),
     ],
 )
 def test_what_cannot_be_masked_is_named_with_its_line(fun, told):
