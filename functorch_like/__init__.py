@@ -14,7 +14,7 @@ from typing import Any as _Any
 from typing import TypeVar as _TypeVar
 
 from functorch_like import collector as _collector
-from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it is about the other imports
+from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it guards the other imports
 
 # isort: split
 with _collector.paused():  # collections would take a tenth of the time
@@ -31,7 +31,7 @@ with _collector.paused():  # collections would take a tenth of the time
     from functorch_like.dtypes import set_default_dtype as set_default_dtype
     from functorch_like.errors import FtError as FtError
     from functorch_like.foreign import modules as _foreign_modules
-    from functorch_like.interpreters import evaluate as _evaluate  # noqa: F401  # primitives are run by it
+    from functorch_like.interpreters import evaluate as _evaluate  # noqa: F401  # it sets `Evaluate.process`
 
 with _lazy_imports.block(__name__):
     from functorch_like import amp as amp
@@ -155,7 +155,7 @@ with _lazy_imports.block(__name__, wrap=False):
 _F = _TypeVar("_F", bound=_Callable[..., _Any])
 
 
-# What stands below the boundary becomes one here.
+# Files on floors below `api_boundary` cannot import it, so their functions are wrapped here.
 def _public(fun: _F) -> _F:
     return _api_boundary.wrap_public_function(fun, __name__, fun.__name__)
 
@@ -168,7 +168,7 @@ set_float32_matmul_precision = _public(_precision.set_float32_matmul_precision)
 
 __version__ = "0.1.0"
 
-debug_nans, debug_infs = _debug.nans, _debug.infs  # as JAX calls them
+debug_nans, debug_infs = _debug.nans, _debug.infs  # JAX's names
 
 _array_methods.install()
 _foreign_modules.install()

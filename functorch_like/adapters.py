@@ -1,10 +1,10 @@
-"""Adapters by which other libraries take arrays and tracers of this package, each given the module it is about.
+"""Adapters that let other libraries take arrays and tracers of this package. Each takes a module of the library.
 
-- einops finds backends by the type of an array: one is added for arrays and tracers.
+- einops chooses a backend by the type of an array: `einops_backend` adds one for arrays and tracers.
 - SciPy and scikit-learn update arrays by `at` of array-api-extra, of which each has a copy. It assigns in place
-  except for libraries that it lists as immutable; here it calls `x.at`.
+  except for libraries that it lists as immutable. `out_of_place_updates` makes it call `x.at`.
 
-`array_methods` names the modules; this one is imported after the first of them.
+`array_methods` names the modules; this file is imported after the first of them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def _is_array(x: Any) -> bool:
 
 
 def einops_backend(backends: types.ModuleType) -> None:
-    """Add a backend to einops' own."""
+    """Add a backend for arrays and tracers to einops."""
     base = getattr(backends, "NumpyBackend", None)
     if base is None:
         return
 
     class FunctorchLikeBackend(base):  # type: ignore[misc, valid-type]
-        """The backend that einops finds among the subclasses of its own."""
+        """Backend of einops, which finds it among the subclasses of its base class."""
 
         framework_name = "functorch_like"
 
@@ -59,7 +59,7 @@ def out_of_place_updates(module: types.ModuleType) -> None:
 
     def update(self: Any, operation: Any, *operands: Any, copy: bool | None = None, **options: Any) -> Any:
         x, index = self._x, self._idx
-        if not _is_array(x) or copy is False or isinstance(index, enum.Enum):  # the last: no index was given
+        if not _is_array(x) or copy is False or isinstance(index, enum.Enum):  # an enum: no index was given
             return general(self, operation, *operands, copy=copy, **options)
         return getattr(x.at[index], operation.value)(operands[-1]).astype(x.dtype)
 

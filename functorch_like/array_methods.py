@@ -1,7 +1,7 @@
 """Methods, operators and protocols of arrays and tracers. `install` attaches them; the package does so once.
 
 An operator on two arrays is one short Python function over a C++-dispatched kernel; on tracers it calls the body of
-the function, and with it the row, directly.
+the function, and with it the primitive, directly.
 """
 
 from __future__ import annotations
@@ -32,9 +32,12 @@ _LOW, _HIGH = INT32
 
 # ----------------------------------------------------------------------------------------------------------- operators
 def _other(function: Any, self: Any, other: Any, *, reflected: bool = False) -> Any:
-    """The result for an operand that is neither array nor number: converted by `__jax_array__`, or left to its class.
+    """Apply an operator to an operand that is neither array nor number.
 
-    Lists are refused.
+    One with `__jax_array__` is converted. For others Python tries the operator of their class.
+
+    Raises:
+        DtypeError: for a list or a tuple.
     """
     if hasattr(type(other), "__jax_array__"):
         value = other.__jax_array__()
@@ -53,7 +56,7 @@ def _left(function: Any) -> Callable[[Any, Any], Any]:
 
     def method(self: Any, other: Any) -> Any:
         kind = type(other)
-        try:  # costs nothing until it is needed; a decorator would cost a call
+        try:  # `try` costs nothing without an error; a decorator would cost a call
             if kind is ArrayImpl:
                 return fast(self, other)
             if kind is float:
@@ -173,12 +176,12 @@ def _operators() -> tuple[dict[str, Any], dict[str, Any]]:
 
 # ------------------------------------------------------------------------------------------------------------- methods
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-    """The same elements in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
+    """Return the elements in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
     return fnp.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
 def _transpose(self: Any, *axes: Any) -> Any:
-    """The dimensions in another order, by default reversed."""
+    """Return the array with its axes permuted, by default reversed."""
     if not axes or axes == (None,):
         return fnp.transpose(self)
     return fnp.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
@@ -190,17 +193,17 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> An
 
 
 def _copy(self: Any, memo: Any = None) -> Any:
-    """A copy, in memory of its own."""
+    """Return a copy, in memory of its own."""
     return structural.copy(self)
 
 
 def _flatten(self: Any, order: str = "C") -> Any:
-    """The elements in one dimension."""
+    """Return the elements in one dimension."""
     return fnp.ravel(self, order)
 
 
 def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
-    """Elements no less than `min` and no greater than `max`."""
+    """Return the elements limited to the interval from `min` to `max`."""
     return fnp.clip(self, min, max)
 
 
@@ -208,17 +211,17 @@ def _sort(
     self: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
     descending: bool = False,
 ) -> Any:  # fmt: skip
-    """A sorted copy."""
+    """Return a sorted copy."""
     return fnp.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
 
 
 def _argpartition(self: Any, kth: Any, axis: int | None = -1) -> Any:
-    """Positions that partition the array, as `fnp.argpartition`."""
+    """Return the indices that partition the array, as `fnp.argpartition`."""
     return fnp.argpartition(self, kth, axis)
 
 
 def _choose(self: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
-    """The choices that these integers stand for, as `fnp.choose`."""
+    """Select from `choices` by these integers, as `fnp.choose`."""
     return fnp.choose(self, choices, out, mode)
 
 
@@ -226,12 +229,12 @@ def _compress(
     self: Any, condition: Any, axis: int | None = None, *, out: None = None, size: int | None = None,
     fill_value: Any = 0,
 ) -> Any:  # fmt: skip
-    """Slices where a condition is true, as `fnp.compress`."""
+    """Return the slices where a condition is true, as `fnp.compress`."""
     return fnp.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
-    """The bytes read as another dtype; a narrower one makes the last dimension longer, a wider one shorter."""
+    """Reinterpret the bytes as another dtype: a narrower one makes the last dimension longer, a wider one shorter."""
     if isinstance(dtype, (int, tuple, list)):
         sizes = dtype if type is None else (dtype, type)
         raise ArgumentError(f"x.view takes a dtype, got sizes: {sizes!r}", fix="for sizes, use x.reshape(...)")
@@ -243,7 +246,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
 
 
 def _byteswap(self: Any, inplace: bool = False) -> Any:
-    """The bytes of each element in reverse order."""
+    """Return the array with the bytes of each element reversed."""
     if inplace:
         raise ArgumentError("x.byteswap cannot change an array in place", fix="leave inplace out and use the result")
     from functorch_like.numpy import byte_views
@@ -255,16 +258,16 @@ _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:
-    """The module of functions for arrays, for code written to the array API standard, of this version or an older."""
+    """Return `functorch_like.numpy`, the namespace that the array API standard requires."""
     if api_version is not None and api_version not in _VERSIONS:
         raise ArgumentError(
-            f"version {api_version!r} of the array API standard is not known here", fix=f"use {', '.join(_VERSIONS)}"
+            f"version {api_version!r} of the array API standard is unknown", fix=f"use {', '.join(_VERSIONS)}"
         )
     return fnp
 
 
 def _at(self: Any) -> Any:
-    from functorch_like.numpy.at_updates import IndexUpdate  # scatters are primitives that many programs do without
+    from functorch_like.numpy.at_updates import IndexUpdate  # late: many programs do not scatter
 
     return IndexUpdate(self)
 
@@ -277,9 +280,9 @@ class _Later:
     """A method whose module is imported at the first use.
 
     Args:
-        name: of the method.
-        module: the module in `functorch_like.numpy`; that package if empty.
-        function: its name there.
+        name: name of the method.
+        module: module in `functorch_like.numpy` that defines it; that package if empty.
+        function: name of the function in the module, if it is not `name`.
     """
 
     def __init__(self, name: str, module: str = "", function: str = "") -> None:
@@ -321,13 +324,13 @@ _PROPERTIES = {
     "size": _property(lambda self: self.aval.size, "The number of elements."),
     "itemsize": _property(lambda self: self.aval.dtype.itemsize, "Bytes of an element."),
     "nbytes": _property(lambda self: self.aval.size * self.aval.dtype.itemsize, "Bytes of all elements."),
-    "weak_type": _property(lambda self: self.aval.weak_type, "Whether it takes the dtype of what it meets."),
+    "weak_type": _property(lambda self: self.aval.weak_type, "True if the dtype adapts, as a Python number's does."),
     "T": _property(lambda self: fnp.transpose(self), "The dimensions in reverse order."),
     "mT": _property(lambda self: fnp.matrix_transpose(self), "The last two dimensions exchanged."),
     "real": _property(lambda self: unary.real(self), "The real part."),
     "imag": _property(lambda self: unary.imag(self), "The imaginary part."),
-    "at": _property(_at, "Updates by index: x.at[idx].set(value) and its relatives."),
-    "flat": _property(lambda self: iter(fnp.ravel(self)), "The elements, one after the other."),
+    "at": _property(_at, "Updates by index, out of place: x.at[idx].set(value), .add(value), ..."),
+    "flat": _property(lambda self: iter(fnp.ravel(self)), "An iterator over the elements in row-major order."),
 }
 
 _CONVERSIONS = {
@@ -346,30 +349,30 @@ _CONVERSIONS = {
 
 
 def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
-    """The array on another device."""
+    """Return the array on another device."""
     return xla.device_put(self, xla.find_device(device))
 
 
 def _copy_to_host_async(self: Any) -> None:
-    """Start the copy to the host that a later read waits for; several devices are copied when they are read."""
+    """Start to copy the array to the host; a later read waits for the copy. Does nothing for several devices."""
     xla.arrays.check_alive(self)
     if len(self.devices()) == 1:
         self._copy_single_device_array_to_host_async()
 
 
 _SHARDING = {
-    "sharding": "The devices that hold the array, and which part of it each has.",
+    "sharding": "The devices that hold the array, and the part of it on each.",
     "addressable_shards": "The parts on devices of this process, as `Shard`s.",
     "global_shards": "The parts on all devices, as `Shard`s.",
     "is_fully_replicated": "True if each device has the whole array.",
-    "committed": "True if the array was put where it is by the user, or computed from one that was.",
+    "committed": "True if the user chose the device of the array, or of an array that it was computed from.",
     "is_fully_addressable": "True if all devices belong to this process.",
 }
 
 
 def _of_sharding(name: str) -> Callable[[Any], Any]:
     def get(self: Any) -> Any:
-        from functorch_like.backends.xla import sharded_arrays  # few programs have meshes
+        from functorch_like.backends.xla import sharded_arrays  # late: few programs have meshes
 
         return sharded_arrays.PROPERTIES[name](self)
 
@@ -377,7 +380,7 @@ def _of_sharding(name: str) -> Callable[[Any], Any]:
 
 
 def _repr_html(self: Any) -> str:
-    """The display of a notebook: type, place, values and statistics."""
+    """Return the display for notebooks: type, device, values and statistics."""
     from functorch_like.debug.array_display import ArrayDisplay  # only notebooks need it
 
     return ArrayDisplay(self)._repr_html_()
@@ -388,7 +391,7 @@ _DOC = """An array: immutable elements of one dtype, on a device, or on several.
 Traced values are instances, too: `isinstance(x, ft.Array)` is true of both. Make arrays with `fnp.asarray`.
 """
 
-#: Modules of other libraries, and the function in `adapters` by which they take arrays and tracers.
+#: By module of another library, the function in `adapters` that makes it take arrays and tracers.
 _ADAPTED = {
     "einops._backends": "einops_backend",
     "array_api_extra._at": "out_of_place_updates",
@@ -401,14 +404,14 @@ _ADAPTED = {
 
 
 def install() -> None:
-    """Attach everything. Doing it again changes nothing."""
+    """Attach the methods, operators and properties to arrays and tracers. A second call changes nothing."""
     arrays, tracers = _operators()
     for name, (array, tracer) in _CONVERSIONS.items():
         arrays[name], tracers[name] = array, tracer
     for table in (arrays, tracers):
         table.update(_METHODS)
         table.update(_PROPERTIES)
-    for name in ("__array__", "__reduce__"):  # the door's own
+    for name in ("__array__", "__reduce__"):  # those that `backends.xla.arrays` has attached
         arrays[name] = getattr(ArrayImpl, name)
     arrays["__dir__"] = tracers["__dir__"] = foreign_methods.listing
     memory = wrap_public_function(conversions.array_interface)

@@ -1,8 +1,8 @@
 """Abstract values: shapes and dtypes of arrays, without data.
 
 A `ShapedArray` is interned: two with equal fields are one object. Comparing and hashing are therefore by
-identity, which is what makes the memo of shape rules (`core.py`) and the caches of `jit` cheap. jaxlib's C++
-reads `.shape`, `.dtype` and `.weak_type` from it and calls the class with those three, positionally.
+identity, so that the memo of shape rules (`core.py`) and the caches of `jit` are cheap. jaxlib's C++ reads
+`.shape`, `.dtype` and `.weak_type` from it and calls the class with those three, positionally.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 
 from functorch_like.errors import ArgumentError, ShapeError, bytes_text
 
-#: Bytes of the largest array that is described. XLA ends the process where a product of sizes overflows 64 bits; the
-#: margin is for what it widens. Sizes of 0 count as 1, as its products do.
+#: Limit on the bytes of an array. XLA aborts the process where a product of sizes overflows 64 bits; the margin below
+#: 2**63 is for dtypes that XLA widens. Sizes of 0 count as 1, as in XLA's products.
 _MOST_BYTES = 2**60
 #: NumPy's limit: an array of more dimensions could be neither shown nor copied out.
 MOST_DIMENSIONS = 64
 
 
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """The short name used in jaxprs and errors: f32, i64, bool, c128, bf16, float8_e4m3fn."""
+    """Return the short name used in jaxprs and errors: f32, i64, bool, c128, bf16, float8_e4m3fn."""
     if dtype.isbuiltin == 1 and dtype.kind in "fiuc":
         return f"{dtype.kind}{dtype.itemsize * 8}"
     if dtype.names:
@@ -36,9 +36,9 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 class ShapedArray:
-    """Shape, dtype and weakness of an array.
+    """Shape, dtype and weak type of an array.
 
-    `weak_type` marks values that came from Python scalars: they take the dtype of what they meet
+    `weak_type` marks values that came from Python scalars: their dtype adapts to that of other operands
     (see `dtypes.promote`).
     """
 
@@ -51,14 +51,14 @@ class ShapedArray:
 
     _interned: ClassVar[dict[Any, ShapedArray]] = {}
 
-    # Libraries written for JAX name the placement of an array here, too; it is not part of an aval.
+    # Libraries written for JAX pass a sharding, too: it is accepted, and is not part of an aval.
     def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, **placement: Any) -> ShapedArray:
         key = (shape, dtype, weak_type)
         try:
             return cls._interned[key]
         except (KeyError, TypeError):
             pass
-        if hasattr(dtype, "aval_of_shape"):  # a dtype that arrays do not have, as that of typed keys
+        if hasattr(dtype, "aval_of_shape"):  # an extended dtype, such as that of typed keys
             return dtype.aval_of_shape(tuple(shape))
         shape = tuple(int(n) for n in shape)
         dtype = np.dtype(dtype)
@@ -88,18 +88,18 @@ class ShapedArray:
 
     @classmethod
     def forget_unused(cls) -> None:
-        """Drop the interned objects that nothing else refers to."""
+        """Drop the interned objects without references from elsewhere."""
         table = {None: object()}
-        alone = next(_references(list(table.items())))
+        unshared = next(_references(list(table.items())))  # the count for a value that only its table refers to
         known = list(cls._interned.items())
-        # One call into C from counting to dropping: no other thread can look one up in between.
-        unused = compress(map(itemgetter(0), known), map(alone.__eq__, _references(known)))
+        # Counting and dropping are one call into C: no other thread can look an object up in between.
+        unused = compress(map(itemgetter(0), known), map(unshared.__eq__, _references(known)))
         list(map(cls._interned.pop, unused, repeat(None)))
 
     def update(
         self, shape: tuple[int, ...] | None = None, dtype: np.dtype[Any] | None = None, weak_type: bool | None = None
     ) -> ShapedArray:
-        """The same with some fields changed."""
+        """Return the aval with some fields changed."""
         return ShapedArray(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
@@ -107,10 +107,10 @@ class ShapedArray:
         )
 
     def strong(self) -> ShapedArray:
-        """The same without weakness."""
+        """Return the aval with `weak_type=False`."""
         return ShapedArray(self.shape, self.dtype, False) if self.weak_type else self
 
-    strip_weak_type = strong  # its name in libraries written for JAX
+    strip_weak_type = strong  # JAX's name
 
     def __repr__(self) -> str:
         return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
@@ -131,20 +131,20 @@ def _references(items: Sequence[tuple[Any, Any]]) -> map[int]:
 
 
 def too_many_dimensions(what: str) -> ShapeError:
-    """The error for more dimensions than arrays have."""
+    """Return the error for an array of more than `MOST_DIMENSIONS` dimensions, which `what` describes."""
     return ShapeError(
         f"{what}: there are at most {MOST_DIMENSIONS}", fix="reshape to fewer dimensions, or keep a list of arrays"
     )
 
 
 class ShapeDtypeStruct:
-    """Shape and dtype without data: what `eval_shape` returns and `lower` accepts in place of an array.
+    """Shape and dtype without data; `eval_shape` returns it, and `lower` accepts it in place of an array.
 
     Args:
         shape: sequence of ints.
         dtype: anything `numpy.dtype` takes.
-        weak_type: whether the value behaves as a Python scalar in promotion.
-        sharding: how it is split over a mesh, for `jit(f).lower`; None leaves it to the compiler.
+        weak_type: True for a dtype that adapts in promotion, as a Python scalar's does.
+        sharding: the sharding over a mesh, for `jit(f).lower`; None leaves the choice to XLA.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
@@ -155,7 +155,7 @@ class ShapeDtypeStruct:
     def __init__(self, shape: Any, dtype: Any, weak_type: bool = False, sharding: Any = None) -> None:
         self.sharding = sharding
         shape = tuple(shape)
-        if any(hasattr(d, "symbolic") for d in shape):  # for `export` alone
+        if any(hasattr(d, "symbolic") for d in shape):  # symbolic dimensions, which `export` alone takes
             aval = ShapedArray((), dtype, weak_type)
             self.shape, self.dtype, self.weak_type = shape, aval.dtype, aval.weak_type
             return
@@ -177,7 +177,7 @@ class ShapeDtypeStruct:
         return ShapedArray(self.shape, self.dtype, self.weak_type)
 
     def update(self, **changes: object) -> ShapeDtypeStruct:
-        """Return another with some of its parts changed, by the names of the parameters.
+        """Return a copy with some fields changed: shape, dtype, weak_type or sharding.
 
         >>> ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
         ShapeDtypeStruct(shape=(4,), dtype=float32)

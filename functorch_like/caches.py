@@ -1,6 +1,7 @@
-"""Registry of all caches between calls, for `clear_caches`.
+"""Registry of the caches that live between calls, for `clear_caches`.
 
-Each dictionary of traces or programs is a `Cache`. Values derived from a jaxpr are kept on that jaxpr, and go with it.
+Each dictionary of traces or programs is a `Cache`. Values derived from a jaxpr are kept on that jaxpr, and are freed
+with it.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ K = TypeVar("K")
 V = TypeVar("V")
 Kept = TypeVar("Kept")
 
-#: Everything that `clear_caches` clears, by identity: dictionaries have no hash.
+#: Objects that `clear_caches` clears, by identity: dictionaries have no hash.
 _kept: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
-#: Functions that clear memos.
+#: Functions that clear memos, such as `cache_clear` of `functools.lru_cache`.
 _memos: list[Callable[[], object]] = []
 
 
 class Cache(dict[K, V]):
-    """A dictionary that `clear_caches` empties. Where users decide how many keys there are, `keep` bounds it."""
+    """A dictionary that `clear_caches` empties. Where users determine the number of keys, `keep` bounds it."""
 
     __slots__ = ("__weakref__",)
 
@@ -35,7 +36,7 @@ class Cache(dict[K, V]):
         known(self)
 
     def keep(self, key: K, value: V, most: int) -> None:
-        """Store a value; where there are `most` already, without the quarter of them that was stored first."""
+        """Store a value; if there are `most` values already, drop the oldest quarter first."""
         if len(self) >= most:
             for oldest in list(self)[: most // 4 + 1]:  # a list at once: other threads may store meanwhile
                 self.pop(oldest, None)
@@ -43,27 +44,27 @@ class Cache(dict[K, V]):
 
 
 def known(kept: Kept) -> Kept:
-    """Let `clear_caches` call `kept.clear()`; returns `kept`."""
+    """Register an object for `clear_caches`, which calls its `clear()`; return the object."""
     _kept[id(kept)] = kept
     return kept
 
 
 def cleared(memo: Kept) -> Kept:
-    """Let `clear_caches` clear a function with `functools.lru_cache` whose arguments users choose; returns it."""
+    """Register a function with `functools.lru_cache` for `clear_caches`; return the function."""
     _memos.append(memo.cache_clear)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     return memo
 
 
 def clear_caches() -> None:
-    """Forget everything traced and compiled in this process: traces, derivatives of them, programs, eager kernels.
+    """Drop the traces, their derivatives, the compiled programs and the eager kernels of this process.
 
     The memory goes back to the system, as far as the C library can return it.
 
-    Functions keep working, and are traced and compiled anew when they are called. Objects that you hold stay as they
-    are: the `Lowered` and `Compiled` that `jit(f).lower(...)` gave, jaxprs, maps of `linearize`. So does the cache on
-    disk (`ft.backends.cache`), from which programs are loaded again instead of compiled.
+    Functions keep working, and are traced and compiled again when they are called. Objects that the caller holds stay
+    as they are: the `Lowered` and `Compiled` that `jit(f).lower(...)` gave, jaxprs, maps of `linearize`. So does the
+    cache on disk (`ft.backends.cache`), from which programs are loaded instead of compiled.
 
-    To forget the traces of one function there is `jit(f).clear_cache()`.
+    `jit(f).clear_cache()` drops the traces and programs of one function.
 
     >>> import functorch_like as ft
     >>> f = ft.jit(lambda x: x + 1)

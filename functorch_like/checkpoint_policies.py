@@ -1,8 +1,8 @@
-"""Policies of `checkpoint`: which intermediate values are kept for the derivative, and which computed again.
+"""Policies of `checkpoint`: rules that select the intermediate values to keep for the derivative.
 
 A policy is a function `(primitive, *avals, **params)`, called for each equation of the checkpointed function. It
-returns whether the results are kept: False, True, or an `Offload` for other memory. It must be hashable; those here are
-equal if made with equal arguments.
+returns True to keep the results, False to compute them again, or an `Offload` to keep them in other memory. It must be
+hashable; those here are equal if made with equal arguments.
 
 >>> import functorch_like as ft
 >>> policy = ft.checkpoint_policies.save_only_these_names("hidden")
@@ -32,17 +32,17 @@ Policy = Callable[..., Any]
 
 
 def everything_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
-    """Keep everything, as without `checkpoint`."""
+    """Keep all intermediate values, as without `checkpoint`."""
     return True
 
 
 def nothing_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
-    """Keep nothing but the arguments; the default."""
+    """Keep the arguments alone; the default policy."""
     return False
 
 
 def dots_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
-    """Keep the results of matrix products and convolutions, compute everything else again."""
+    """Keep the results of matrix products and convolutions; compute all other values again."""
     return prim is dot_general or prim is conv_general_dilated
 
 
@@ -59,7 +59,7 @@ checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 @dataclasses.dataclass(frozen=True)
 class _Names:
-    """Policy by the names that `checkpoint_name` gave; `others` is for equations that are not names."""
+    """Policy by the names that `checkpoint_name` gave; `others` is its result for equations without a name."""
 
     kept: frozenset[str] | None
     recomputed: frozenset[str]
@@ -83,19 +83,64 @@ def _names(names: tuple[str, ...]) -> frozenset[str]:
 
 @api_boundary.public
 def save_only_these_names(*names: str) -> Policy:
-    """Keep the values of these names only."""
+    """Keep the values of these names only.
+
+    Args:
+        names: names that `checkpoint_name` gives.
+
+    Returns:
+        A policy for `checkpoint`.
+
+    Raises:
+        ArgumentError: for a name that is not a string.
+
+    >>> import functorch_like as ft
+    >>> policy = ft.checkpoint_policies.save_only_these_names("square")
+    >>> float(ft.grad(ft.checkpoint(lambda x: ft.checkpoint_name(x * x, "square") ** 2, policy=policy))(1.0))
+    4.0
+    """
     return _Names(_names(names), frozenset(), False)
 
 
 @api_boundary.public
 def save_any_names_but_these(*names: str) -> Policy:
-    """Keep all values that have a name, but for these."""
+    """Keep all values that have a name, except those of these names.
+
+    Args:
+        names: names that `checkpoint_name` gives.
+
+    Returns:
+        A policy for `checkpoint`.
+
+    Raises:
+        ArgumentError: for a name that is not a string.
+
+    >>> import functorch_like as ft
+    >>> policy = ft.checkpoint_policies.save_any_names_but_these("square")
+    >>> float(ft.grad(ft.checkpoint(lambda x: ft.checkpoint_name(x * x, "square") ** 2, policy=policy))(1.0))
+    4.0
+    """
     return _Names(None, _names(names), False)
 
 
 @api_boundary.public
 def save_anything_except_these_names(*names: str) -> Policy:
-    """Keep everything but the values of these names; the operand of `checkpoint_name` is kept."""
+    """Keep all values except those of these names; the operand of `checkpoint_name` is kept.
+
+    Args:
+        names: names that `checkpoint_name` gives.
+
+    Returns:
+        A policy for `checkpoint`.
+
+    Raises:
+        ArgumentError: for a name that is not a string.
+
+    >>> import functorch_like as ft
+    >>> policy = ft.checkpoint_policies.save_anything_except_these_names("square")
+    >>> float(ft.grad(ft.checkpoint(lambda x: ft.checkpoint_name(x * x, "square") ** 2, policy=policy))(1.0))
+    4.0
+    """
     return _Names(None, _names(names), True)
 
 
@@ -109,7 +154,21 @@ class _Either:
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-    """Keep a value if one of two policies keeps it."""
+    """Keep a value if one of two policies keeps it.
+
+    Args:
+        first: a policy; where it keeps a value, its result counts.
+        second: a policy for all other values.
+
+    Returns:
+        A policy for `checkpoint`.
+
+    >>> import functorch_like as ft
+    >>> policies = ft.checkpoint_policies
+    >>> policy = policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names("square"))
+    >>> float(ft.grad(ft.checkpoint(lambda x: ft.checkpoint_name(x * x, "square") ** 2, policy=policy))(1.0))
+    4.0
+    """
     return _Either(first, second)
 
 
@@ -156,8 +215,11 @@ def save_and_offload_only_these_names(
         offload_src: the kind of memory that they are in: "device".
         offload_dst: the kind of memory that they are moved to: "pinned_host".
 
+    Returns:
+        A policy for `checkpoint`.
+
     Raises:
-        ArgumentError: for a name in both, or an unknown kind of memory.
+        ArgumentError: for a name in both lists, or an unknown kind of memory.
 
     >>> import functorch_like as ft
     >>> policy = ft.checkpoint_policies.save_and_offload_only_these_names(
@@ -188,8 +250,11 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     """Keep the results of products without batch dimensions in the host's memory.
 
     Args:
-        offload_src: as of `save_and_offload_only_these_names`.
+        offload_src: as for `save_and_offload_only_these_names`.
         offload_dst: likewise.
+
+    Returns:
+        A policy for `checkpoint`.
 
     Raises:
         ArgumentError: for an unknown kind of memory.
@@ -205,19 +270,25 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 @api_boundary.public
 def within(bytes: int) -> Policy:
-    """Keep the values that fit a budget of memory, chosen so that least is computed again.
+    """Keep the values that fit a memory budget, chosen so that as little as possible is computed again.
 
-    As long as the budget allows it, no matrix product, convolution or loop is computed again. A cheapest cut through
+    As long as the budget allows it, no matrix product, convolution or loop is computed again. A minimum cut through
     the graph of the function and its derivative gives the values to keep; cheap elementwise operations compute the
-    others from them. Below that, the function is computed again from its start up to some place, in segments; with the
-    least budget that it can meet, memory goes with the square root of the depth, for one more run of the function.
+    others from them. With a smaller budget, the first part of the function is computed again in segments. The smallest
+    budget that can be met grows with the square root of the depth, and costs one more run of the function.
+
+    H. He and S. Yu, "Transcending runtime-memory tradeoffs in checkpointing by being fusion aware", 2023; T. Chen et
+    al., "Training deep nets with sublinear memory cost", arXiv:1604.06174.
 
     Args:
-        bytes: how many may be alive at one time of intermediate values, kept ones and those that a segment computes
-            again. Arguments do not count. A budget that cannot be met gives the plan that comes nearest.
+        bytes: the intermediate values that may be alive at one time: those that are kept and those that a segment
+            computes again. Arguments do not count. A budget that cannot be met gives the plan that comes nearest.
+
+    Returns:
+        A policy for `checkpoint`.
 
     Raises:
-        ArgumentError: where bytes is not a number from 0.
+        ArgumentError: unless bytes is a number from 0.
 
     >>> import functorch_like as ft
     >>> f = ft.checkpoint(lambda x: fnp.sin(fnp.sin(fnp.sin(x))), policy=ft.checkpoint_policies.within(1 << 20))

@@ -1,11 +1,10 @@
 """Primitives, the current trace, and `bind`, by which each primitive is applied.
 
-A *primitive* is one record of rules: what it means, what shapes it gives, how it lowers, differentiates,
-transposes and batches. A *trace* is one transformation at work: it decides what applying a primitive does. A
-*tracer* is a value of a trace. Every transformation is a `Trace` with a short `process`. It takes its
-own tracers apart, runs under its parent trace, calls one rule of the primitive, and wraps the results.
+A *primitive* is one record of rules: meaning in NumPy, shape, lowering, jvp, transpose and batch. A *trace* is one
+transformation at work: its method `process` applies primitives. A *tracer* is a value of a trace. Every `process` is
+short: it unwraps its own tracers, runs under the parent trace, calls one rule of the primitive, and wraps the results.
 
-There is no stack to search: the current trace has its parent, and the innermost is always applied first.
+There is no stack to search: each trace has its parent, and the innermost trace is always applied first.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ ArrayImpl = xla.ArrayImpl
 
 # ----------------------------------------------------------------------------------------------------------- primitives
 class NotDefined(str):
-    """Missing rule of a primitive, on purpose: the text is the reason, and what to do instead."""
+    """Rule that a primitive lacks on purpose. Its text is "reason; remedy"; a call raises UnsupportedError."""
 
     def __call__(self, *args: Any, **params: Any) -> NoReturn:
         why, _, instead = self.partition("; ")
@@ -50,15 +49,15 @@ class BatchAxis(NamedTuple):
     """The axis a batch rule maps over.
 
     Attributes:
-        size: of the axis.
+        size: size of the axis.
         name: its name for collectives, or None.
-        randomness: the result of a key along the axis.
-        spmd_name: the mesh axis, or axes, that split it; None leaves that to the compiler.
+        randomness: draws of a key that is the same for all elements: "same", "different", or "error".
+        spmd_name: the mesh axis, or axes, over which it is sharded; None leaves the choice to XLA.
     """
 
     size: int
     name: Any = None
-    randomness: str = "same"  # or "different", "error": of a key that is the same for all elements
+    randomness: str = "same"
     spmd_name: Any = None
 
 
@@ -69,9 +68,9 @@ class SampleInput:
     Args:
         operands: a ShapedArray is filled with random values; an ndarray is taken as it is (indices, predicates).
         params: the primitive's parameters.
-        domain: floats are drawn from this interval; of integer dtypes, integers of it.
+        domain: the interval from which floats and integers are drawn.
         smooth: False where finite differences do not apply at random points (ties, jumps).
-        prepare: applied to each operand drawn: makes valid operands of random numbers (positive definite ones, ...).
+        prepare: applied to each operand drawn, to make it valid: positive definite, for example.
     """
 
     operands: tuple[Any, ...]
@@ -92,7 +91,7 @@ class Primitive:
     Primitives never broadcast or promote: operands have exactly the shapes and dtypes that the primitive takes.
 
     Args:
-        name: unique; what a jaxpr prints.
+        name: unique name, which jaxprs print.
         shape: `(*avals, **params) -> aval`, or a tuple of avals if `multiple_results`. Raises FtError for bad operands.
         ref: `(*ndarrays, **params) -> ndarray(s)`: the meaning, in NumPy; the oracle of the tests.
         lower: `(emitter, *operands, **params) -> value(s)`: StableHLO; `emitter.ins`/`.outs` are the avals.
@@ -100,25 +99,28 @@ class Primitive:
         transpose: `(ct, args, **params) -> cotangents`, one for each operand, None where it has none; linear
             operands arrive as `UndefinedPrimal`. With `multiple_results`, ct is a list with None for zeros.
         batch: `(axis, args, dims, **params) -> (out, dim)`; dims[i] is None where args[i] is not batched.
-        samples: `() -> [SampleInput, ...]`: what the tests feed the primitive.
-        partial_eval: of higher-order primitives only: how a call with some operands unknown is taken apart (linearize).
-        evaluate: of higher-order primitives only: how it runs on concrete operands (first-order primitives are lowered
-            alone).
-        stage_params: of primitives whose parameters hold Python functions only: `(args, params) -> (args, params)`,
-            what enters a jaxpr in their place: the functions staged, and what they close over among the operands.
-        dce: of higher-order primitives only: `(used, **params) -> (in_mask, out_mask, params)`: the primitive with only
-            the results marked in `used`; masks of the operands that it then needs and of the results that it gives. (A
-            loop may need a carry whose last value is not used.)
-        effects: `(**params) -> frozenset` of "ordered" and "unordered": what applying it does besides computing
-            results. None means that it does nothing else, so that it may be dropped, shared and moved.
-        multiple_results: whether it has several results (a tuple), rather than one.
+        samples: `() -> [SampleInput, ...]`: inputs for the tests.
+        partial_eval: partial evaluation of a call with some operands unknown, for linearize; for higher-order
+            primitives only.
+        evaluate: evaluation on concrete operands; for higher-order primitives only (others are compiled alone).
+        stage_params: `(args, params) -> (args, params)`, for primitives whose parameters hold Python functions. In the
+            jaxpr, these functions are staged, and the values that they close over are operands.
+        dce: `(used, **params) -> (in_mask, out_mask, params)`, for higher-order primitives only: dead code elimination
+            of the results not marked in `used`. The masks mark the operands still needed and the results still given.
+            (A loop may need a carry whose last value is not used.)
+        effects: `(**params) -> frozenset` of "ordered" and "unordered": effects besides computing results. None means
+            that there are none, so that an application may be dropped, shared and moved.
+        multiple_results: True if the result is a tuple.
         kind: "elementwise", "movement", "reduction", "product", "loop", "call", "bits" (random words, computed from
             a key) or "random" (a draw that `vmap` may make different for each element); "" for others.
         linear: "jointly" if linear in all operands together, "separately" if in each of the first two while the other
             stays, a position if in that operand alone; None if nonlinear, or not known. Integers do not count.
-        fusible: True if XLA computes it again wherever its result is read. Of others, such as exp, it keeps results.
-        exact: True if NumPy computes it to the bit as XLA does, so that constants can be folded.
-        repeated: True if it is applied as often as it is written: two equal applications are not made one.
+        fusible: True if XLA fuses it into each reader, and so computes it again there. It keeps results of others.
+        exact: True if NumPy's result equals XLA's bit for bit, so that constants can be folded.
+        repeated: True if equal applications are not merged into one.
+        where: file and line of the definition; found by the constructor, as the next two.
+        family: name of the file of the definition.
+        builtin: True for a primitive of the package, False for a user's.
     """
 
     name: str
@@ -142,7 +144,7 @@ class Primitive:
     repeated: bool = False
     where: str = ""
     family: str = ""
-    builtin: bool = False  # whether it is the package's own
+    builtin: bool = False
 
     def __post_init__(self) -> None:
         if self.name in TABLE:
@@ -173,8 +175,8 @@ RULES = ("shape", "ref", "lower", "jvp", "transpose", "batch")
 
 
 def _line_of_making() -> tuple[str, int]:
-    """The line that builds a primitive: of a module, makers of primitives left out, or of a user's function."""
-    # Below the caller that makes the primitive are this function, `__post_init__` and `__init__`.
+    """Return file and line of the code that makes a primitive: at the top of a module, or in a user's function."""
+    # The frames inside of the caller are this function, `__post_init__` and `__init__`.
     frame = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back and frame.f_code.co_name != "<module>" and not source_info.is_users(frame.f_code.co_filename):
         frame = frame.f_back
@@ -186,11 +188,11 @@ class Trace:
     """One transformation at work.
 
     Attributes:
-        name: what errors and reprs call it.
+        name: name in errors and reprs.
         parent: the trace that this one runs under.
-        staging: whether this trace or one below it must see every primitive, because it stages to a jaxpr or gives a
-            meaning to some that have no operand of its own: then concrete values may not be computed with at once.
-        finished: set when the transformation has returned; its tracers are leaked from then on.
+        staging: True if this trace, or one it runs under, processes every primitive, also those without its tracers
+            among the operands: it stages a jaxpr, for example. Concrete values are then not computed with at once.
+        finished: True once the transformation has returned; its tracers are leaks from then on.
     """
 
     __slots__ = ("finished", "name", "parent", "staging")
@@ -203,7 +205,7 @@ class Trace:
         self.name, self.parent, self.staging, self.finished = name, parent, parent.staging, False
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Apply a primitive. The only thing a transformation must define."""
+        """Apply a primitive. A transformation defines this method alone."""
         raise NotImplementedError
 
     def is_nested_in(self, other: Trace) -> bool:
@@ -220,7 +222,7 @@ class Trace:
 
 
 class Evaluate(Trace):
-    """The outermost trace: primitives run at once. `interpreters/evaluate.py` fills in how."""
+    """The outermost trace: primitives run at once. `interpreters/evaluate.py` sets its `process`."""
 
     __slots__ = ()
 
@@ -232,7 +234,14 @@ EVALUATE = Evaluate()
 
 
 class _State(threading.local):
-    """State of a thread: its trace, the re-evaluated source line, axis names, the trace type that follows paths."""
+    """State of a thread.
+
+    Attributes:
+        trace: the current trace.
+        source: the recorded source line of the equation that is evaluated again; None for the line of the call.
+        axes: names and sizes of the axes in scope.
+        following: the trace type that follows Python control flow, or None.
+    """
 
     trace: Trace = EVALUATE
     source: Any = None
@@ -244,14 +253,14 @@ state = _State()
 
 #: Mirrors `state.trace.staging` in the C++ jit key, so that a compiled function called while staging is staged.
 _STAGING = xla.config("staging", False, in_trace_key=False)
-#: The generator of typed keys that name none. It is part of the keys of traces, so it is made before any function is
-#: traced: made when `random` or `nn` is imported, it would have all functions traced and compiled again.
+#: The default generator of typed keys. It is part of the keys of traces, so it is defined before a function is traced:
+#: defined when `random` or `nn` is imported, it would invalidate all earlier traces.
 DEFAULT_GENERATOR = xla.config("default_generator", "threefry2x32")
 
 
 @contextmanager
 def set_current_trace(trace: Trace) -> Generator[Trace]:
-    """Make a trace the current one."""
+    """Make a trace the current one within the block."""
     previous = state.trace
     flips = trace.staging != previous.staging
     token = _STAGING.swap_local(trace.staging) if flips else None
@@ -266,7 +275,7 @@ def set_current_trace(trace: Trace) -> Generator[Trace]:
 
 @contextmanager
 def new_trace(trace: Trace) -> Generator[Trace]:
-    """Make a new trace the current one, and mark it done at the end: what escapes from it is a leak."""
+    """Make a new trace the current one, and mark it finished at the end: its tracers are leaks from then on."""
     with set_current_trace(trace):
         try:
             yield trace
@@ -276,7 +285,7 @@ def new_trace(trace: Trace) -> Generator[Trace]:
 
 @contextmanager
 def named_axis(name: Any, size: int) -> Generator[None]:
-    """Bring an axis name into scope (None: does nothing)."""
+    """Bring an axis name into scope within the block; None changes nothing."""
     previous = state.axes
     if name is not None:
         state.axes = (*previous, (name, size))
@@ -310,22 +319,22 @@ class Tracer:
         raise NotImplementedError
 
     def creation_site(self) -> Any:
-        """The line, or recorded traceback, that made this value; None if unknown."""
+        """Return the line, or recorded traceback, that made this value; None if unknown."""
         return None
 
     def concrete(self) -> Any:
-        """The value of which this is a view, where it is known while the function runs (plain grad), or None."""
+        """Return the concrete value that this tracer wraps, as under grad without jit; None if there is none."""
         return None
 
     def guarded(self, what: str) -> Any:
-        """The value that Python needs (`what` is the conversion), or None.
+        """Return the concrete value for a conversion by Python, which `what` names; None if there is none.
 
-        Where jit follows Python's control flow, it becomes a guard of the path that is traced.
+        Where jit follows Python control flow, the value becomes a guard of the path that is traced.
         """
         return self.concrete()
 
     def beneath(self) -> Any:
-        """The one value of the trace below that it stands for, where there is one, or None."""
+        """Return the value of the parent trace that this tracer wraps; None unless it is exactly one."""
         return None
 
     @staticmethod
@@ -341,7 +350,7 @@ else:
 
 
 def leak(tracer: Tracer, using: str) -> LeakError:
-    """The error for a tracer used after its transformation returned, or below it."""
+    """Return the error for a tracer used after its transformation returned, or outside of it."""
     made = tracer.creation_site()
     line = source_info.user_line(made) if made is not None else None
     trace = tracer._trace
@@ -358,15 +367,15 @@ def leak(tracer: Tracer, using: str) -> LeakError:
 
 
 # ------------------------------------------------------------------------------------------------- avals of values
-#: Python's numbers: weakly typed, but for bool.
+#: Python's numbers: weakly typed, except bool.
 NUMBERS = frozenset({int, float, complex, bool})
-#: What a Python int may be to count as int32, the width it is traced with.
+#: Range of the Python ints that are traced as int32.
 INT32 = (-(2**31), 2**31 - 1)
 _SCALARS = {bool: dtypes.bool_, float: None, complex: None}
 
 
 def aval_of(x: Any) -> ShapedArray:
-    """The abstract value of an array, tracer, NumPy array or number.
+    """Return the abstract value of an array, tracer, NumPy array or number.
 
     Numbers, Python's and NumPy's scalars, are weakly typed; a Python int beyond 32 bits is a weak int64.
 
@@ -409,7 +418,7 @@ def _weak_scalar(name: str) -> ShapedArray:
 
 
 def native(x: Any) -> np.ndarray[Any, Any]:
-    """Return a NumPy array or scalar as an array that XLA reads: in this processor's byte order, and in its width.
+    """Return a NumPy array or scalar as an array that XLA reads: native byte order, and the dtype of an operand.
 
     Raises:
         DtypeError: for dtypes that no array has.
@@ -419,17 +428,17 @@ def native(x: Any) -> np.ndarray[Any, Any]:
 
 
 def in_width(x: Any) -> Any:
-    """A value that a tracer holds: an array of NumPy has its width as an operand for good."""
+    """Return a NumPy array with the dtype it has as an operand now, and other values as they are; for tracers."""
     return native(x) if isinstance(x, (np.ndarray, np.generic)) and dtypes.is_narrowed(x) else x
 
 
 def array_of(x: Any) -> Any:
-    """An operand that is returned unchanged, as a result: NumPy arrays become arrays."""
+    """Return an operand as a result: a NumPy array becomes an array."""
     return xla.device_put(native(x)) if isinstance(x, np.ndarray) and x.dtype != object else x
 
 
 def argument_aval(x: Any) -> ShapedArray:
-    """`aval_of` a user's argument: NumPy arrays of rank 0 count as scalars too, and are weakly typed.
+    """Return `aval_of` a user's argument: NumPy arrays of rank 0 count as scalars, and are weakly typed.
 
     Inside the package a rank-0 ndarray is a constant of exactly that dtype.
     """
@@ -453,18 +462,18 @@ _VALUES = (ArrayImpl, Tracer, np.ndarray, np.generic, *NUMBERS)
 
 
 def is_value(x: Any) -> bool:
-    """Return True if `aval_of` takes it."""
+    """Return True if `aval_of` takes a value."""
     return type(x) in NUMBERS or isinstance(x, _VALUES)
 
 
 # ---------------------------------------------------------------------------------------------------- shape rules
 class Signature:
-    """A primitive with its parameters and the avals of its operands. Equations that do the same share one.
+    """A primitive with its parameters and the avals of its operands. Equal equations share one.
 
     Attributes:
         out: the result of the shape rule, an aval or a tuple of avals.
-        interned: whether all equal signatures are this object, so that they are compared by identity.
-        plain: whether its lowering depends on it and on settings alone.
+        interned: True if all equal signatures are this object, so that they are compared by identity.
+        plain: True if the lowering depends on the signature and the settings alone.
     """
 
     __slots__ = ("interned", "out", "plain")
@@ -475,7 +484,7 @@ class Signature:
 
 _SIGNATURES: Cache[Any, Signature] = Cache()
 _MOST_SIGNATURES = 65536
-#: Parameters that templates must not keep alive, or on whose state a lowering depends.
+#: Parameters that templates of lowerings must not keep alive, or whose state changes a lowering.
 _CONTEXTUAL = frozenset(("jaxpr", "mesh"))
 
 
@@ -488,7 +497,7 @@ def signature_of(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str
     try:
         key = (prim, *avals, *params.items())
         signature = _SIGNATURES.get(key)
-    except TypeError:  # an unhashable parameter: only errors and oddities come here
+    except TypeError:  # an unhashable parameter: rare, and mostly an error
         return Signature(abstract_eval_uncached(prim, avals, params), False, False)
     if signature is None:
         out = abstract_eval_uncached(prim, avals, params)
@@ -511,12 +520,12 @@ def find_signature(prim: Primitive, avals: Sequence[ShapedArray], params: dict[s
 
 
 def abstract_eval(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
-    """The shape rule, memoised on avals and parameters."""
+    """Apply the shape rule, memoised on avals and parameters."""
     return signature_of(prim, avals, params).out
 
 
 def abstract_eval_uncached(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
-    """The shape rule, with errors completed."""
+    """Apply the shape rule, and add context to its errors."""
     try:
         return prim.shape(*avals, **params)
     except FtError as e:
@@ -525,7 +534,7 @@ def abstract_eval_uncached(prim: Primitive, avals: Sequence[ShapedArray], params
 
 # ---------------------------------------------------------------------------------------------------------- errors
 def transform_stack(trace: Trace) -> str:
-    """The transformations in force, outermost first."""
+    """Return the names of the transformations in force, outermost first: "jit(loss) > grad"."""
     names: list[str] = []
     while trace is not EVALUATE:
         if trace.name:
@@ -542,9 +551,9 @@ def add_error_context(
     trace: Trace | None = None,
     rule: str = "",
 ) -> FtError:
-    """Fill in what is known at the dispatch point: the operation with avals, the chain, the lines.
+    """Add the operation with its avals, the chain of transformations and the source lines to an error.
 
-    `rule` is the name of the rule that raised, shown if the error is that it is not defined.
+    `rule` is the name of the rule that raised, shown if it is `NotDefined`.
     """
     if not error.operation:
         avals = [a if isinstance(a, ShapedArray) else aval_of(a) for a in args]

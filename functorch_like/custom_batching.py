@@ -1,4 +1,4 @@
-"""Rules for vmap by the user, all in one place."""
+"""The user's batch rules, under the names of `jax.custom_batching`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["custom_vmap", "sequential_vmap"]
 
 @api_boundary.public
 def sequential_vmap(f: Fun) -> custom_vmap:
-    """A function that vmap computes for one element after the other, in a loop.
+    """Make a function that vmap maps over its axis in a loop, one element after the other.
 
     For functions that need much memory for each element, or that vmap cannot vectorise. Under nested maps there are
     nested loops.
@@ -25,7 +25,10 @@ def sequential_vmap(f: Fun) -> custom_vmap:
         f: takes and returns pytrees of arrays.
 
     Returns:
-        The function, as a `custom_vmap` function.
+        A `custom_vmap` function with `f`'s arguments and results; its batch rule is `lax.map`.
+
+    Raises:
+        ArgumentError: if `f` is not callable.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> square = ft.custom_batching.sequential_vmap(lambda x: x * x)
@@ -41,13 +44,13 @@ def sequential_vmap(f: Fun) -> custom_vmap:
         leaves, structure = tree.flatten(args)
         batched = tree.leaves(in_batched)
 
-        def one(elements: list[Any]) -> Any:
+        def apply(elements: list[Any]) -> Any:
             rest = iter(elements)
             return sequential(
                 *structure.unflatten([next(rest) if b else x for x, b in zip(leaves, batched, strict=True)])
             )
 
-        out = lax.map(one, [x for x, b in zip(leaves, batched, strict=True) if b])
+        out = lax.map(apply, [x for x, b in zip(leaves, batched, strict=True) if b])
         return out, tree.map(lambda _: True, out)
 
     return sequential

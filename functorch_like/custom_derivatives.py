@@ -1,4 +1,4 @@
-"""Rules for derivatives by the user, all in one place."""
+"""The user's derivative rules, under the names of `jax.custom_derivatives`."""
 
 from __future__ import annotations
 

@@ -54,57 +54,57 @@ ALL = (bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX, *SMALL)
 
 
 def is_float(dtype: DType) -> bool:
-    """Real floating point, the 8- and 16-bit kinds included."""
+    """Return True for real floating point, the narrow kinds included."""
     return dtype.kind == "f" or dtype == bfloat16 or dtype in FLOAT8
 
 
 def is_complex(dtype: DType) -> bool:
-    """Complex floating point."""
+    """Return True for complex floating point."""
     return dtype.kind == "c"
 
 
 def is_inexact(dtype: DType) -> bool:
-    """Real or complex floating point: the dtypes with derivatives."""
+    """Return True for real or complex floating point: the dtypes with derivatives."""
     return dtype.kind in "fc" or dtype == bfloat16 or dtype in FLOAT8
 
 
 def is_integer(dtype: DType) -> bool:
-    """Signed or unsigned integers, int4 included; not bool."""
+    """Return True for signed or unsigned integers, int4 included; not for bool."""
     return dtype.kind in "iu" or dtype in (int4, uint4)
 
 
 def is_signed(dtype: DType) -> bool:
-    """Signed integers."""
+    """Return True for signed integers."""
     return dtype.kind == "i" or dtype == int4
 
 
 def is_unsigned(dtype: DType) -> bool:
-    """Unsigned integers."""
+    """Return True for unsigned integers."""
     return dtype.kind == "u" or dtype == uint4
 
 
 def real_part(dtype: DType) -> DType:
-    """The dtype of the real part: complex64 to float32, complex128 to float64, others unchanged."""
+    """Return the dtype of the real part: complex64 to float32, complex128 to float64, others unchanged."""
     return {complex64: float32, complex128: float64}.get(dtype, dtype)
 
 
 def complex_of(dtype: DType) -> DType:
-    """The complex dtype that holds values of this one."""
+    """Return the complex dtype that holds values of this one."""
     return complex128 if dtype in (float64, complex128, int64, uint64) else complex64
 
 
 def accumulator(dtype: DType) -> DType:
-    """The dtype that sums and products of many elements are kept in: float32 for narrower floats."""
+    """Return the dtype in which sums and products accumulate: float32 for narrower floats."""
     return float32 if dtype.itemsize < 4 and is_float(dtype) else dtype
 
 
 def finfo(dtype: Any) -> Any:
-    """Limits of a floating dtype, as `numpy.finfo`, for bfloat16 and float8 too."""
+    """Return the limits of a floating dtype, as `numpy.finfo`; bfloat16 and float8 included."""
     return ml_dtypes.finfo(np.dtype(dtype))
 
 
 def iinfo(dtype: DTypeLike | None) -> Any:
-    """Limits of an integer dtype, as `numpy.iinfo`, for int4 too.
+    """Return the limits of an integer dtype, as `numpy.iinfo`; int4 included.
 
     Args:
         dtype: integer dtype.
@@ -162,40 +162,41 @@ def set_default_dtype(dtype: DTypeLike) -> None:
 
 
 def default_float() -> DType:
-    """The dtype Python floats and creation functions give."""
+    """Return the dtype of Python floats and of arrays that creation functions make."""
     return np.dtype(_DEFAULT_FLOAT.value)
 
 
 def default_int() -> DType:
-    """The dtype Python ints give."""
+    """Return the dtype of Python ints."""
     return np.dtype(_DEFAULT_INT.value)
 
 
 def default_complex() -> DType:
-    """The dtype Python complex numbers give."""
+    """Return the dtype of Python complex numbers."""
     return complex128 if _DEFAULT_FLOAT.value == "float64" else complex64
 
 
 def default_for(kind: type) -> DType:
-    """The default dtype of Python's bool, int, float or complex."""
+    """Return the default dtype of Python's bool, int, float or complex."""
     return {bool: bool_, int: default_int(), float: default_float(), complex: default_complex()}[kind]
 
 
 # ------------------------------------------------------------------------------------------------ 64 bits as 32
-#: Whether dtypes of 64 bits that users name, and NumPy's arrays of them, count as those of 32: under JAX's names only.
+#: True to treat the 64-bit dtypes that users name, and NumPy arrays of them, as 32-bit. Set under JAX's names only, as
+#: JAX does without `jax_enable_x64`.
 _NARROW = xla.config("narrow_64", False)
 _HALVES = {float64: float32, int64: int32, uint64: uint32, complex128: complex64}
 
 
 def narrowed(dtype: DType) -> DType:
-    """A dtype that users name, in the width that their arrays have."""
+    """Return the dtype of arrays for which a user names this dtype: 32 bits for 64 under `narrow_64`."""
     return _HALVES.get(dtype, dtype) if _NARROW.value else dtype
 
 
 def of_host(x: Any) -> DType:
-    """The dtype that a NumPy array or scalar has as an operand.
+    """Return the dtype that a NumPy array or scalar has as an operand.
 
-    Constants of the package, which are read-only arrays of rank 0, keep their own.
+    Constants of the package, which are read-only arrays of rank 0, keep theirs.
     """
     result = exact_dtype(x.dtype)
     if _NARROW.value and result in _HALVES and (x.ndim or x.flags.writeable or type(x) is not np.ndarray):
@@ -209,7 +210,7 @@ def is_narrowed(x: Any) -> bool:
 
 
 def may_be_narrowed(dtype: DType) -> bool:
-    """Return True if arrays of NumPy of a dtype are operands of another dtype in a part of the program."""
+    """Return True if NumPy arrays of a dtype are narrowed anywhere in the process."""
     return dtype in _HALVES and _NARROW.global_value
 
 
@@ -217,12 +218,16 @@ _PYTHON = {bool: "bool", int: int, float: float, complex: complex}
 
 
 def as_dtype(dtype: Any) -> DType:
-    """A NumPy dtype from a dtype, name, scalar type or Python type; Python's int, float, complex mean the defaults."""
+    """Return a NumPy dtype for a dtype, name, scalar type or Python type; int, float and complex give the defaults."""
     return narrowed(exact_dtype(dtype))
 
 
 def exact_dtype(dtype: Any) -> DType:
-    """Like `as_dtype`, without narrowing: for dtypes of saved values, and for queries."""
+    """Return a dtype as `as_dtype` does, without narrowing: for saved values, and for queries.
+
+    Raises:
+        DtypeError: for a dtype that arrays do not have.
+    """
     if type(dtype) is type and dtype in (int, float, complex):  # np.dtype("float64") == float is True
         return default_for(dtype)
     try:
@@ -242,7 +247,7 @@ def exact_dtype(dtype: Any) -> DType:
         name = "bfloat16" if made.itemsize == 2 else "float8_e4m3fn" if made.names is None else made.names[0]
         if made.kind == "V" and (made.names or (name,)) == (name,) and made.itemsize in (1, 2):
             raise DtypeError(
-                f"{made} is what NumPy reads from files of bfloat16, float8 and int4, for which it has no name",
+                f"{made} is the dtype of bfloat16, float8 and int4 in files that NumPy reads without their names",
                 fix=f'say what it is with x.view("{name}") or another name; fnp.save, savez and load keep such dtypes',
             )
         if made.kind in "OSUT":
@@ -304,17 +309,17 @@ def _join(nodes: frozenset[Any]) -> Any:
 
 
 def promote(*avals: ShapedArray) -> tuple[DType, bool]:
-    """The dtype that values of these avals take when combined, and whether it is weak.
+    """Return the dtype that values of these avals promote to, and whether it is weak.
 
     Raises:
-        DtypeError: where the lattice has no common dtype (float8 and int4 meet no other dtype implicitly), or promotion
-            is strict (`backends.promotion`) and there are several.
+        DtypeError: where the lattice has no common dtype (float8 and int4 promote to no other dtype implicitly), or
+            promotion is strict (`backends.promotion`) and the dtypes differ.
     """
     return promotion_of(avals)[:2]
 
 
 def promotion_of(avals: Sequence[ShapedArray]) -> tuple[DType, bool, bool]:
-    """Return the result of `promote`, and whether it takes floating-point arrays of less than 64 bits to 64."""
+    """Return the result of `promote`, and whether it widens floating-point arrays to 64 bits."""
     kinds = tuple((a.dtype, a.weak_type) for a in avals)
     return _promote(kinds, _DEFAULT_FLOAT.value, _DEFAULT_INT.value, in_force())
 
@@ -339,19 +344,19 @@ def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, _set
     if not isinstance(joined, str):
         widens = real_part(joined) == float64 and any(not w and is_narrow(d) for d, w in kinds)
         return joined, all(w for _, w in kinds) and joined != bool_, widens
-    # A weak result keeps the widest of the weak dtypes of its kind that took part (np.float64(2) stays 64-bit).
-    mine = [d for d, w in kinds if w and _node(d, w) == joined]
+    # A weak result has the widest of the weak dtypes of its kind (np.float64(2) stays 64-bit).
+    weak_dtypes = [d for d, w in kinds if w and _node(d, w) == joined]
     default = {_I: default_int(), _F: default_float(), _C: default_complex()}[joined]
-    return max(mine, key=lambda d: d.itemsize, default=default), True, False
+    return max(weak_dtypes, key=lambda d: d.itemsize, default=default), True, False
 
 
 def is_narrow(dtype: DType) -> bool:
-    """Floating point, real or complex, with less than 64 bits to a real number."""
+    """Return True for real or complex floating point with less than 64 bits for a real number."""
     return is_inexact(dtype) and real_part(dtype) != float64
 
 
 def result_type(*values: Any) -> DType:
-    """The dtype of combining dtypes (strong) and avals."""
+    """Return the dtype that dtypes (strong) and avals promote to."""
     avals = [v if isinstance(v, ShapedArray) else ShapedArray((), as_dtype(v)) for v in values]
     return promote(*avals)[0]
 
@@ -371,8 +376,8 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     >>> fnp.issubdtype(fnp.bfloat16, fnp.floating)
     True
     """
-    numpys_own = isinstance(arg1, type) and issubclass(arg1, (np.number, np.bool_))  # kinds of dtypes among them
-    if not numpys_own and isinstance(arg2, type) and issubclass(arg2, np.generic):
+    is_numpy_type = isinstance(arg1, type) and issubclass(arg1, (np.number, np.bool_))  # kinds of dtypes among them
+    if not is_numpy_type and isinstance(arg2, type) and issubclass(arg2, np.generic):
         dtype = exact_dtype(arg1)
         if not issubclass(dtype.type, (np.number, np.bool_)):  # a kind of number that NumPy does not have
             kind = np.floating if is_float(dtype) else np.signedinteger if is_signed(dtype) else np.unsignedinteger
@@ -381,7 +386,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
 
 
 def canonicalize_dtype(dtype: Any) -> DType:
-    """The dtype that a dtype, name, scalar type or Python type means. (64-bit dtypes stay as they are.)
+    """Return the dtype that a dtype, name, scalar type or Python type means. (64-bit dtypes stay as they are.)
 
     Raises:
         DtypeError: for something that is not a dtype of arrays here.
@@ -403,10 +408,13 @@ def itemsize_bits(dtype: Any) -> int:
 
 
 def scalar_type_of(x: Any) -> type:
-    """The Python type of a number: bool, int, float or complex.
+    """Return the Python type of a number: bool, int, float or complex.
 
     Args:
         x: an array, a number or a dtype.
+
+    Returns:
+        The type whose kind the dtype is of.
 
     >>> scalar_type_of(1), scalar_type_of(np.ones(2)), scalar_type_of("bfloat16")
     (<class 'int'>, <class 'float'>, <class 'float'>)

@@ -1,10 +1,10 @@
-"""Every exception of the package, and the one composer of their text.
+"""Exceptions of the package, and the formatting of their messages.
 
-An error has five parts: the operation with its operands' shapes and dtypes, the chain of transformations, the user's
-line, the line of the rule that refused, and what to do. The code that raises gives the
-reason and the remedy; `core.py` fills in the rest as the error passes through it. Only this file formats them.
+Besides the reason, a message has five parts: the operation with its operands' shapes and dtypes, the chain of
+transformations, the user's line, the line of the rule that raised, and what to do. The code that raises gives the
+reason and the remedy; `core.py` adds the rest as the error passes through it. This file alone formats them.
 
-At the end stand the names that JAX has for some of them.
+JAX's names for some of them stand at the end.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class FtError(Exception):
         operation: the operation with the avals of its operands, e.g. ``add(f32[3], f32[2])``.
         chain: the transformations in force, outermost first, e.g. ``jit(loss) > grad``.
         at: the user's line.
-        rule: where the refusing rule stands.
+        rule: file and line of the primitive whose rule raised.
 
     Attributes:
-        promotion: "strict" where strict promotion refused; "nested" where that was inside of a function of the package.
-        has_left: True once it has left a public function.
+        promotion: "strict" for an error of strict promotion; "nested" for one inside of a function of the package.
+        has_left: True once it has propagated out of a public function.
     """
 
     promotion: str = ""
@@ -61,11 +61,11 @@ class FtError(Exception):
         return "\n".join([head, *(f"  {name}: {text}" for name, text in self._rows() if text)])
 
     def _rows(self) -> tuple[tuple[str, str], ...]:
-        """Name and text of each part that stands below the reason."""
+        """Return name and text of each part that stands below the reason."""
         return ("under", self.chain), ("at", self.at), ("rule", self.rule), ("what to do", self.fix)
 
     def _parts(self) -> list[tuple[str, str]]:
-        """All parts, for displays: the operation stands first, without a name."""
+        """Return all parts, for displays: the operation stands first, without a name."""
         head = [("", self.operation), ("reason", self.reason)] if self.operation else [("", self.reason)]
         return [*head, *self._rows()]
 
@@ -85,7 +85,13 @@ class FtError(Exception):
 
 
 def nearest(name: str, names: Any, likeness: float = 0.5) -> str:
-    """ "; did you mean 'x'?", where one of the names is close, or begins as this one does."""
+    """Return "; did you mean 'x'?" for the most similar of some names; "" if none is similar.
+
+    Args:
+        name: the unknown name.
+        names: the known names.
+        likeness: ratio of `difflib` from which on a name is similar. One with an equal beginning is similar, too.
+    """
     import difflib  # seldom needed
 
     names = sorted(names, key=len)
@@ -102,7 +108,7 @@ def _rebuild(cls: type[FtError], reason: str, fields: dict[str, Any]) -> FtError
 
 
 def refuse_pickling(what: str) -> Callable[[Any, Any], Any]:
-    """A `__reduce_ex__` that raises, for objects that refer to a program or to lines of a running one."""
+    """Return a `__reduce_ex__` that raises ArgumentError, for objects that are valid in one process only."""
 
     def reduce(self: Any, protocol: Any) -> Any:
         raise ArgumentError(
@@ -138,7 +144,7 @@ class AxisNameError(ArgumentError, NameError):
 
 
 class TreeError(FtError, ValueError, TypeError):
-    """Two pytrees that should have the same structure do not."""
+    """Two pytrees differ in structure where they must be equal."""
 
 
 class TreeDepthError(TreeError, RecursionError):
@@ -150,19 +156,19 @@ class DifferentiationError(FtError, TypeError):
 
 
 class ConcretizationError(FtError, TypeError):
-    """A value that is only traced was used where Python needs a number."""
+    """A traced value was used where Python needs a concrete one."""
 
 
 class TracerBoolConversionError(ConcretizationError):
-    """The truth of a value that is only traced: `if x > 0`."""
+    """A traced value was converted to a bool: `if x > 0`."""
 
 
 class TracerIntegerConversionError(ConcretizationError):
-    """A value that is only traced as an index of a Python list, or as a size."""
+    """A traced value was used as an index of a Python list, or as a size."""
 
 
 class TracerArrayConversionError(ConcretizationError):
-    """A value that is only traced was passed to NumPy."""
+    """A traced value was passed to NumPy."""
 
 
 class NonConcreteBooleanIndexError(ConcretizationError, IndexError):
@@ -186,15 +192,15 @@ class BoundsError(FtError, IndexError, TypeError):
 
 
 class SettingError(FtError, AttributeError, ValueError):
-    """There is no setting of this name."""
+    """No setting has this name."""
 
 
 class NumberError(FtError, OverflowError):
-    """A Python number does not fit the dtype it would have to take."""
+    """A Python number does not fit its dtype."""
 
 
 class DeviceError(FtError, ValueError, RuntimeError):
-    """A device or platform that is not there, or operands on different devices."""
+    """A device or platform is missing, or operands are on different devices."""
 
 
 class ExchangeError(FtError, BufferError, ValueError):
@@ -210,14 +216,14 @@ class DonatedError(FtError, RuntimeError, ValueError):
 
 
 class CheckError(FtError, ValueError):
-    """A condition did not hold that a program checks."""
+    """A condition that a program checks is false."""
 
-    # Its text is the user's, about no operation that it passes through.
+    # The text is the user's: `core.py` adds no operation and no rule to it.
     operation = rule = property(lambda self: "", lambda self, text: None)  # type: ignore[assignment]
 
 
 class NonFiniteError(FtError, FloatingPointError):
-    """A computation gave NaN or infinity while results are looked at for these."""
+    """A computation gave NaN or infinity under `debug.nans` or `debug.infs`."""
 
 
 class CompileError(FtError, RuntimeError):
@@ -237,7 +243,7 @@ class OutOfMemoryError(CompileError, MemoryError):
 
 
 def bytes_text(count: int) -> str:
-    """A number of bytes as text, in a binary unit with three digits: `373 GiB`."""
+    """Return a number of bytes as text, in a binary unit with three digits: `373 GiB`."""
     size, units = float(min(count, 10**300)), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
     while size >= 1024 and len(units) > 1:
         size, units = size / 1024, units[1:]
@@ -245,9 +251,9 @@ def bytes_text(count: int) -> str:
 
 
 class WideningWarning(UserWarning):
-    """A NumPy array has widened a narrower array that it met, most often float32 to float64.
+    """A NumPy array has widened the result of an operation with a narrower array, most often float32 to float64.
 
-    It has the operation, the user's line and the remedy, and is issued once for each line.
+    The message has the operation, the user's line and the remedy. It is issued once for each line;
     `backends.promotion.widening` turns it off, or into an error.
     """
 

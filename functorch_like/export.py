@@ -1,4 +1,4 @@
-"""Compiled functions for other processes, machines and versions: exported as StableHLO, stored, called later.
+"""Export of jitted functions as StableHLO, to be stored and called in other processes, machines and versions.
 
 >>> import functorch_like as ft, functorch_like.numpy as fnp
 >>> from functorch_like import export
@@ -36,12 +36,12 @@ class Exported:
     """A function as a program for chosen platforms, for arguments of one signature.
 
     Attributes:
-        fun_name: of the function.
-        platforms: for which it can be compiled.
-        in_tree, out_tree: the structures of the arguments, as (args, kwargs) without static ones, and of the result.
+        fun_name: name of the function.
+        platforms: the platforms for which it can be compiled.
+        in_tree, out_tree: structures of the arguments, as (args, kwargs) without static ones, and of the result.
         in_avals, out_avals: shapes and dtypes of their leaves.
-        stablehlo_version: of the program.
-        written_by: versions of functorch_like and jaxlib that lowered it; empty where a stored one has none.
+        stablehlo_version: version of StableHLO that the program is written in.
+        written_by: versions of functorch_like and jaxlib that lowered it; empty if a stored program has none.
     """
 
     def __init__(
@@ -58,13 +58,22 @@ class Exported:
         """Run the program; inside of a jitted function it becomes part of the function's program.
 
         Args:
-            args: as the function takes them, without static ones, of the shapes and dtypes it was exported for.
+            args: the function's arguments without static ones, of the shapes and dtypes it was exported for.
             kwargs: likewise.
+
+        Returns:
+            The function's result, a pytree of arrays.
 
         Raises:
             TreeError: for arguments of another structure.
             ArgumentError: for other shapes or dtypes.
             UnsupportedError: on a platform that it was not exported for; under derivatives and vmap.
+
+        Example:
+            >>> import functorch_like as ft
+            >>> made = ft.export.export(ft.jit(lambda x: 2 * x))(ft.ShapeDtypeStruct((), "float32"))
+            >>> float(made.call(3.0))
+            6.0
         """
         leaves = leaves_of((args, kwargs), self.in_tree, self.fun_name)
         pairs = zip(leaves, self.in_avals, strict=True)
@@ -77,31 +86,31 @@ class Exported:
     def of_shapes(
         self, programs: tuple[tuple[str, bytes], ...], ins: tuple[ShapedArray, ...], outs: tuple[ShapedArray, ...]
     ) -> Exported:
-        """The same function as programs for other shapes."""
+        """Return the function with programs for other shapes."""
         artifact = Artifact(self.fun_name, programs, ins, outs)
         return Exported(artifact, self.in_tree, self.out_tree, self.stablehlo_version)
 
     def mlir_module(self, platform: str | None = None) -> str:
-        """The program as StableHLO text.
+        """Return the program as StableHLO text.
 
         Args:
             platform: one of `platforms`; the first if None.
 
         Raises:
-            UnsupportedError: for another one.
+            UnsupportedError: for a platform that is not one of them.
         """
         from functorch_like.backends.xla import portable
 
         return xla.module_text(portable.read(self.portable_artifact(platform)))
 
     def portable_artifact(self, platform: str | None = None) -> bytes:
-        """The program as a portable artifact of StableHLO, which other compilers of StableHLO read too.
+        """Return the program as a portable artifact, which every compiler of StableHLO reads.
 
         Args:
             platform: one of `platforms`; the first if None.
 
         Raises:
-            UnsupportedError: for another one.
+            UnsupportedError: for a platform that is not one of them.
 
         Example:
             >>> import functorch_like as ft
@@ -112,13 +121,13 @@ class Exported:
         return self._artifact.on(platform or self.platforms[0])
 
     def operation_counts(self, platform: str | None = None) -> dict[str, int]:
-        """The count of each operation of the program, by its name.
+        """Return the number of uses of each operation in the program, by its name.
 
         Args:
             platform: one of `platforms`; the first if None.
 
         Raises:
-            UnsupportedError: for another one.
+            UnsupportedError: for a platform that is not one of them.
             ArgumentError: for a stored program that StableHLO cannot read.
 
         Example:
@@ -133,10 +142,10 @@ class Exported:
 
     @api_boundary.public
     def serialize(self) -> bytes:
-        """All of it as bytes, which `deserialize` reads in this version and later ones.
+        """Return the function as bytes, which `deserialize` reads in this version and later ones.
 
         Raises:
-            UnsupportedError: where arguments or results are of other containers than dicts, lists, tuples and None.
+            UnsupportedError: if arguments or results have containers other than dicts, lists, tuples and None.
         """
         stored = (self.in_tree, self.out_tree, self.in_avals, self.out_avals, self._artifact.programs)
         return file_format.pack(Contents(self.fun_name, self.stablehlo_version, *stored, self.written_by))
@@ -151,16 +160,16 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
     """Lower a jitted function to a program that can be stored, and called elsewhere.
 
     Closed-over values become part of the program; static arguments are compiled in; donation is not kept.
-    A program does not hold compile options: options of XLA and settings of `backends` are those of the process that
-    calls it, except those that changed the lowering.
+    The program has no compile options: those of the process that calls it apply, and so do its settings of `backends`
+    (but settings that change the lowering have had their effect).
 
     Args:
         fun_jit: a jitted function.
-        platforms: "cpu", "gpu", or several; the one that the function would run on if None.
+        platforms: sequence of "cpu" and "gpu"; the platform of the default device if None.
 
     Returns:
-        A function of the arguments (arrays, numbers or `ShapeDtypeStruct`s) that gives an `Exported`. For shapes with
-        symbolic dimensions it is a `SymbolicExported`, of which `at(b=3)` gives the `Exported` for some sizes.
+        A function of the arguments (arrays, numbers or `ShapeDtypeStruct`s) that returns an `Exported`. For shapes with
+        symbolic dimensions it returns a `SymbolicExported`, whose `at(b=3)` returns the `Exported` for some sizes.
 
     Raises:
         ArgumentError: for a function that is not jitted, or another platform.
@@ -209,15 +218,18 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
 def deserialize(blob: bytes | bytearray) -> Exported:
     """Load a function that `Exported.serialize` wrote.
 
-    Loading executes nothing, and unpickles nothing. MLIR reads the program at its first use. Its reader is not
-    hardened against bytes made to attack it, so only use files from those you trust. Programs that call functions other
-    than those that `export` writes are refused.
+    Loading executes nothing, and unpickles nothing. MLIR parses the program at its first use. Its parser is not
+    hardened against malicious bytes, so load files from trusted sources only. Programs with calls of functions that
+    `export` does not write are refused.
 
     Args:
         blob: the bytes.
 
+    Returns:
+        The `Exported`; a `SymbolicExported` if it was exported with symbolic dimensions.
+
     Raises:
-        ArgumentError: for other bytes, damaged ones, and those of a later version.
+        ArgumentError: for bytes that `serialize` did not write, that are damaged, or of a later version.
 
     >>> import functorch_like as ft
     >>> stored = ft.export.export(ft.jit(lambda x: x + 1))(1.0).serialize()
@@ -238,7 +250,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
 # ------------------------------------------------------------------------------------------------------------ arguments
 def _checked(x: Any, aval: ShapedArray, place: Callable[[], str], name: str) -> Any:
-    """An argument as the program takes it; a number takes the dtype that one stood for, if that is of its kind."""
+    """Return an argument in the program's dtype; a weakly typed number is converted unless its kind is a higher one."""
     given = argument_aval(x)
     if given.shape == aval.shape and given.dtype == aval.dtype:
         return x if isinstance(x, (xla.ArrayImpl, Tracer)) else np.asarray(x, aval.dtype)
@@ -255,19 +267,23 @@ def _checked(x: Any, aval: ShapedArray, place: Callable[[], str], name: str) -> 
 
 
 def _rank(dtype: np.dtype[Any]) -> int:
-    """Kind of a dtype: bool, integers, floats or complex numbers."""
+    """Return the kind of a dtype as a number: 0 for bool, 1 for integers, 2 for floats, 3 for complex numbers."""
     return 0 if dtype == dtypes.bool_ else 1 if dtypes.is_integer(dtype) else 3 if dtypes.is_complex(dtype) else 2
 
 
 def _without_static(in_tree: Any, statics: Any, count: int) -> Any:
-    """The structure of the arguments without those that are compiled in."""
+    """Return the structure of the arguments without static ones."""
     args, kwargs = in_tree.unflatten([0] * count)
     positions = {i for i, _ in statics[0]}
     return xla.structure((tuple(a for i, a in enumerate(args) if i not in positions), kwargs))
 
 
 def _with_constants(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
-    """A jaxpr with its closed-over values written into it."""
+    """Return a jaxpr with its closed-over values as literals.
+
+    Raises:
+        UnsupportedError: for traced values among them.
+    """
     if any(isinstance(c, Tracer) for c in consts):
         raise UnsupportedError(
             f"{jaxpr.name} closes over traced values", fix="export it outside of transformations, or pass the values"

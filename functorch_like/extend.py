@@ -1,7 +1,8 @@
 """Extensions of the package: the user's own primitives and interpreters.
 
 A *primitive* is a record of rules: `Primitive(name, shape=, ref=, lower=, jvp=, transpose=, batch=, samples=)`. Each
-rule is a function or `NotDefined("why; what to do instead")`. It is applied by calling it, under every transformation.
+rule is a function or `NotDefined("why; what to do instead")`. A call of the primitive applies it, under every
+transformation.
 
 An *interpreter* is a `Trace` with one method, `process(prim, args, params)`, and a `Tracer` that stands for its values.
 `process` takes its own tracers apart, applies the primitive (or anything else) under its parent, and wraps the results:
@@ -49,21 +50,33 @@ from functorch_like.ir.jaxpr import Jaxpr as Jaxpr
 from functorch_like.ir.jaxpr import evaluate as evaluate_jaxpr
 from functorch_like.primitives import load as _load
 
-_load()  # names of primitives are taken whether or not anything has needed these yet
+_load()  # all of the package's primitives, so that a user's primitive cannot take one of their names
 
 
 def current_trace() -> Trace:
-    """The transformation in force, which a new one runs under."""
+    """Return the current trace, which is the parent of a new one.
+
+    >>> ft.extend.current_trace()
+    eval
+    """
     return state.trace
 
 
 def mine(trace: Trace, value: Any) -> bool:
-    """Return True if a value is a tracer of this trace; other values go to the parent as they are."""
+    """Return True if a value is a tracer of this trace; `process` passes other values to the parent as they are.
+
+    Args:
+        trace: a trace.
+        value: any operand of a primitive.
+
+    >>> ft.extend.mine(ft.extend.current_trace(), 1.0)
+    False
+    """
     return isinstance(value, Tracer) and value._trace is trace
 
 
 def primitives() -> dict[str, Primitive]:
-    """All primitives by name, those of users included.
+    """Return all primitives by name, those of users included.
 
     >>> ft.extend.primitives()["add"]
     add
@@ -72,10 +85,19 @@ def primitives() -> dict[str, Primitive]:
 
 
 def forget(primitive: Primitive) -> None:
-    """Take a primitive of one's own out of the table, so that its name is free again (a notebook cell run twice).
+    """Remove a user's primitive from the table, so that its name can be defined again: by a notebook cell, for example.
+
+    Args:
+        primitive: a primitive that the user has made.
 
     Raises:
-        ArgumentError: for the package's own.
+        ArgumentError: for a primitive of the package, or another object.
+
+    >>> ft.extend.forget(ft.extend.primitives()["add"])
+    Traceback (most recent call last):
+    ...
+    functorch_like.errors.ArgumentError: add is the package's own
+    ...
     """
     if not isinstance(primitive, Primitive) or primitive.builtin:
         raise ArgumentError(f"{primitive!r} is the package's own", fix="forget only primitives that you made")

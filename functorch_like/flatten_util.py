@@ -14,14 +14,18 @@ from functorch_like.numpy import promotion
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """All leaves of a pytree in one vector, and the function that makes such a tree of such a vector.
+    """Concatenate the leaves of a pytree to one vector, and return the inverse function, too.
 
     Args:
-        pytree: of arrays and numbers.
+        pytree: pytree of arrays and numbers.
 
     Returns:
-        A vector of the dtype that the leaves promote to, and `unravel`: of a vector of that length and dtype, gives a
-        tree with leaves of the shapes and dtypes of these. `unravel` raises ShapeError and DtypeError for others.
+        A vector of the dtype that the leaves promote to; and `unravel`, which takes a vector of that length and dtype
+        and returns a pytree whose leaves have the original shapes and dtypes.
+
+    Raises:
+        ShapeError: from `unravel`, for a vector of another length.
+        DtypeError: from `unravel`, for a vector of another dtype; for a leaf that is not an array or number.
 
     >>> vector, unravel = ft.flatten_util.ravel_pytree({"a": fnp.ones(2), "b": 3.0})
     >>> vector.tolist(), unravel(2 * vector)["b"].item()

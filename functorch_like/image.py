@@ -1,4 +1,4 @@
-"""Images, and any arrays, resized: each dimension by a matrix of the weights of a kernel."""
+"""Resizing of images and other arrays: each dimension is multiplied by a matrix of a kernel's weights."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ResizeMethod(enum.Enum):
-    """Interpolation between pixels: the nearest one, or a mean with the weights of a kernel."""
+    """Interpolation between pixels: the nearest pixel, or a mean with the weights of a kernel."""
 
     NEAREST = 0
     LINEAR = 1
@@ -33,7 +33,7 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """The method of a name.
+        """Return the method of a name, such as "cubic" or "bicubic".
 
         Raises:
             ArgumentError: for an unknown name.
@@ -62,7 +62,7 @@ def _triangle(x: Any) -> Any:
     return fnp.maximum(0, 1 - x)
 
 
-def _keys(x: Any) -> Any:
+def _cubic(x: Any) -> Any:
     """R. G. Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -1/2."""
     near = ((1.5 * x - 2.5) * x) * x + 1
     far = ((-0.5 * x + 2.5) * x - 4) * x + 2
@@ -76,23 +76,23 @@ def _lanczos(radius: int) -> Callable[[Any], Any]:
 
 _KERNELS = {
     ResizeMethod.LINEAR: _triangle,
-    ResizeMethod.CUBIC: _keys,
+    ResizeMethod.CUBIC: _cubic,
     ResizeMethod.LANCZOS3: _lanczos(3),
     ResizeMethod.LANCZOS5: _lanczos(5),
 }
 
 
 def _weights(method: ResizeMethod, size: int, out: int, scale: Any, translation: Any, antialias: bool) -> Any:
-    """(size, out): the weight of each pixel in each new one. Centres of pixels are at halves."""
+    """Return (size, out): the weight of each pixel in each new pixel. Pixel i has its centre at i + 1/2."""
     dtype = aval_of(scale).dtype
-    at = (fnp.arange(out, dtype=dtype) + 0.5 - translation) / scale - 0.5
+    centres = (fnp.arange(out, dtype=dtype) + 0.5 - translation) / scale - 0.5
     wide = fnp.maximum(1, 1 / scale) if antialias else 1
-    weights = _KERNELS[method](abs(at[None] - fnp.arange(size, dtype=dtype)[:, None]) / wide)
+    weights = _KERNELS[method](abs(centres[None] - fnp.arange(size, dtype=dtype)[:, None]) / wide)
     total = weights.sum(0)
-    some = abs(total) > 1000 * float(fnp.finfo(dtype).eps)
-    weights = fnp.where(some[None], weights / fnp.where(some, total, 1)[None], 0)
-    # Where a new pixel lies outside of the image there is nothing.
-    return fnp.where(((at >= -0.5) & (at <= size - 0.5))[None], weights, 0)
+    nonzero = abs(total) > 1000 * float(fnp.finfo(dtype).eps)
+    weights = fnp.where(nonzero[None], weights / fnp.where(nonzero, total, 1)[None], 0)
+    # New pixels outside of the image are 0.
+    return fnp.where(((centres >= -0.5) & (centres <= size - 0.5))[None], weights, 0)
 
 
 # ----------------------------------------------------------------------------------------------------------- functions
@@ -110,24 +110,24 @@ def scale_and_translate(
     antialias: bool = True,
     precision: PrecisionLike = "highest",
 ) -> Array:
-    """An image whose pixel at x comes to scale * x + translation, in pixels; outside of it, zeros.
+    """Move the point x of an image to scale * x + translation, in pixels; fill with zeros outside of the image.
 
     Args:
         image: array; integers become the default float.
-        shape: of the result; as that of the image but in spatial_dims.
+        shape: shape of the result, which differs from that of the image in spatial_dims only.
         spatial_dims: the k dimensions that are scaled.
-        scale: (k,); may be traced.
-        translation: (k,); may be traced. Both have derivatives.
+        scale: (k,) floats; may be traced, and has derivatives.
+        translation: (k,) floats; likewise.
         method: a `ResizeMethod` or its name, but not "nearest": "linear", "cubic", "lanczos3", "lanczos5", ...
         antialias: widen the kernel where the image becomes smaller, so that all pixels count.
-        precision: of the products, as in `lax.dot_general`.
+        precision: precision of the products, as in `lax.dot_general`.
 
     Returns:
         An image of that shape, in floating point.
 
     Raises:
-        ArgumentError: for another method.
-        ShapeError: where shape, scale or translation do not fit.
+        ArgumentError: for "nearest" or an unknown method.
+        ShapeError: for a shape, scale or translation that does not fit the image and spatial_dims.
 
     >>> x = fnp.asarray([0.0, 1.0, 2.0])
     >>> one, by = fnp.ones(1), fnp.ones(1)
@@ -183,15 +183,15 @@ def resize(
     antialias: bool = True,
     precision: PrecisionLike = "highest",
 ) -> Array:
-    """An image in another size.
+    """Resize an image.
 
     Args:
         image: array; integers become the default float.
-        shape: of the result. Dimensions of the size that they have already are left alone.
+        shape: shape of the result. Dimensions whose size stays equal are not interpolated.
         method: a `ResizeMethod` or its name: "nearest", "linear" ("bilinear", "trilinear", "triangle"), "cubic"
             ("bicubic", "tricubic"), "lanczos3", "lanczos5".
         antialias: widen the kernel where the image becomes smaller, so that all pixels count; not for "nearest".
-        precision: of the products, as in `lax.dot_general`.
+        precision: precision of the products, as in `lax.dot_general`.
 
     Returns:
         An image of that shape, in floating point.
@@ -238,7 +238,7 @@ def _nearest(image: Any, sizes: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     image = promotion.to_inexact(image)
     for d in dims:
         n, m = aval_of(image).shape[d], sizes[d]
-        # The pixel whose square holds the centre, in whole numbers: (2 i + 1) n / (2 m), rounded down.
+        # Index of the pixel that contains the new centre: floor((2 i + 1) n / (2 m)), in integers.
         places = (2 * fnp.arange(m, dtype=fnp.int64) + 1) * n // (2 * m) if m else fnp.zeros(0, fnp.int64)
         image = fnp.take(image, places, axis=d, mode="clip")
     return image

@@ -1,4 +1,4 @@
-"""Looking inside: every stage a function goes through, and the effect of transformations on one value."""
+"""Inspection: the stages by which a function is compiled, the effect of transformations on a value, and displays."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Stage(NamedTuple):
     """One stage of a function.
 
     Attributes:
-        name: of the stage.
-        how: it was made from the one before.
-        size: how much there is: equations, operations or instructions.
-        text: all of it.
+        name: name of the stage.
+        how: the step that made it from the stage before.
+        size: number of its equations, operations or instructions.
+        text: its full text.
     """
 
     name: str
@@ -52,14 +52,14 @@ class History(Display):
         cost: XLA's estimate of floating-point operations and bytes accessed.
     """
 
-    #: Of each stage, so many lines are printed; `stages[i].text` has all of them.
+    #: Number of lines printed of each stage; `stages[i].text` has all of them.
     LINES = 40
 
     def __init__(self, stages: list[Stage], memory: dict[str, int], cost: dict[str, float]) -> None:
         self.stages, self.memory, self.cost = stages, memory, cost
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:
-        """Return the first lines of each stage, and the memory. Lines are as long as those of the stages."""
+        """Return the first lines of each stage, uncut, and the memory."""
         parts = [self._part(number, stage, paint) for number, stage in enumerate(self.stages, 1)]
         return "\n\n".join([*parts, "memory in bytes: " + ", ".join(f"{k} {v}" for k, v in self.memory.items())])
 
@@ -94,14 +94,17 @@ class History(Display):
 
 @api_boundary.public
 def history(fun: Callable[..., Any]) -> Callable[..., History]:
-    """A function that shows every stage `fun` goes through for given arguments, and how each was made.
+    """Make a function that compiles `fun` for its arguments and returns the stages.
 
     Args:
-        fun: any function of arrays, transformed or not, as one would give to `jit`.
+        fun: any function of arrays that `jit` takes, transformed or not.
 
     Returns:
-        A function of `fun`'s arguments that gives a `History`: the jaxprs that transformations derived while it was
+        A function of `fun`'s arguments that returns a `History`: the jaxprs that transformations derived while it was
         traced, its jaxpr, the jaxpr after the passes, StableHLO, and XLA's program.
+
+    Raises:
+        ArgumentError: if `fun` is not callable.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> stages = ft.inspect.history(ft.grad(ft.jit(fnp.tanh)))(1.0).stages
@@ -143,7 +146,7 @@ def history(fun: Callable[..., Any]) -> Callable[..., History]:
     return shown
 
 
-#: Lists of files and frames that XLA prints before the program, and that metadata point into.
+#: Tables of files and frames that XLA prints before the program; metadata refer to them.
 _TABLES = re.compile(r"^(FileNames|FunctionNames|FileLocations|StackFrames)\n(\d+ .*\n)*\n+", re.MULTILINE)
 
 
@@ -153,18 +156,18 @@ def _equations(jaxpr: Jaxpr) -> str:
 
 @api_boundary.public
 def probe(x: Any, name: str, report: Callable[[str], Any] = print) -> Any:
-    """Return `x` unchanged; from then on, each transformation reports what it does to the value.
+    """Return `x` unchanged, and report each transformation of the value.
 
-    Computed at once, it reports the value; traced by jit, that it is lowered. To print values when a compiled
-    program runs, use `ft.debug.print`.
+    Eager evaluation reports the value itself; under jit the lowering is reported, once. `ft.debug.print` prints values
+    at each run of a compiled program.
 
     Args:
-        x: an array or number.
-        name: the name of the value in the reports.
-        report: called with each line.
+        x: array or number.
+        name: name of the value in the reports.
+        report: function that is called with each line.
 
     Returns:
-        `x`.
+        `x`, of the same shape and dtype.
 
     >>> import functorch_like as ft
     >>> ft.vmap(lambda x: ft.inspect.probe(x, "x") * 2)(ft.numpy.arange(3)).tolist()
@@ -180,8 +183,8 @@ def probe(x: Any, name: str, report: Callable[[str], Any] = print) -> Any:
 def array(x: ArrayLike) -> array_display.ArrayDisplay:
     """Return a display of an array: type, device or sharding, values with their middle cut, and statistics.
 
-    Nothing is compiled. Statistics of large arrays are of a sample, as the display states. In a notebook an array
-    shows all of this without a call.
+    Nothing is compiled. Statistics of large arrays are those of a sample, as the display states. A notebook displays
+    an array in this form without a call.
 
     Args:
         x: an array, a traced value, or another operand of `fnp.asarray`.
@@ -230,8 +233,8 @@ def tree(value: object) -> tree_display.TreeDisplay:
 def diff(first: Jaxpr, second: Jaxpr) -> jaxpr_diff.JaxprDiff:
     """Return the differences between two jaxprs, and between those that they call.
 
-    Equations are equal if they apply one primitive with equal parameters to values that correspond, whatever these are
-    called.
+    Equations are equal if they apply one primitive with equal parameters to corresponding values. Names of variables
+    do not count.
 
     Args:
         first: as `ft.make_jaxpr` gives it.
@@ -241,7 +244,7 @@ def diff(first: Jaxpr, second: Jaxpr) -> jaxpr_diff.JaxprDiff:
         A display with the attributes `is_equal`, `added` and `removed`.
 
     Raises:
-        ArgumentError: for what is not a jaxpr.
+        ArgumentError: for an argument that is not a jaxpr.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> first = ft.make_jaxpr(lambda x: fnp.exp(fnp.sin(x)))(1.0)
@@ -266,7 +269,7 @@ def graph(jaxpr: Jaxpr) -> jaxpr_graph.JaxprGraph:
         A display with the attributes `svg` and `dot`, text for Graphviz.
 
     Raises:
-        ArgumentError: for what is not a jaxpr.
+        ArgumentError: for an argument that is not a jaxpr.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> print(ft.inspect.graph(ft.make_jaxpr(lambda x: fnp.sin(x) * fnp.cos(x))(1.0)))

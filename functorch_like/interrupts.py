@@ -1,8 +1,8 @@
-"""Ctrl-C, other signals and the end of Python, kept out of what must not stop in the middle: imports, and work in C++.
+"""Delay of Ctrl-C, other signals and Python's shutdown during work that must not be interrupted: imports and C++.
 
-Half of a module leaves primitives, dialects of MLIR or types of C++ registered, and they cannot be registered again:
-every later compile of the process would fail. C++ that imports Python modules even aborts the process when one of them
-raises KeyboardInterrupt. And a thread that Python ends inside of C++ aborts the process.
+An interrupted import leaves primitives, MLIR dialects or C++ types registered. They cannot be registered twice, so
+every later compilation of the process would fail. C++ that imports Python modules aborts the process if one of them
+raises KeyboardInterrupt. A thread that Python ends inside of C++ aborts it, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 _Handler = Callable[[int, FrameType | None], Any]
 _PACKAGE = __name__.partition(".")[0] + "."
 
-#: Signals whose handlers raise in some programs: they end them, or set them a time limit.
+#: Signals whose handlers raise in some programs, to end them or to limit their time.
 _OTHERS = (
     "SIGTERM",
     "SIGHUP",
@@ -38,13 +38,14 @@ _OTHERS = (
 
 
 class _Held:
-    """`with held:` around work that signals must not stop: they are delivered when the block ends.
+    """Context manager that delays signals: their handlers run when the block ends.
 
     Python runs signal handlers in the main thread alone, so in other threads the block changes nothing. Blocks may be
-    nested; the outermost delivers. Costs 4 us for one signal, and 0.3 us inside of another block.
+    nested; the handlers run at the end of the outermost. A block costs 4 us for one signal, and 0.3 us inside of
+    another block.
 
     Args:
-        names: of the signals; what the platform lacks is left out.
+        names: names of the signals; those that the platform lacks are left out.
     """
 
     def __init__(self, *names: str) -> None:
@@ -59,7 +60,7 @@ class _Held:
         if self._depth == 0:
             try:
                 self._take_over()
-            except BaseException:  # of a handler that was called just before
+            except BaseException:  # raised by a handler that was called meanwhile
                 self._give_back()
                 raise
         self._depth += 1
@@ -74,18 +75,18 @@ class _Held:
     def _take_over(self) -> None:
         for number in self._numbers:
             previous: Any = signal.getsignal(number)
-            # SIG_IGN and SIG_DFL raise nothing; one from outside of Python stays
+            # SIG_IGN and SIG_DFL raise nothing; handlers from outside of Python stay.
             if not callable(previous) or previous == self._receive:
                 continue
             self._previous[number] = previous
             try:
                 signal.signal(number, self._receive)
-            except ValueError:  # not the main interpreter
+            except ValueError:  # this is not the main interpreter
                 self._previous.clear()
                 return
 
     def _give_back(self) -> None:
-        """Put the handlers back, the first one last, and then deliver. One that is back may raise meanwhile."""
+        """Restore the handlers in reverse order, then call those that have been delayed. A restored one may raise."""
         try:
             while self._previous:
                 number = next(reversed(self._previous))
@@ -102,7 +103,7 @@ class _Held:
 
 
 def _deliver(received: list[tuple[_Handler, int, FrameType | None]]) -> None:
-    """Call handlers in turn, the later ones where an earlier one raises, too."""
+    """Call handlers in turn, also after one of them has raised."""
     if received:
         handler, number, frame = received[0]
         try:
@@ -113,19 +114,19 @@ def _deliver(received: list[tuple[_Handler, int, FrameType | None]]) -> None:
 
 #: For imports and registrations.
 held = _Held("SIGINT")
-#: For XLA's compiler. TRAP: in 0.10 it runs in a thread of its own, and C++ that waits for it runs signal handlers. If
-#: one raises, XLA goes on and reads what has been freed: the process crashes, at its end at the latest.
+#: For XLA's compiler. TRAP: in jaxlib 0.10 it runs in a thread of its own, and C++ that waits for it runs signal
+#: handlers. If one raises, XLA goes on and reads freed memory: the process crashes, at its end at the latest.
 all_held = _Held("SIGINT", *_OTHERS)
 
-#: Seconds for which a thread stays where it is while Python ends; then an `atexit` function may be waiting for it.
+#: Seconds that a thread sleeps while Python shuts down. After that it ends, since an `atexit` function may wait for it.
 _END = 10.0
 
 
 class _Awaited(contextlib.ContextDecorator):
-    """`with awaited:` around work in C++ in other threads than the main one, for which the end of Python waits.
+    """Context manager for C++ work in threads other than the main one: Python's shutdown waits for its end.
 
-    Python waits for threads that are not daemons by itself, but no longer once Ctrl-C has stopped it from waiting. Here
-    Ctrl-C ends the process at once.
+    Python itself waits for threads that are not daemons, but not after a Ctrl-C during that wait. Here a Ctrl-C during
+    the wait ends the process at once.
     """
 
     def __init__(self) -> None:
@@ -155,7 +156,7 @@ class _Awaited(contextlib.ContextDecorator):
             self._open -= 1
             over = self._is_over
         if over:
-            time.sleep(_END)  # or Python would end the thread in its next call of C++
+            time.sleep(_END)  # otherwise Python would end the thread in its next call of C++
             raise SystemExit
 
     def _wait(self) -> None:
@@ -168,7 +169,7 @@ class _Awaited(contextlib.ContextDecorator):
         while self._open:
             try:
                 time.sleep(0.01)
-            except BaseException as error:  # of the handler of another signal, which must not end this either
+            except BaseException as error:  # raised by the handler of another signal; the wait goes on
                 raised = error
         if raised is not None:
             raise raised
@@ -178,7 +179,7 @@ awaited = _Awaited()
 
 
 class _Whole:
-    """Loader of a module of this package that runs another loader without interrupts."""
+    """Loader of a module of this package: runs another loader, and delays Ctrl-C until it has finished."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -194,7 +195,7 @@ class _Whole:
 
 
 class _ImportWhole:
-    """Finder by which the modules of this package are imported as a whole or not at all, at whatever time."""
+    """Finder that wraps the loaders of this package's modules, so that Ctrl-C never interrupts their import."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None

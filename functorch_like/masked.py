@@ -1,7 +1,8 @@
-"""NumPy's masked arrays: one with masked elements is refused, because arrays here have no mask.
+"""Refusal of NumPy's masked arrays that have masked elements: arrays of this package have no mask.
 
-C++ reads a masked array as the plain array it derives from, without its mask. So the class is registered as a pytree
-node as soon as NumPy loads `numpy.ma`: flattening the arguments of a call then comes here. Plain arrays pay nothing.
+C++ reads a masked array as the plain array that it derives from, without its mask. So the class is registered as a
+pytree node as soon as NumPy loads `numpy.ma`: flattening the arguments of a call then calls `_flatten`. Plain arrays
+cost nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from functorch_like.on_import import on_import
 
 
 def unmasked(x: Any) -> Any:
-    """Return a NumPy array, of a masked array its data.
+    """Return the data of a masked array without masked elements, and other NumPy arrays as they are.
 
     Args:
         x: array of any subclass of `numpy.ndarray`.
 
     Raises:
-        DtypeError: where elements of a masked array are masked.
+        DtypeError: for a masked array with masked elements.
     """
     ma = sys.modules.get("numpy.ma")
     if ma is None or not isinstance(x, ma.MaskedArray):

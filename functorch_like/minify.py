@@ -2,9 +2,9 @@
 
     python -m functorch_like.minify file.py:function [--fails KIND] [--args NAME] [--out FILE]
 
-The file is run, and the function called on the arguments that the file has under the name `args`: a tuple, or a
-function that returns one. KIND is error, abort, nan, mismatch (the default) or nondeterminism; see `ft.debug.minify`.
-FILE gets a script that runs on its own, `failing.py` by default.
+The command runs the file and calls the function on the file's variable `args` (or NAME): a tuple, or a function that
+returns one. KIND is error, abort, nan, mismatch (the default) or nondeterminism; see `ft.debug.minify`.
+The result is written to FILE, `failing.py` by default, as a script that runs on its own.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Functions for programs of several processes: values that all share, and points where all wait.
+"""Functions for programs of several processes: exchange of values between them, and synchronisation.
 
-- `broadcast_one_to_all`: the values of one process, in all.
-- `process_allgather`: the values of all processes, in all.
+- `broadcast_one_to_all`: send the values of one process to all processes.
+- `process_allgather`: send the values of all processes to all processes.
 - `sync_global_devices`: wait for all processes.
-- `assert_equal`: raise where processes have different values.
+- `assert_equal`: raise if the processes have different values.
 
-Values are pytrees of arrays and numbers, and go through the host and the coordinator: use these for what is set up
-once, and compiled functions for what is computed at each step. Names and signatures are those of
+Values are pytrees of arrays and numbers, and go through the host and the coordinator. So use these functions once, to
+set up a program, and collectives in compiled functions for each step. Names and signatures are those of
 jax.experimental.multihost_utils.
 
-Each function is called by every process, in the same order. A process that does not come within `timeout` seconds, or
-ends before, is named in the DistributedError that the others get.
+Every process calls each function, in the same order. If a process does not call it within `timeout` seconds, or ends
+before, the others raise a DistributedError that names it.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _SAME = "pass trees of the same structure, shapes and dtypes in every process"
 
 
 def broadcast_one_to_all(in_tree: Tree, is_source: bool | None = None, *, timeout: float = 600.0) -> Tree:
-    """Return the values of one process, in all.
+    """Return the values of one process in all processes.
 
     Args:
-        in_tree: arrays and numbers; in the other processes too, with the same structure, shapes and dtypes.
-        is_source: True in the one process whose values all get; process 0's if None.
+        in_tree: pytree of arrays and numbers, with the same structure, shapes and dtypes in all processes.
+        is_source: True in the process whose values are sent, False in the others; by default process 0 sends.
         timeout: seconds to wait for the other processes.
 
     Returns:
         A tree of NumPy arrays.
 
     Raises:
-        DistributedError: where structures, shapes or dtypes differ, no process or several are the source, or a process
-            does not come.
+        DistributedError: if structures, shapes or dtypes differ, no process or several are the source, or a process
+            does not call this in time.
 
     Example:
         >>> import functorch_like as ft
@@ -67,20 +67,20 @@ def broadcast_one_to_all(in_tree: Tree, is_source: bool | None = None, *, timeou
 
 
 def process_allgather(in_tree: Tree, tiled: bool = False, *, timeout: float = 600.0) -> Tree:
-    """Return the values of all processes, in all.
+    """Return the values of all processes in all processes.
 
     Args:
-        in_tree: arrays and numbers, with the same structure, shapes and dtypes in all processes.
-        tiled: concatenate along the first axis; else a new first axis counts processes.
+        in_tree: pytree of arrays and numbers, with the same structure, shapes and dtypes in all processes.
+        tiled: True to concatenate along the first axis; False to stack along a new first axis.
         timeout: seconds to wait for the other processes.
 
     Returns:
-        A tree of NumPy arrays of shape (processes, ...), or (processes * n, ...) if tiled. Arrays that already are
-        spread over several processes are returned whole.
+        A tree of NumPy arrays of shape (processes, ...), or (processes * n, ...) if tiled. An array that is sharded
+        over several processes is returned whole.
 
     Raises:
-        DistributedError: where structures, shapes or dtypes differ, or a process does not come.
-        ArgumentError: for a scalar if tiled.
+        DistributedError: if structures, shapes or dtypes differ, or a process does not call this in time.
+        ArgumentError: for a scalar if tiled; for a traced value.
 
     Example:
         >>> import functorch_like as ft
@@ -107,11 +107,11 @@ def sync_global_devices(name: str, *, timeout: float = 600.0) -> None:
     """Wait until all processes call this with the same name.
 
     Args:
-        name: of the point in the program.
+        name: name of this point in the program.
         timeout: seconds to wait for the other processes.
 
     Raises:
-        DistributedError: where a process is at another point, or does not come.
+        DistributedError: if a process is at a point of another name, or does not call this in time.
 
     Example:
         >>> import functorch_like as ft
@@ -132,16 +132,16 @@ def sync_global_devices(name: str, *, timeout: float = 600.0) -> None:
 
 
 def assert_equal(in_tree: Tree, fail_message: str = "", *, timeout: float = 600.0) -> None:
-    """Raise where the processes have different values; NaN equals NaN.
+    """Raise if the processes have different values; NaN equals NaN.
 
     Args:
-        in_tree: arrays and numbers.
+        in_tree: pytree of arrays and numbers.
         fail_message: the beginning of the error's text.
         timeout: seconds to wait for the other processes.
 
     Raises:
-        DistributedError: in all processes, where values, structures, shapes or dtypes differ. It names the first leaf
-            and the processes that differ from process 0.
+        DistributedError: in all processes, if values, structures, shapes or dtypes differ. It names the first leaf that
+            differs, and the processes whose leaf is not that of process 0.
 
     Example:
         >>> import functorch_like as ft
@@ -183,7 +183,7 @@ def _is_spread(leaf: Any) -> bool:
 
 
 def _replicated(leaf: Any) -> Any:
-    """An array with all of its parts in this process, too."""
+    """Return an array with all of its shards in this process."""
     if not _is_spread(leaf) or leaf._sharding.is_fully_replicated:
         return leaf
     return device_put(leaf, NamedSharding(leaf._sharding.mesh, PartitionSpec()))
@@ -192,7 +192,11 @@ def _replicated(leaf: Any) -> Any:
 def _exchange(
     operation: str, values: list[np.ndarray[Any, Any]], treedef: Any, timeout: float, *, send: bool = True
 ) -> dict[int, list[np.ndarray[Any, Any]] | None]:
-    """The values of each process; None for those that sent none."""
+    """Return the values of each process; None for a process with `send=False`.
+
+    Raises:
+        DistributedError: if structures, shapes or dtypes differ.
+    """
     state = joined()
     if state is None:
         return {0: values if send else None}
@@ -213,8 +217,8 @@ def _exchange(
                 f"{_layout_text(parts[0].decode())}",
                 fix=_SAME,
             )
-        sent, their_table = json.loads(parts[1])
-        pieces = unpack(their_table, parts[2])
+        sent, table_of_rank = json.loads(parts[1])
+        pieces = unpack(table_of_rank, parts[2])
         gathered[rank] = [_array(pieces[i], v) for i, v in enumerate(values)] if sent else None
     return gathered
 

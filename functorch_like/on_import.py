@@ -1,4 +1,4 @@
-"""Actions when a module of another library is imported, at whatever time; the library is not imported here."""
+"""Actions that run when a module of another library is imported. The library itself is not imported for that."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 Action = Callable[[types.ModuleType], object]
-#: By module, what is still to be done when it is imported.
+#: By name of the module, the action that will run at its import.
 _WAITING: dict[str, Action | tuple[str, str]] = {}
 
 
 def on_import(name: str, action: Action | tuple[str, str]) -> None:
-    """Call `action(module)` once: now where the module is loaded, otherwise right after its import.
+    """Call `action(module)` once: now if the module is loaded, otherwise right after its import.
 
-    A pair of a module and a function in it is imported as late as it is called.
+    An action may be a pair of names, of a module and a function in it, which is imported when it is called.
 
     >>> seen = []
     >>> on_import("sys", seen.append)
@@ -44,14 +44,14 @@ def _act(module: types.ModuleType) -> None:
 class _Loader:
     """A module's own loader, and the action after it.
 
-    Neither this class nor the next derives from those of `importlib.abc`: importing that takes milliseconds.
+    Neither this class nor `_Finder` derives from those of `importlib.abc`, whose import takes milliseconds.
     """
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
 
     def __getattr__(self, name: str) -> Any:  # `get_source`, `get_code` and others, which tools read
-        if name == "loader":  # of an instance that copy or pickle has just made
+        if name == "loader":  # copy and pickle make instances without attributes
             raise AttributeError(name)
         return getattr(self.loader, name)
 
@@ -63,11 +63,11 @@ class _Loader:
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
         self.loader.exec_module(module)
-        _act(module)  # it waited until now: a spec may be looked for and never be loaded
+        _act(module)  # not in `find_spec`: a spec may be looked for and never be loaded
 
 
 class _Finder:
-    """Finder that wraps the loaders of the modules with actions. Any other module costs one look into a dictionary."""
+    """Finder that wraps the loaders of modules with actions. For other modules it costs one dictionary lookup."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None

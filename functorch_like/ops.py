@@ -1,4 +1,4 @@
-"""Reductions over segments: elements of an array combined with those that have the same number."""
+"""Segment reductions: elements of an array with equal segment numbers are combined."""
 
 from __future__ import annotations
 
@@ -44,23 +44,25 @@ if TYPE_CHECKING:
 _DOC = """{summary}
 
     Args:
-        data: (n, ...).
-        segment_ids: n whole numbers, in any order; or several dimensions, as those that data begins with.
-        num_segments: the size of the result. By default one more than the greatest number, which must be known then.
-        indices_are_sorted: whether the numbers do not fall. A promise; other numbers give wrong results.
-        unique_indices: whether no number comes twice. A promise likewise.
-        bucket_size: of so many elements the results are computed first, and then combined: in floating point the
-            errors of long sums are smaller so.
-        mode: of numbers that are not in 0 ... num_segments - 1: "fill" or "drop", as by default, leaves these
-            elements out; "clip" counts them to the nearest; "promise_in_bounds" promises that there are none.
+        data: (n, ...) array or numbers.
+        segment_ids: (n,) integers, in any order; with several dimensions, they are the first dimensions of data.
+        num_segments: first size of the result. By default the greatest segment number plus 1; traced segment_ids
+            need it.
+        indices_are_sorted: promise that segment_ids are in ascending order; otherwise the result is wrong.
+        unique_indices: promise that no segment number is repeated; otherwise the result is wrong.
+        bucket_size: number of elements that are reduced to partial results, which are then combined: the rounding
+            errors of long sums become smaller.
+        mode: treatment of numbers outside of 0 ... num_segments - 1. "fill" and "drop" (the default) leave these
+            elements out; "clip" moves them to the nearest segment; "promise_in_bounds" promises that there are none.
 
     Returns:
-        (num_segments, ...). {empty}
+        (num_segments, ...) array in the dtype of data. {empty}
 
     Raises:
-        ShapeError: where the numbers do not fit the data.
-        DtypeError: for numbers that are not integers.
-        ConcretizationError: for traced numbers without num_segments.
+        ShapeError: if segment_ids do not have the first dimensions of data.
+        DtypeError: if segment_ids are not integers.
+        ArgumentError: if bucket_size is not positive.
+        ConcretizationError: for traced segment_ids without num_segments.
 
     >>> ft.ops.{name}(fnp.asarray([5, 2, 3]), fnp.asarray([0, 0, 1])).tolist()
     {shows}
@@ -68,7 +70,7 @@ _DOC = """{summary}
 
 
 def _segments(name: str, method: str, start: Any, summary: str, empty: str, shows: str) -> SegmentReduction:
-    """A reduction; `start` gives the value of an empty segment for a dtype."""
+    """Make a segment reduction; `start` gives the value of an empty segment for a dtype."""
 
     @eager_jit(static=("count", "is_sorted", "unique", "bucket", "mode"))
     def run(data: Any, ids: Any, count: int, is_sorted: bool, unique: bool, bucket: int | None, mode: str) -> Any:
@@ -76,10 +78,10 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
         rest = aval_of(data).shape[rank:]
         data, ids = fnp.reshape(data, (n, *rest)), fnp.reshape(ids, (n,))
         ids = ids.astype(dtypes.int64 if aval_of(ids).dtype.itemsize > 4 else dtypes.int32)
-        # Negative numbers are not counted from the end.
+        # Negative segment numbers are out of bounds, not counted from the end.
         ids = fnp.clip(ids, 0, max(count - 1, 0)) if mode == "clip" else fnp.where(ids < 0, count, ids)
         rows = 1 if not bucket else max(math.ceil(n / bucket), 1)
-        if rows > 1:  # a segment in a bucket is a segment of a number of its own
+        if rows > 1:  # number segments per bucket, so that each bucket has its partial results
             ids = fnp.where(ids < count, ids + fnp.arange(n, dtype=ids.dtype) // bucket * count, rows * count)  # pyright: ignore[reportOperatorIssue]
         dtype = aval_of(data).dtype
         out = fnp.full((rows * count, *rest), start(dtype), dtype)
@@ -119,12 +121,12 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
 
 
 def _count(ids: Any, what: str) -> int:
-    known = getattr(ids, "concrete", lambda: ids)()  # of traced values, None where they are not known
+    known = getattr(ids, "concrete", lambda: ids)()  # None for a tracer without a concrete value
     if known is None and aval_of(ids).size:
         known = guarded_size(fnp.max(ids))
     if known is None:
         raise promotion.error(
-            ConcretizationError, f"{what} of traced segment_ids cannot tell how many segments there are",
+            ConcretizationError, f"{what} of traced segment_ids has an unknown number of segments",
             "pass num_segments",
         )  # fmt: skip
     return int(np.max(np.asarray(known), initial=-1)) + 1

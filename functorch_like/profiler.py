@@ -32,7 +32,7 @@ def trace(directory: str | os.PathLike[str]) -> Generator[None]:
             and *.trace.json.gz, which https://ui.perfetto.dev opens.
 
     Raises:
-        ArgumentError: if the profiler runs already: there is one for the process.
+        ArgumentError: if the profiler runs already: a process has one.
 
     >>> import functorch_like as ft, tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -55,10 +55,10 @@ _recording: list[tuple[Any, str]] = []  # the session that `start_trace` began, 
 
 @api_boundary.public
 def start_trace(log_dir: str | os.PathLike[str]) -> None:
-    """Begin to record what runs, until `stop_trace`. As a block: `trace`.
+    """Start to record a trace, until `stop_trace`; `trace` does the same as a block.
 
     Args:
-        log_dir: as for `trace`.
+        log_dir: as `directory` of `trace`.
 
     Raises:
         ArgumentError: if the profiler runs already.
@@ -78,10 +78,10 @@ def start_trace(log_dir: str | os.PathLike[str]) -> None:
 
 @api_boundary.public
 def stop_trace() -> None:
-    """End what `start_trace` began, and write the trace.
+    """Stop the recording that `start_trace` began, and write the trace. An example is at `start_trace`.
 
     Raises:
-        ArgumentError: where nothing was begun.
+        ArgumentError: if nothing is being recorded.
     """
     if not _recording:
         raise ArgumentError("no trace is being recorded", fix="call profiler.start_trace(directory) first")
@@ -93,10 +93,11 @@ class Profile(Display):
     """Operations that ran within a block of `profile`; prints as a table.
 
     Attributes:
-        operations: time by operation of compiled programs, the longest first: name, program, calls, seconds, line.
-        seconds: of the whole block.
-        quick: names of programs that were in the quick tier of compilation, and so ran slower than they will.
-        by_numpy: number of eager operations that NumPy computed, being new; they are not among `operations`.
+        operations: operations of compiled programs, the longest first: name, program, calls, seconds, line.
+        seconds: duration of the whole block.
+        quick: names of programs that were in the quick tier of compilation, and will run faster in the next tier.
+        by_numpy: number of eager operations that NumPy computed, as it does for the first calls; `operations` has none
+            of them.
     """
 
     def __init__(self) -> None:
@@ -154,11 +155,11 @@ def profile() -> Generator[Profile]:
 
 
 def annotate(name: str, **about: Any) -> Any:
-    """A block that has a name in traces; it costs next to nothing without a recording.
+    """Return a context manager that gives its block a name in traces. Its cost is negligible without a recording.
 
     Args:
-        name: of the block.
-        about: shown with it.
+        name: name of the block.
+        about: values that are shown with it.
 
     >>> import functorch_like as ft
     >>> with ft.profiler.annotate("step", number=3):
@@ -170,11 +171,11 @@ def annotate(name: str, **about: Any) -> Any:
 
 
 class TraceAnnotation:
-    """A name in traces for a block, as `annotate`, or for the calls of a function as its decorator.
+    """Context manager that gives a block a name in traces, as `annotate`; or decorator, for the calls of a function.
 
     Args:
-        name: of the block.
-        about: shown with it.
+        name: name of the block.
+        about: values that are shown with it.
 
     >>> import functorch_like as ft
     >>> @ft.profiler.TraceAnnotation("load")
@@ -205,11 +206,11 @@ class TraceAnnotation:
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """A `TraceAnnotation` for one step of a loop: profilers then give the time by step.
+    """A `TraceAnnotation` for one step of a loop: profilers then show the time of each step.
 
     Args:
-        name: of all steps.
-        about: `step_num`, the number of this one, and what else is shown with it.
+        name: name of all steps.
+        about: `step_num`, the number of this step, and other values that are shown with it.
 
     >>> import functorch_like as ft
     >>> for k in range(2):
@@ -222,12 +223,12 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: Callable[..., Any], name: str | None = None, **about: Any) -> Callable[..., Any]:
-    """A function whose calls have a name in traces.
+    """Return a function whose calls have a name in traces.
 
     Args:
         func: any function.
-        name: by default that of the function.
-        about: shown with it.
+        name: the name; that of the function if None.
+        about: values that are shown with it.
 
     >>> import functorch_like as ft
     >>> ft.profiler.annotate_function(abs)(-1)
@@ -240,10 +241,10 @@ class MemoryStats(NamedTuple):
     """Memory of one device, in bytes.
 
     Attributes:
-        in_use: by arrays now.
-        peak: most at one time. On CPUs, of the whole process, programs and Python included.
-        limit: how much there is to have.
-        arrays: how many arrays have memory.
+        in_use: bytes of live arrays.
+        peak: largest number of bytes at one time. On CPUs that of the process, programs and Python included.
+        limit: bytes that the device has; on CPUs, the machine's memory.
+        arrays: number of live arrays.
     """
 
     in_use: int
@@ -254,23 +255,23 @@ class MemoryStats(NamedTuple):
 
 @api_boundary.public
 def memory_stats(device: Any = None) -> MemoryStats:
-    """Memory of a device: in use, at most, and available.
+    """Return the memory of a device: in use, peak and limit.
 
     Args:
-        device: as `devices()` lists it, or "cpu", "gpu:1"; the default one if None.
+        device: as `devices()` lists it, or its name, such as "cpu" or "gpu:1"; the default device if None.
 
     Raises:
-        DeviceError: for a device that is not there.
+        DeviceError: if there is no such device.
 
     >>> import functorch_like as ft
     >>> x = ft.numpy.ones(1000)
     >>> ft.profiler.memory_stats().in_use >= 4000
     True
     """
-    place = xla.find_device(device)
-    arrays = live_arrays(place)
-    stats = place.memory_stats()
-    if stats:  # GPUs keep accounts; CPUs do not
+    found = xla.find_device(device)
+    arrays = live_arrays(found)
+    stats = found.memory_stats()
+    if stats:  # XLA has statistics for GPUs only
         limit = stats.get("bytes_limit", 0)
         return MemoryStats(stats["bytes_in_use"], stats.get("peak_bytes_in_use", 0), limit, len(arrays))
     in_use = sum(x.nbytes for x in arrays)
@@ -280,7 +281,7 @@ def memory_stats(device: Any = None) -> MemoryStats:
 
 @api_boundary.public
 def live_arrays(device: Any = None) -> list[Any]:
-    """All arrays that have memory on a device.
+    """Return all arrays that have memory on a device.
 
     Args:
         device: as for `memory_stats`.
@@ -290,24 +291,31 @@ def live_arrays(device: Any = None) -> list[Any]:
     >>> any(x is y for y in ft.profiler.live_arrays())
     True
     """
-    place = xla.find_device(device)
-    return [x for x in arrays_of_platform(place.platform) if place in xla.devices_of(x)]
+    found = xla.find_device(device)
+    return [x for x in arrays_of_platform(found.platform) if found in xla.devices_of(x)]
 
 
 @api_boundary.public
 def save_device_memory_profile(file: str | os.PathLike[str], device: Any = None) -> None:
-    """Write which memory is allocated and where it was, for `pprof`.
+    """Write the profile that `device_memory_profile` returns to a file.
 
     Args:
-        file: is written gzipped, as https://github.com/google/pprof reads it.
+        file: path; https://github.com/google/pprof reads the file.
         device: as for `memory_stats`.
+
+    >>> import functorch_like as ft, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "memory.prof"
+    ...     ft.profiler.save_device_memory_profile(file)
+    ...     file.stat().st_size > 0
+    True
     """
     Path(file).write_bytes(device_memory_profile(device))
 
 
 @api_boundary.public
 def device_memory_profile(device: Any = None) -> bytes:
-    """Return allocated memory by place of allocation, gzipped, in the format of https://github.com/google/pprof.
+    """Return the allocated memory by call stack of the allocation, gzipped, for https://github.com/google/pprof.
 
     Args:
         device: as for `memory_stats`.

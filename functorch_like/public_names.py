@@ -1,4 +1,4 @@
-"""Names of public modules: what `dir` lists, and the AttributeError for a name that is not there."""
+"""Names of public modules: the list of `dir`, and the AttributeError for a missing name."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any, TypeVar
 from functorch_like.errors import nearest
 from functorch_like.foreign.names import ELSEWHERE, RENAMED
 
-#: Where a name may be that a module does not have, in this order, and how users write it.
+#: Modules in which a missing name is looked for, in this order, each with the name that users write for it.
 _SIBLINGS = (
     ("numpy", "fnp"), ("nn", "ft.nn"), ("lax", "ft.lax"), ("numpy.linalg", "fnp.linalg"), ("random", "ft.random"),
     ("scipy.special", "ft.scipy.special"), ("sharding", "ft.sharding"),
 )  # fmt: skip
-#: Below this likeness a near name is not a misspelling.
+#: Likeness of two names from which on one is taken for a misspelling of the other.
 _LIKE = 0.65
 
 
 def defined(module: types.ModuleType) -> set[str]:
-    """The public names in a module's namespace: those of `__all__`, or what is not underscored and no tool."""
+    """Return the public names of a module: those of `__all__`, or else those that it defines or re-exports."""
     namespace = vars(module)
     if "__all__" in namespace:
         return set(namespace["__all__"])
-    is_package = "__path__" in namespace  # such as re-exports what its files define
+    is_package = "__path__" in namespace  # a package re-exports names of its files
     return {name for name, value in namespace.copy().items() if not name.startswith("_")
             and (_reexported(value) if is_package else _own(module, value))}  # fmt: skip
 
@@ -43,23 +43,24 @@ def _own(module: types.ModuleType, value: Any) -> bool:
 
 
 def missing(module: types.ModuleType, name: str) -> Exception:
-    """Return the error for a name that a public module does not have: an ImportError where one imports it.
+    """Return the error for a name that a public module does not have: an ImportError in an import statement.
 
-    At each `from package import submodule` the import system looks for an attribute first: no text, it is never shown.
+    At each `from package import submodule` the import system looks for an attribute first. Users never see that error,
+    so it has no text.
     """
     if _is_importing():
         return AttributeError(name=name)
     remedy = remedy_of(module, name)
     if remedy and _is_import_statement() and f"{module.__name__}.{name}" not in sys.modules:
-        # Of an AttributeError Python would not show the text.
+        # Python would not show the text of an AttributeError.
         return ImportError(f"cannot import name {name!r} from {module.__name__!r}{remedy}", name=module.__name__)
-    # Without `obj`: Python would append a guess of its own.
+    # Without `obj`: with it Python would append its own suggestion.
     return AttributeError(f"module {module.__name__!r} has no attribute {name!r}{remedy}", name=name)
 
 
 def remedy_of(module: types.ModuleType, name: str) -> str:
-    """Return what to write in the place of a name, beginning with a semicolon; or an empty text."""
-    if name.startswith("_"):  # tools look some up in every module; to look for a near name takes milliseconds
+    """Return a remedy for a missing name, beginning with a semicolon; or an empty text."""
+    if name.startswith("_"):  # tools look these up in every module, and the search for a near name takes milliseconds
         return ""
     renamed = RENAMED.get(module.__name__, {}).get(name) or _in_sibling(module, name)
     elsewhere = ELSEWHERE.get(module.__name__, {}).get(name)
@@ -69,7 +70,7 @@ def remedy_of(module: types.ModuleType, name: str) -> str:
 
 
 def _in_scipy(module: types.ModuleType, name: str) -> str:
-    """Return SciPy's own name of what a module under SciPy's names lacks; or an empty text."""
+    """Return a remedy that names SciPy's own function, if it has the missing name; or an empty text."""
     path = module.__name__.partition(".")[2]
     if path.partition(".")[0] != "scipy" or _is_importing():
         return ""
@@ -95,19 +96,19 @@ def _in_sibling(module: types.ModuleType, name: str) -> str:
 
 
 def _is_importing() -> bool:
-    """Return True if Python's import system looks for a submodule, of which it finds out by an attribute."""
-    frame = _asking()
+    """Return True if Python's import system reads the attribute, to find out whether a submodule is loaded."""
+    frame = _caller()
     return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
 
 
 def _is_import_statement() -> bool:
     """Return True if the line outside the package that imports a name is `from module import name`."""
-    frame = _asking()
+    frame = _caller()
     return frame is not None and frame.f_code.co_code[frame.f_lasti] == opcode.opmap["IMPORT_FROM"]
 
 
-def _asking() -> types.FrameType | None:
-    """The innermost frame outside of the package."""
+def _caller() -> types.FrameType | None:
+    """Return the innermost frame outside of the package."""
     frame: types.FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
@@ -118,7 +119,7 @@ _HERE = os.path.dirname(__file__)
 
 
 def attach(module: types.ModuleType) -> None:
-    """Give a public module `__dir__` and `__getattr__`, by which `dir` and errors are as above."""
+    """Give a public module `__dir__` and `__getattr__`, by `defined` and `missing`."""
     namespace = vars(module)
     if "__getattr__" not in namespace:
 
@@ -126,5 +127,5 @@ def attach(module: types.ModuleType) -> None:
             raise missing(module, name)
 
         namespace["__getattr__"] = get
-    if "__dir__" not in namespace and type(module) is types.ModuleType:  # other classes of modules have their own
+    if "__dir__" not in namespace and type(module) is types.ModuleType:  # subclasses have their own
         namespace["__dir__"] = lambda: sorted(defined(module))

@@ -1,7 +1,7 @@
 """The user's line: the innermost frame of a traceback outside of the package.
 
-Recording a traceback costs a tenth of a microsecond (C++ keeps code objects and offsets). It is decoded only where it
-is read: in an error, a printed jaxpr, the locations of a lowered module.
+Recording a traceback costs a tenth of a microsecond (C++ keeps code objects and offsets). It is decoded only when it
+is read, for an error, a printed jaxpr, or the locations of a lowered module.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Line(NamedTuple):
 
 
 def _cell(file: str) -> str | None:
-    """`In[3]` where a file is the third cell of the running notebook; the file's own name is temporary."""
+    """Return `In[3]` for the temporary file of the third cell of the running notebook; None for other files."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     named = shell.compile.format_code_name(file) if shell is not None else None
@@ -54,7 +54,7 @@ _PACKAGE = _folder(_package_file)
 _USER_FACING = (_PACKAGE + "__main__.py", _PACKAGE + "examples" + os.sep)
 
 
-#: Libraries that call arrays' methods on behalf of the user's line.
+#: Libraries that call arrays' methods: the user's line is the one that calls the library.
 _BENEATH = tuple(
     os.sep.join(("", "site-packages", name, "")) for name in ("numpy", "pandas", "scipy", "sklearn", "einops")
 )
@@ -62,7 +62,7 @@ _BENEATH = tuple(
 
 @functools.lru_cache(maxsize=4096)
 def is_users(file: str) -> bool:
-    """Return True if a source file is the user's."""
+    """Return True if a source file is the user's: of neither the package nor a library of `_BENEATH`."""
     return not is_ours(file) and not any(folder in file for folder in _BENEATH)
 
 
@@ -74,14 +74,14 @@ def is_ours(file: str) -> bool:
 
 
 class Scoped(NamedTuple):
-    """A recorded traceback, inside of a scope that the user has named."""
+    """A recorded traceback with the name of the user's scope around it; `source` may be another one."""
 
     name: str
     source: Any
 
 
 def scope(source: Any) -> str:
-    """The named scopes of a recorded traceback, outermost first: "encoder/attention"; empty outside of any."""
+    """Return the named scopes of a recorded traceback, outermost first: "encoder/attention"; "" if there are none."""
     names: list[str] = []
     while type(source) is Scoped:
         names.append(source.name)
@@ -90,7 +90,7 @@ def scope(source: Any) -> str:
 
 
 def user_line(source: Any = None) -> Line | None:
-    """The innermost line outside the package, of a recorded traceback, or of the present call."""
+    """Return the innermost line outside the package, of a recorded traceback or the current call; None if unknown."""
     while type(source) is Scoped:
         source = source.source
     if source is None:
@@ -102,5 +102,5 @@ def user_line(source: Any = None) -> Line | None:
 
 
 def name_of(fun: Any) -> str:
-    """Return a function's name in errors and jaxprs; of other callables that of their type."""
+    """Return the name of a function in errors and jaxprs; for other callables the name of their type."""
     return getattr(fun, "__name__", type(fun).__name__)

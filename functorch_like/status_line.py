@@ -1,6 +1,6 @@
-"""One line on a terminal or in a notebook, redrawn and erased: what takes long, and how far it is.
+"""Status line on a terminal or in a notebook: a stage that takes long and its progress, redrawn and then erased.
 
-In logs, files and pipes nothing is written. FT_PROGRESS=0 keeps it away everywhere; FT_PROGRESS=1 writes it to any
+Nothing is written to logs, files and pipes. FT_PROGRESS=0 turns the line off everywhere; FT_PROGRESS=1 writes it to any
 stderr.
 """
 
@@ -20,17 +20,17 @@ AFTER, REDRAW = 2.0, 0.5
 
 _lock = threading.RLock()
 _changed = threading.Condition(_lock)
-_width = 0  # of the line that is on the screen
+_width = 0  # width of the line on the screen
 
 
 # ---------------------------------------------------------------------------------------------------------- the line
 def stream() -> TextIO | None:
-    """The stream that the line is written to."""
+    """Return the stream that the line is written to."""
     return sys.stderr
 
 
 def is_shown() -> bool:
-    """Return True if a line can be redrawn where errors are written."""
+    """Return True if the line is to be shown: on a terminal or in a notebook, unless FT_PROGRESS says otherwise."""
     chosen = os.environ.get("FT_PROGRESS", "")
     if chosen in ("0", "1"):
         return chosen == "1"
@@ -45,7 +45,7 @@ def is_shown() -> bool:
 def show(text: str) -> None:
     """Put a text in place of the line."""
     global _width
-    import shutil  # with the modules that it imports, it takes longer than all of this
+    import shutil  # late: with its own imports it takes longer than this file
 
     with _lock:
         # One column less than there are: a full last column wraps on some terminals.
@@ -64,7 +64,7 @@ def clear() -> None:
 
 
 def end(text: str) -> None:
-    """Leave a text in place of the line, and begin a new one."""
+    """Replace the line by a text that stays, and begin a new line."""
     global _width
     with _lock:
         show(text)
@@ -75,22 +75,22 @@ def end(text: str) -> None:
 def _write(text: str) -> None:
     where = stream()
     if where is not None:
-        with suppress(OSError, ValueError):  # closed, or cannot write these characters
+        with suppress(OSError, ValueError):  # the stream is closed, or cannot encode the text
             where.write(text)
             where.flush()
 
 
 # ------------------------------------------------------------------------------------------------------------ stages
 class stage:
-    """A `with` block around work that may take long: after two seconds the line names it.
+    """Context manager for work that may take long: after two seconds the status line names it.
 
-    It costs about 3 us where no line is shown.
+    It costs about 3 us if no line is shown.
 
     Args:
-        what: is done: "compiling".
-        name: of the function or program.
-        more: gives a remark, when the line is drawn.
-        after: seconds until the line shows it; two if None.
+        what: the activity, such as "compiling".
+        name: name of the function or program.
+        more: function that returns a remark each time the line is drawn.
+        after: seconds until the line shows the stage; `AFTER` if None.
     """
 
     __slots__ = ("_after", "_is_shown", "_more", "_started", "_text")
@@ -116,17 +116,17 @@ class stage:
                     clear()
 
     def line(self, now: float) -> str:
-        """The line at a time."""
+        """Return the text of the line at a time."""
         more = f" ({self._more()})" if self._more is not None else ""
         return f"{self._text}{more}: {now - self._started:.0f} s"
 
     def due(self) -> float:
-        """The time from which on it is shown."""
+        """Return the time at which the line begins to show the stage."""
         return self._started + (AFTER if self._after is None else self._after)
 
 
 _running: list[stage] = []
-_drawn: list[stage] = []  # the one that is on the screen
+_drawn: list[stage] = []  # the stage that is on the screen
 _watcher: threading.Thread | None = None
 
 
@@ -154,7 +154,7 @@ def _draw() -> None:
 
 
 def _after_fork() -> None:
-    """Begin anew in the child of a fork, which has no watcher, and perhaps a lock that is never released."""
+    """Reset the state in the child of a fork: it has no watcher thread, and may have a lock that is never released."""
     global _lock, _changed, _watcher
     _lock = threading.RLock()
     _changed, _watcher = threading.Condition(_lock), None

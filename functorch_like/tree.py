@@ -1,7 +1,7 @@
 """Pytrees: nested containers of arrays, and functions over their leaves.
 
 Nodes are tuples, lists, dicts (in the order of sorted keys), None (no leaves), named tuples, OrderedDict,
-defaultdict, and types that were registered. Anything else is a leaf. Flattening is done in C++.
+defaultdict, and registered types. Other objects are leaves. C++ flattens them.
 
 >>> flatten({"b": [1, 2], "a": (3, None)})
 ([3, 1, 2], PyTreeDef({'a': (*, None), 'b': [*, *]}))
@@ -37,7 +37,7 @@ IsLeaf = Callable[[Any], bool] | None
 
 PyTreeDef = pytree.PyTreeDef
 _registry = pytree.registry
-#: Types of nodes: Python's and those that were registered. Named tuples are nodes, too.
+#: Types of nodes: Python's and the registered ones. Named tuples, which are nodes, too, are not among them.
 node_types: set[type] = {type(None), tuple, list, dict, OrderedDict, defaultdict}
 _MISSING: Any = object()
 
@@ -49,19 +49,19 @@ class _Leaf:
         return "*"
 
 
-# ------------------------------------------------------------------------------------------------ apart and together
+# ---------------------------------------------------------------------------------------------- flatten and unflatten
 def flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves of a tree, and its structure.
+    """Return the leaves of a tree, and its structure.
 
     Args:
         tree: any tree.
-        is_leaf: called on each node first; where it gives True the node counts as a leaf.
+        is_leaf: function that is called on each node first; a node for which it returns True counts as a leaf.
 
     Returns:
         A list of leaves and a `PyTreeDef`.
 
     Raises:
-        TreeError: where the keys of a dict cannot be sorted, where the tree contains itself, or is nested too deep.
+        TreeError: if the keys of a dict cannot be sorted, or if the tree contains itself or is nested too deep.
 
     >>> leaves, structure = flatten([1, (2, 3)])
     >>> leaves
@@ -71,7 +71,7 @@ def flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]
 
 
 def leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves of a tree, left to right.
+    """Return the leaves of a tree, left to right; arguments as for `flatten`.
 
     >>> leaves({"b": 1, "a": [2, None]})
     [2, 1]
@@ -80,7 +80,7 @@ def leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """The structure of a tree: the tree without its leaves. Compares with `==`.
+    """Return the structure of a tree, which `==` compares; arguments as for `flatten`.
 
     >>> structure([1, 2]) == structure([None, 2])
     False
@@ -89,14 +89,14 @@ def structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 def unflatten(treedef: PyTreeDef, leaves: Iterable[object]) -> Any:
-    """A tree of this structure with these leaves.
+    """Return a tree of a structure with the given leaves.
 
     Args:
-        treedef: as `flatten` and `structure` give it.
-        leaves: as many as the structure has.
+        treedef: structure that `flatten` or `structure` returns.
+        leaves: `treedef.num_leaves` objects.
 
     Raises:
-        TreeError: where their number differs.
+        TreeError: for another number of leaves.
 
     >>> unflatten(structure({"a": 0, "b": (0, 0)}), "xyz")
     {'a': 'x', 'b': ('y', 'z')}
@@ -105,7 +105,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[object]) -> Any:
         return treedef.unflatten(leaves)
     except ValueError as e:
         if not str(e).startswith("Too "):
-            raise  # the constructor of a registered node refused
+            raise  # an error of a registered node's unflatten function
         raise TreeError(
             f"the structure {treedef} takes {treedef.num_leaves} leaves, and the number given differs",
             fix="give one for each *",
@@ -115,12 +115,12 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[object]) -> Any:
 def flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """Pairs of path and leaf, and the structure; `keystr` shows a path as text.
+    """Return pairs of path and leaf, and the structure; `keystr` converts a path to text.
 
     Args:
         tree: any tree.
-        is_leaf: called on each node first; where it gives True the node counts as a leaf.
-        is_leaf_takes_path: call it as `is_leaf(path, node)`.
+        is_leaf: function that is called on each node first; a node for which it returns True counts as a leaf.
+        is_leaf_takes_path: True to call it as `is_leaf(path, node)`.
 
     >>> [(keystr(path), leaf) for path, leaf in flatten_with_path({"a": [1, 2]})[0]]
     [("['a'][0]", 1), ("['a'][1]", 2)]
@@ -133,7 +133,7 @@ def flatten_with_path(
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """Pairs of path and leaf; arguments as for `flatten_with_path`.
+    """Return pairs of path and leaf; arguments as for `flatten_with_path`.
 
     >>> [keystr(path) for path, _ in leaves_with_path((1, [2]))]
     ['[0]', '[1][0]']
@@ -142,12 +142,12 @@ def leaves_with_path(
 
 
 def keystr(path: Sequence[object], *, simple: bool = False, separator: str = "") -> str:
-    """A path as text, as one would write it in Python.
+    """Return a path as the text of Python code, such as "['layers'][0].weight".
 
     Args:
-        path: as `flatten_with_path` gives it.
-        simple: bare keys, without brackets and quotes.
-        separator: between keys.
+        path: path that `flatten_with_path` returns.
+        simple: True for bare keys, without brackets and quotes.
+        separator: text between keys.
 
     >>> path, _ = leaves_with_path({"layers": [0]})[0]
     >>> keystr(path), keystr(path, simple=True, separator=".")
@@ -161,7 +161,7 @@ def _bare(key: Any) -> str:
 
 
 def leaf_paths(treedef: Any) -> list[str]:
-    """The path of each leaf of a structure, as text."""
+    """Return the path of each leaf of a structure, as text."""
     return [keystr(path) for path, _ in leaves_with_path(treedef.unflatten([0] * treedef.num_leaves))]
 
 
@@ -170,13 +170,13 @@ def map(f: Callable[..., object], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf =
     """Apply a function to each leaf, or to corresponding leaves of several trees.
 
     Args:
-        f: takes as many arguments as there are trees.
-        tree: its structure is that of the result.
-        rest: have the structure of `tree`; below its leaves they may go deeper.
+        f: function of as many arguments as there are trees.
+        tree: tree with the structure of the result.
+        rest: more trees, of the same structure; they may have subtrees at the leaves of `tree`.
         is_leaf: as for `flatten`.
 
     Raises:
-        TreeError: where a tree has another structure; names the path where they part.
+        TreeError: for a tree of another structure; it names the first path at which the structures differ.
 
     >>> map(lambda x, y: x + y, {"a": 1, "b": 2}, {"a": 10, "b": 20})
     {'a': 11, 'b': 22}
@@ -185,7 +185,7 @@ def map(f: Callable[..., object], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf =
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in first])
     others = [flatten_up_to(treedef, other, "tree.map", f"tree {i}") for i, other in enumerate(rest, 2)]
-    return treedef.unflatten([f(*given) for given in zip(first, *others, strict=True)])
+    return treedef.unflatten([f(*args) for args in zip(first, *others, strict=True)])
 
 
 def map_with_path(
@@ -195,18 +195,37 @@ def map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """Apply a function as `map`, with the path of the leaf as first argument; `is_leaf` as for `flatten_with_path`.
+    """Apply a function as `map` does, with the path of the leaf as first argument.
+
+    Args:
+        f: function of a path and as many leaves as there are trees.
+        tree: tree with the structure of the result.
+        rest: as for `map`.
+        is_leaf: as for `flatten_with_path`.
+        is_leaf_takes_path: likewise.
+
+    Raises:
+        TreeError: as `map`.
 
     >>> map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": [1]})
     {'a': ["['a'][0]=1"]}
     """
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [flatten_up_to(treedef, other, "tree.map_with_path", f"tree {i}") for i, other in enumerate(rest, 2)]
-    return treedef.unflatten([f(*pair, *given) for pair, *given in zip(pairs, *others, strict=True)])
+    return treedef.unflatten([f(*pair, *args) for pair, *args in zip(pairs, *others, strict=True)])
 
 
 def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: IsLeaf = None) -> Any:
     """Combine the leaves from left to right with a function of two arguments.
+
+    Args:
+        f: function of the result so far and a leaf.
+        tree: any tree.
+        initializer: the first result; by default the first leaf.
+        is_leaf: as for `flatten`.
+
+    Raises:
+        ArgumentError: for a tree without leaves and no initializer.
 
     >>> reduce(lambda a, b: a + b, {"a": 1, "b": (2, 3)}, 0)
     6
@@ -222,16 +241,16 @@ def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING,
 def reduce_associative(
     operation: Callable[[T, T], T], tree: PyTree, *, identity: T = _MISSING, is_leaf: IsLeaf = None
 ) -> T:
-    """Combine the leaves with an associative function, in pairs of neighbours: in few steps that depend on each other.
+    """Combine the leaves with an associative function, in pairs of neighbours: a balanced tree of depth log2(n).
 
     Args:
-        operation: of two leaves, or of its own results.
+        operation: function of two leaves, or of its own results.
         tree: any tree.
-        identity: the result for a tree without leaves.
+        identity: result for a tree without leaves.
         is_leaf: as for `flatten`.
 
     Raises:
-        ArgumentError: for a tree without leaves, where no identity is given.
+        ArgumentError: for a tree without leaves and no identity.
 
     >>> reduce_associative(lambda a, b: a + b, {"a": "x", "b": ("y", "z")})
     'xyz'
@@ -248,7 +267,7 @@ def reduce_associative(
 
 
 def static(**kwargs: Any) -> Any:
-    """A field of a dataclass that is part of the structure of a `register_dataclass`ed node, and no child.
+    """Return a dataclass field that `register_dataclass` makes a part of the structure instead of a child.
 
     Args:
         kwargs: as for `dataclasses.field`.
@@ -260,7 +279,7 @@ def static(**kwargs: Any) -> Any:
 
 
 def all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
-    """Return True if every leaf is true.
+    """Return True if every leaf is true; arguments as for `flatten`.
 
     >>> all([True, {"a": 1}]), all([True, {"a": 0}])
     (True, False)
@@ -279,13 +298,19 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree_to_tran
     Returns:
         An inner tree with outer trees for leaves.
 
+    Raises:
+        TreeError: if the tree or an inner tree has another structure.
+        ArgumentError: if inner_treedef is None and there is no inner tree.
+
     >>> transpose(structure([0, 0]), structure({"x": 0}), [{"x": 1}, {"x": 2}])
     {'x': [1, 2]}
     """
     inner = flatten_up_to(outer_treedef, pytree_to_transpose, "tree.transpose", "the tree")
     if inner_treedef is None:
         if not inner:
-            raise ArgumentError("tree.transpose cannot tell the inner structure of no trees", fix="pass inner_treedef")
+            raise ArgumentError(
+                "tree.transpose of a tree without inner trees needs their structure", fix="pass inner_treedef"
+            )
         inner_treedef = structure(inner[0])
     columns = [flatten_up_to(inner_treedef, tree, "tree.transpose", f"inner tree {i}") for i, tree in enumerate(inner)]
     turned = zip(*columns, strict=True) if columns else [()] * inner_treedef.num_leaves
@@ -293,7 +318,15 @@ def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree_to_tran
 
 
 def broadcast(prefix_tree: PyTree, full_tree: T, is_leaf: IsLeaf = None) -> T:
-    """A tree of the structure of `full_tree`, in which each leaf of the prefix stands for all below it.
+    """Return a tree of the structure of `full_tree`, with each leaf of a prefix repeated for the leaves below it.
+
+    Args:
+        prefix_tree: tree whose structure is the top of that of `full_tree`.
+        full_tree: any tree.
+        is_leaf: as for `flatten`.
+
+    Raises:
+        TreeError: if `prefix_tree` is not a prefix of `full_tree`.
 
     >>> broadcast((1, 2), ([0, 0], {"a": 0}))
     ([1, 1], {'a': 2})
@@ -303,7 +336,7 @@ def broadcast(prefix_tree: PyTree, full_tree: T, is_leaf: IsLeaf = None) -> T:
 
 
 def broadcast_prefix(prefix: Any, whole: Any, what: str) -> list[Any]:
-    """One entry for each leaf of `whole`, from a prefix of it in which None is a leaf, as in `in_axes`."""
+    """Return the leaf of a prefix for each leaf of `whole`. None is a leaf of the prefix, as in `in_axes`."""
     return _spread(prefix, whole, what, lambda x: x is None)
 
 
@@ -327,12 +360,12 @@ def register_pytree_node(
 
     Args:
         nodetype: exactly this type; subclasses stay leaves.
-        flatten_func: gives the children and hashable data that are not leaves.
-        unflatten_func: takes that data and the children. Children may be any objects, so it must not check them.
-        flatten_with_keys_func: as `flatten_func`, with pairs of key and child, for paths in messages.
+        flatten_func: `(node) -> (children, data)`, with hashable data that is part of the structure.
+        unflatten_func: `(data, children) -> node`. Children may be any objects, so it must not check them.
+        flatten_with_keys_func: as `flatten_func`, with pairs of key and child, for paths.
 
     Raises:
-        ArgumentError: where the type is registered already.
+        ArgumentError: if the type is registered already.
 
     >>> class Pair:
     ...     def __init__(self, a, b):
@@ -360,7 +393,24 @@ register_node = register_pytree_node
 def register_pytree_with_keys(
     nodetype: type, flatten_with_keys: Any, unflatten_func: Any, flatten_func: Any = None
 ) -> None:
-    """Register like `register_pytree_node`, with the keyed function first; the other is made from it where left out."""
+    """Register a type as `register_pytree_node` does, with the keyed function first.
+
+    Args:
+        nodetype: exactly this type.
+        flatten_with_keys: `(node) -> (pairs of key and child, data)`.
+        unflatten_func: `(data, children) -> node`.
+        flatten_func: `(node) -> (children, data)`; made from `flatten_with_keys` if None.
+
+    Raises:
+        ArgumentError: if the type is registered already.
+
+    >>> class Box:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    >>> register_pytree_with_keys(Box, lambda b: ([("x", b.x)], None), lambda _, children: Box(*children))
+    >>> leaves(Box(5))
+    [5]
+    """
 
     def plain(node: Any) -> tuple[list[Any], Any]:
         pairs, data = flatten_with_keys(node)
@@ -370,13 +420,45 @@ def register_pytree_with_keys(
 
 
 def register_pytree_node_class(cls: C) -> C:
-    """Class decorator: register by method `tree_flatten(self)` and class method `tree_unflatten(data, children)`."""
+    """Register a class by its methods `tree_flatten(self)` and `tree_unflatten(data, children)`; a class decorator.
+
+    Raises:
+        ArgumentError: if the class is registered already.
+
+    >>> @register_pytree_node_class
+    ... class Scaled:
+    ...     def __init__(self, x, unit):
+    ...         self.x, self.unit = x, unit
+    ...     def tree_flatten(self):
+    ...         return (self.x,), self.unit
+    ...     @classmethod
+    ...     def tree_unflatten(cls, unit, children):
+    ...         return cls(*children, unit)
+    >>> map(lambda x: 2 * x, Scaled(3, "m")).x
+    6
+    """
     register_pytree_node(cls, lambda node: node.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
     return cls
 
 
 def register_pytree_with_keys_class(cls: C) -> C:
-    """Class decorator: as `register_pytree_node_class`, with `tree_flatten_with_keys(self)`."""
+    """Register a class as `register_pytree_node_class` does, by `tree_flatten_with_keys(self)`; a class decorator.
+
+    Raises:
+        ArgumentError: if the class is registered already.
+
+    >>> @register_pytree_with_keys_class
+    ... class Named:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    ...     def tree_flatten_with_keys(self):
+    ...         return ((".x", self.x),), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, _, children):
+    ...         return cls(*children)
+    >>> keystr(leaves_with_path(Named(3))[0][0])
+    '.x'
+    """
     plain = (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None
     with_keys = lambda node: node.tree_flatten_with_keys()
     register_pytree_with_keys(cls, with_keys, cls.tree_unflatten, plain)  # type: ignore[attr-defined]
@@ -384,7 +466,19 @@ def register_pytree_with_keys_class(cls: C) -> C:
 
 
 def register_static(cls: C) -> C:
-    """Class decorator: instances have no leaves and are part of the structure; they must be hashable."""
+    """Register a class whose instances have no leaves and are part of the structure; a class decorator.
+
+    Instances must be hashable.
+
+    Raises:
+        ArgumentError: if the class is registered already.
+
+    >>> @register_static
+    ... class Mode(str):
+    ...     pass
+    >>> leaves((Mode("train"), 1))
+    [1]
+    """
     register_pytree_node(cls, lambda node: ((), node), lambda node, _: node)
     return cls
 
@@ -398,16 +492,16 @@ def register_dataclass(
     """Make a dataclass a node: data fields are children, meta fields part of the structure.
 
     Args:
-        nodetype: the dataclass; left out, a decorator is returned.
-        data_fields: by default all fields that are not marked `dataclasses.field(metadata={"static": True})`.
-        meta_fields: by default those so marked; their values must be hashable.
+        nodetype: the dataclass; without it, the result is a decorator.
+        data_fields: by default all fields without `dataclasses.field(metadata={"static": True})`.
+        meta_fields: by default all fields with it; their values must be hashable.
         drop_fields: fields with a default that are in neither.
 
     Returns:
         The class, so that it serves as a decorator.
 
     Raises:
-        ArgumentError: where a field is named that the class does not have, or one is missing.
+        ArgumentError: for an unknown or missing field, or a class that is registered already.
 
     >>> @register_dataclass
     ... @dataclasses.dataclass
@@ -449,24 +543,32 @@ def register_dataclass(
 def flatten_up_to(
     treedef: PyTreeDef, tree: PyTree, what: str, name: str, example: PyTree = _MISSING, is_leaf: IsLeaf = None
 ) -> list[Any]:
-    """The subtrees of `tree` at the leaves of a structure.
+    """Return the subtrees of `tree` at the leaves of a structure.
+
+    Args:
+        treedef: the structure.
+        tree: a tree that goes at least as deep.
+        what: name of the operation in errors.
+        name: name of `tree` in errors.
+        example: a tree of the structure, for errors.
+        is_leaf: predicate by which `example` was flattened.
 
     Raises:
-        TreeError: where `tree` parts from the structure above a leaf, naming the path and the nodes on both sides.
+        TreeError: if `tree` differs from the structure above a leaf. It names the path and the nodes on both sides.
     """
     try:
         return treedef.flatten_up_to(tree)
     except (ValueError, TypeError) as e:
         expected = treedef.unflatten([_Leaf()] * treedef.num_leaves) if example is _MISSING else example
-        path, left, right = _parting(expected, tree, is_leaf) or ("", f"{treedef}", f"{structure(tree)}")
+        path, left, right = _first_difference(expected, tree, is_leaf) or ("", f"{treedef}", f"{structure(tree)}")
         raise TreeError(
             f"{what}: the structures part at {path or 'the root'}: {left} is expected there, {name} has {right}",
             fix="make the two trees alike down to the leaves of the first",
         ) from e
 
 
-def _parting(expected: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple[str, str, str] | None:
-    """The first path at which `tree` differs in structure from `expected`, with both nodes described."""
+def _first_difference(expected: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple[str, str, str] | None:
+    """Return the first path at which `tree` differs in structure from `expected`, and descriptions of both nodes."""
     children = None if isinstance(expected, _Leaf) or (is_leaf and is_leaf(expected)) else _children(expected)
     if children is None:
         return None
@@ -475,8 +577,8 @@ def _parting(expected: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple
         return path, _describe(expected), _describe(tree)
     if [str(key) for key, _ in children] != [str(key) for key, _ in other_children]:
         return path, _describe(expected), _describe(tree)
-    for (key, mine), (_, yours) in zip(children, other_children, strict=True):
-        result = _parting(mine, yours, is_leaf, path + str(key))
+    for (key, child), (_, other_child) in zip(children, other_children, strict=True):
+        result = _first_difference(child, other_child, is_leaf, path + str(key))
         if result:
             return result
     if structure(expected) != structure(tree) and not children and expected is not None:
@@ -485,7 +587,7 @@ def _parting(expected: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple
 
 
 def _children(tree: Any) -> list[tuple[Any, Any]] | None:
-    """Keys and children of a node, None of a leaf."""
+    """Return keys and children of a node, or None for a leaf."""
     children = pytree.flatten_one_level_with_keys(tree)
     return None if children is None else builtins.list(children[0])
 

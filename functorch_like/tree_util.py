@@ -1,4 +1,4 @@
-"""Pytrees under JAX's longer names, and helpers that few programs need: `Partial`, keys of paths, children."""
+"""Pytrees under JAX's names, and helpers that few programs need: `Partial`, keys of paths, children."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = (
     "tree_unflatten", "treedef_children", "treedef_is_leaf", "treedef_tuple",
 )  # fmt: skip
 
-# The parts of a path: d["key"], s[idx], node.name, and the position of a child in a node that names none.
+# The keys of a path: d["key"], s[idx], node.name, and the position of a child in a node without keys.
 DictKey, SequenceKey = _pytree.DictKey, _pytree.SequenceKey
 GetAttrKey, FlattenedIndexKey = _pytree.GetAttrKey, _pytree.FlattenedIndexKey
 KeyEntry = Any
@@ -49,9 +49,14 @@ KeyPath = tuple[Any, ...]
 
 
 class Partial(functools.partial):
-    """`functools.partial` as a pytree: the arguments it holds are its leaves, the function is part of the structure.
+    """`functools.partial` as a pytree: its arguments are children, its function is part of the structure.
 
-    So a function with arrays in it can pass into transformed functions, as an argument, and out of them.
+    So a function with arrays in it can be an argument or a result of transformed functions.
+
+    Args:
+        func: any function.
+        args: its first arguments, pytrees.
+        kwargs: keyword arguments, pytrees.
 
     >>> double = ft.tree_util.Partial(lambda scale, x: scale * x, 2.0)
     >>> ft.jit(lambda f, x: f(x))(double, 3.0).item()
@@ -59,9 +64,9 @@ class Partial(functools.partial):
     """
 
     def __new__(cls, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        # functools.partial merges with a partial that it gets; here that one stays the function, structure and leaves.
-        whole = isinstance(func, functools.partial) and not isinstance(func, Partial)
-        return super().__new__(cls, functools.partial.__call__.__get__(func) if whole else func, *args, **kwargs)
+        # functools.partial would merge with a plain partial, whose arguments are not to become leaves.
+        is_plain = isinstance(func, functools.partial) and not isinstance(func, Partial)
+        return super().__new__(cls, functools.partial.__call__.__get__(func) if is_plain else func, *args, **kwargs)
 
 
 def _partial_children(node: Partial) -> tuple[tuple[Any, ...], Any]:
@@ -77,7 +82,7 @@ _tree.register_pytree_node(
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Return True if none of some objects is a node.
+    """Return True if all objects of an iterable are leaves.
 
     >>> ft.tree_util.all_leaves([1, "a"]), ft.tree_util.all_leaves([1, (2,)])
     (True, False)
@@ -86,7 +91,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 
 def is_tree_node(x: object) -> bool:
-    """Return True if an object is a node, of any number of children, and no leaf.
+    """Return True if an object is a node, also one without children, rather than a leaf.
 
     >>> ft.tree_util.is_tree_node(()), ft.tree_util.is_tree_node(1.0)
     (True, False)
@@ -95,7 +100,7 @@ def is_tree_node(x: object) -> bool:
 
 
 def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
-    """The children of a node, and the data that makes it a node of its type again.
+    """Return the children of a node, and the data that its type's unflatten function takes with them.
 
     Raises:
         TreeError: for a leaf.
@@ -107,7 +112,10 @@ def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[list[Any], Any]:
-    """Return the result of `flatten_one_level`, with pairs of key and child.
+    """Return pairs of key and child of a node, and its data, as `flatten_one_level`.
+
+    Raises:
+        TreeError: for a leaf.
 
     >>> ft.tree_util.flatten_one_level_with_keys(["x"])[0]
     [(SequenceKey(idx=0), 'x')]
@@ -118,13 +126,13 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[list[Any], Any]:
 def _one_level(flatten: Callable[[Any], Any], tree: Any) -> tuple[list[Any], Any]:
     flattened = flatten(tree)
     if flattened is None:
-        raise TreeError(f"{tree!r:.60} is a leaf, which has no children", fix="ask is_tree_node(x) first")
+        raise TreeError(f"{tree!r:.60} is a leaf, which has no children", fix="test is_tree_node(x) first")
     children, data = flattened
     return list(children), data
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the children of a structure.
+    """Return the structures of the children of a structure.
 
     >>> ft.tree_util.treedef_children(ft.tree.structure((1, [2])))
     [PyTreeDef(*), PyTreeDef([*])]
@@ -142,7 +150,7 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple of trees of some structures.
+    """Return the structure of a tuple whose elements have the given structures.
 
     >>> ft.tree_util.treedef_tuple([ft.tree.structure(1), ft.tree.structure([2])])
     PyTreeDef((*, [*]))

@@ -1,4 +1,4 @@
-"""Types for annotations: what functions take as arrays, dtypes, axes, indices and devices."""
+"""Types for annotations: operands that are accepted as arrays, dtypes, axes, indices and devices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = (
 
 @runtime_checkable
 class SupportsDType(Protocol):
-    """Has a dtype, such as the names of dtypes: `fnp.float32`."""
+    """An object with a dtype, such as `fnp.float32`."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -80,19 +80,19 @@ if TYPE_CHECKING:
     PrecisionLike: TypeAlias = str | DotAlgorithm | tuple[str, str] | None  # enumerations of names are str, too
     PyTree: TypeAlias = Any
 else:
-    #: Arrays, traced or not, NumPy's arrays and scalars, Python's numbers. Lists are none: convert with fnp.asarray.
+    #: Arrays, traced or not, NumPy's arrays and scalars, Python's numbers. For lists use fnp.asarray.
     ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
     #: Values that `fnp.asarray` converts: array-likes, and lists of them within lists.
     NestedArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex | SupportsArray | Sequence
-    #: Arrays to join: a sequence of them, or one array, whose rows they are.
+    #: Arrays to join: a sequence of arrays, or one array, whose slices along the first axis are joined.
     Arrays = Array | np.ndarray | Sequence
     #: The letters of the dimensions of operand, kernel and result of a convolution: ("NCHW", "OIHW", "NCHW").
     ConvLayout = tuple | None
-    #: "SAME", "VALID", or what is added before and after each dimension.
+    #: "SAME", "VALID", or pairs of the padding before and after each dimension.
     Padding = str | Sequence
     #: The name of a mapped axis, as `vmap(axis_name=...)` gives it, or several.
     AxisName = Hashable | Sequence
-    #: Names, scalar types, dtypes, and what has one.
+    #: Names, scalar types, dtypes, and objects with a dtype.
     DTypeLike = str | type | np.dtype | SupportsDType
     #: One axis, several, or None, for all of them.
     Axis = int | Sequence | None
@@ -104,7 +104,7 @@ else:
     DeviceLike = Any
     #: The precision of products: "highest", `lax.Precision.HIGHEST`, ..., one for each operand, or None.
     PrecisionLike = Any
-    #: Containers within containers with arrays as leaves; type checkers cannot describe them.
+    #: Nested containers with arrays as leaves; type checkers cannot describe them.
     PyTree = Any
 
 
@@ -116,7 +116,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Block(Protocol):
-    """A `with` block that is a decorator, too: the whole call of a function is in it."""
+    """A context manager that is a decorator, too, for calls of a function."""
 
     def __enter__(self) -> object:
         """Begin."""
@@ -152,7 +152,7 @@ class Binary(Protocol):
 
 
 class Jitted(Protocol[_P, _R_co]):
-    """A function that `jit` made: it takes and returns what the user's function does."""
+    """A function that `jit` returns; arguments and results are those of the user's function."""
 
     __name__: str
 
@@ -178,11 +178,11 @@ class Jitted(Protocol[_P, _R_co]):
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling.
 
-        Where Python control flow is followed, this, `lower`, `eval_shape` and `warmup` hold all paths: conditions are
-        answered both ways.
+        Where Python control flow is followed, `trace`, `lower`, `eval_shape` and `warmup` trace all paths: each
+        condition both as True and as False.
 
         Raises:
-            ConcretizationError: where the function needs a value, or paths cannot be one program.
+            ConcretizationError: if the function needs a concrete value, or its paths cannot be one program.
         """
         ...
 
@@ -191,21 +191,21 @@ class Jitted(Protocol[_P, _R_co]):
         ...
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The result's pytree, of `ShapeDtypeStruct`, without compiling."""
+        """Return the result's pytree with `ShapeDtypeStruct`s as leaves, without compiling."""
         ...
 
     def warmup(self, *specs: tuple[object, ...], wait: bool = True) -> list[Future[None]]:
-        """Compile ahead of calls: trace for each signature here, and compile them in threads, several at a time.
+        """Compile ahead of calls: trace each signature in this thread, and compile the programs in other threads.
 
-        Calls with these signatures then compile nothing; one that comes earlier waits for its program.
+        Calls with these signatures then compile nothing; an earlier call waits for its program.
 
         Args:
-            specs: a tuple of positional arguments for each signature. `ShapeDtypeStruct`s stand for arrays; where the
-                calls have NumPy arrays, numbers or static values, these are passed.
-            wait: return when all is compiled.
+            specs: a tuple of positional arguments for each signature. `ShapeDtypeStruct`s stand for arrays. Pass NumPy
+                arrays, numbers and static values themselves.
+            wait: True to return when all programs are compiled.
 
         Returns:
-            A future for each signature. Its `result()` waits, and raises where compiling failed.
+            A future for each signature. Its `result()` waits, and raises the error of a failed compilation.
 
         Raises:
             ArgumentError: for specs that are not tuples, inside of transformations, and for mode="max-autotune".
@@ -219,18 +219,18 @@ class Jitted(Protocol[_P, _R_co]):
         ...
 
     def paths(self) -> Any:
-        """The paths that the function has taken, where it follows Python control flow; prints as a tree."""
+        """Return the paths that the function has taken, if it follows Python control flow; prints as a tree."""
         ...
 
     def learn(self, *args: Any, **kwargs: Any) -> Any:
-        """Trace the paths of these arguments, and those on the other sides of their conditions, without compiling."""
+        """Trace the path of these arguments, and the other paths of its conditions, without compiling."""
         ...
 
     def optimised(self) -> None:
         """Compile the optimised forms of the programs that are in the quick tier, and wait for them.
 
-        For programs for CPUs, under `backends.compilation.tiers = "auto"`. Before anything is timed, or where all calls
-        are to give the same bits. A form that XLA refuses is warned of; the quick one stays.
+        For programs on CPUs, under `backends.compilation.tiers = "auto"`. Call it before measuring time, or to make all
+        calls give the same bits. If XLA refuses an optimised form, a warning is issued and the quick one stays.
 
         >>> import functorch_like as ft, functorch_like.numpy as fnp
         >>> f = ft.jit(lambda x: fnp.sin(x) * fnp.cos(x) + x)
@@ -240,5 +240,5 @@ class Jitted(Protocol[_P, _R_co]):
         ...
 
     def clear_cache(self) -> None:
-        """Forget all traces and programs of this function."""
+        """Drop all traces and programs of this function."""
         ...
