@@ -1,4 +1,4 @@
-"""Settings in the manner of torch.backends, and the door to XLA.
+"""Settings in the manner of torch.backends, and the interface to XLA (`backends.xla`).
 
 `describe()` shows all settings; each can be assigned, be overridden in a `with` block, and be given by an environment
 variable. `python -m functorch_like.backends` prints the facts that a bug report needs.
@@ -53,7 +53,7 @@ if _typing.TYPE_CHECKING:
     from functorch_like.backends import plugins as plugins
     from functorch_like.backends import rocm as rocm
 
-#: They have no settings, so they need not be there from the start.
+#: Submodules imported at first use; they have no settings, which would have to be declared at import.
 _LATE = ("cusparselt", "mkl", "mps", "openmp", "plugins", "rocm")
 
 fp32_precision: str
@@ -68,7 +68,7 @@ class _Root(_Precision, _Determinism):
 _adopt(__name__, _Root)
 
 
-if not _typing.TYPE_CHECKING:  # which would take every name for one of the module
+if not _typing.TYPE_CHECKING:  # a type checker would accept any attribute of the module
 
     def __getattr__(name: str) -> _Any:
         if name not in _LATE:
@@ -83,10 +83,10 @@ def __dir__() -> list[str]:
 
 
 def describe(name: str = "") -> _Any:
-    """Every setting, its value, where that came from, and whether it has an effect on the present platform.
+    """Describe settings: value, origin of the value, and whether it has an effect on the present platform.
 
     Args:
-        name: of one setting, to show all about it, or the beginning of several names ("cuda.matmul").
+        name: the name of one setting, to show all its facts; or a prefix of several names ("cuda.matmul").
 
     Returns:
         An object that prints as text, and that notebooks show as a table.

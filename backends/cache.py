@@ -45,7 +45,7 @@ class _Settings(Module, name="cache"):
     directory = Setting(
         "",
         Kind("a path, or '' for functorch_like/ in $XDG_CACHE_HOME or ~/.cache", _path),
-        "Where they are kept: a directory of yours that nobody else can write to. It is made where it does not exist.",
+        "Directory of the compiled programs, which no other user may be able to write to. It is created if missing.",
         changes=_CHANGES,
         elsewhere=_ELSEWHERE,
         env="FT_CACHE_DIR",
@@ -54,7 +54,7 @@ class _Settings(Module, name="cache"):
     max_bytes = Setting(
         _policy.DEFAULT_BYTES,
         integer(0),
-        "How many bytes are kept. Beyond, the programs that were not used for longest are removed, now and then.",
+        "Most bytes kept on disk. Beyond that, the least recently used programs are removed from time to time.",
         changes=_CHANGES,
         elsewhere=_ELSEWHERE,
         env="FT_CACHE_MAX_BYTES",
@@ -73,12 +73,12 @@ class Stats(NamedTuple):
     """Counts of the cache in this process, and of the files on disk.
 
     Attributes:
-        hits: programs loaded.
-        compiles: programs compiled.
-        writes: programs kept.
-        programs: how many lie in the directory.
-        bytes: how many bytes they take.
-        directory: where; None if nothing is kept.
+        hits: number of programs loaded.
+        compiles: number of programs compiled.
+        writes: number of programs written.
+        programs: number of programs in the directory.
+        bytes: their size together.
+        directory: its path; None if nothing is kept.
     """
 
     hits: int
@@ -114,7 +114,7 @@ def clear() -> int:
     """Remove all programs from the disk; those already loaded stay in use.
 
     Returns:
-        How many there were.
+        The number of programs removed.
     """
     from functorch_like.backends.xla import cache as disk  # not needed at import
 

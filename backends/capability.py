@@ -8,7 +8,7 @@ from pathlib import Path
 
 from functorch_like.backends.xla import processor
 
-#: Names as PyTorch has them, the feature that stands for each, and the bits of its registers; the best first.
+#: PyTorch's name of each level, the processor feature that implies it, and the bits of its registers; widest first.
 _LEVELS = (
     ("AVX512", "avx512f", 512),
     ("AVX2", "avx2", 256),

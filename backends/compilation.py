@@ -20,15 +20,15 @@ class _Settings(Module, name="compilation"):
         one_of("error", "paths"),
         "Whether jit follows Python control flow that depends on values.\n\n"
         "'error': `if x > 0` and `int(n)` are refused. 'paths': each path through the function is traced, and checked "
-        "by the values it depends on. `jit(control_flow=...)` says it for one function.",
+        "by the values it depends on. `jit(control_flow=...)` sets it for one function.",
         changes="which functions are accepted",
     )
     tiers = Setting(
         "auto",
         one_of("auto", "off", "quick"),
         "The tiers in which programs for CPUs are compiled, those of eager functions among them.\n\n"
-        "'auto': a program that is new is compiled under quick options, and compiled again in the background once the "
-        "time that it has run is worth that; a later call then runs the optimised form. The disk keeps that form. "
+        "'auto': a new program is compiled under quick options. Once it has run long enough, it is compiled again in "
+        "the background, and later calls run the optimised form, which is also kept on disk. "
         "'off': each program is compiled under its full options at once. 'quick': under quick options alone, for "
         "programs that run once. The last digits of results may differ between tiers.",
         changes="compile options",

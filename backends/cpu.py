@@ -65,7 +65,7 @@ class _Settings(Module, name="cpu"):
     num_threads = AtStart(
         0,
         integer(0),
-        "How many threads XLA computes with on CPUs; 0 is as many as the process may use.",
+        "Number of threads that XLA computes with on CPUs; 0 stands for all that the process may use.",
         changes="the CPU client's pools of threads",
         env="FT_CPU_THREADS",
         elsewhere={"gpu": "it is about CPUs"},
@@ -73,12 +73,12 @@ class _Settings(Module, name="cpu"):
     kept_memory = AtStart[int | None](
         None,
         integer(0, none="an eighth of the memory that the process may have, and 2 GiB at most"),
-        "How many bytes of freed memory the process keeps at most for the arrays and temporaries to come.\n\n"
-        "0 is the C library's own way: glibc returns each block of more than 32 MB to the system, and the next array "
-        "of that size pays for its pages again, which takes longer than most operations on them. With None, what "
-        "the environment tells glibc (MALLOC_TRIM_THRESHOLD_ and its like) holds. `ft.clear_caches()` returns what "
-        "is kept. Threads other than the main one keep 64 MB each, unless MALLOC_ARENA_MAX=1 is in the environment. "
-        "Other C libraries have no such setting.",
+        "Most bytes of freed memory that the process keeps for later arrays and temporaries.\n\n"
+        "0 leaves it to the C library: glibc returns each block of more than 32 MB to the system, and the next array "
+        "of that size pays for its pages again, which takes longer than most operations on them. With None, glibc's "
+        "variables in the environment (MALLOC_TRIM_THRESHOLD_ and its like) take precedence. `ft.clear_caches()` "
+        "returns the memory to the system. Threads other than the main one keep 64 MB each, unless MALLOC_ARENA_MAX=1 "
+        "is in the environment. Other C libraries have no such setting.",
         changes="glibc's mallopt: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD",
         env="FT_CPU_KEPT_MEMORY",
         elsewhere={"gpu": "it is about the memory of the host"},
@@ -97,10 +97,10 @@ def fast_lowering(primitive: str, what: str) -> Callable[[], bool]:
 
     Args:
         primitive: its name.
-        what: the lowering does, in a few words.
+        what: the effect of the lowering, in a few words.
 
     Returns:
-        A predicate for lowering rules: True if it is to be used.
+        A predicate for lowering rules: True if the fast lowering is to be used.
     """
     FAST_LOWERINGS[primitive] = what
     return lambda: in_force().derive(_chosen)(primitive)

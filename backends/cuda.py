@@ -37,7 +37,7 @@ class Matmul(Group, name="cuda.matmul"):
     fp32_precision = Setting(
         "none",
         one_of("none", *FP32),
-        "How exact products of float32 matrices are on GPUs.\n\n"
+        "Precision of products of float32 matrices on GPUs.\n\n"
         "'ieee': float32. 'tf32': operands rounded to 10 bits of mantissa, if the GPU can, eight times faster. 'bf16': "
         "rounded to 7 bits. 'bf16x3', 'bf16x6', 'bf16x9': sums of products of several bfloat16 parts, the last about "
         "as exact as float32. 'none': as `backends.fp32_precision` says.",
@@ -55,7 +55,7 @@ class Matmul(Group, name="cuda.matmul"):
         False,
         boolean,
         "Whether partial sums of products of float16 or bfloat16 may be added in that type.\n\n"
-        "PyTorch lets GPUs do so. XLA adds them in float32, and has no option for it: True is taken, for the sake of "
+        "PyTorch lets GPUs do so. XLA adds them in float32, and has no option for it: True is accepted, for "
         "programs that set it, and changes nothing.",
         changes="nothing",
         elsewhere=dict.fromkeys(("cpu", "gpu"), "XLA keeps partial sums in float32 always"),
@@ -95,14 +95,14 @@ class _Settings(Module, name="cuda"):
     preallocate = AtStart(
         None,
         Kind("True, False, or None (XLA's default: True)", _either),
-        "Whether the client takes its share of the GPU's memory at once, when the first array is made.",
+        "Whether the client preallocates its share of the GPU's memory, when the first array is made.",
         changes="how the GPU's client is made",
         elsewhere=_CPU,
     )
     memory_fraction = AtStart(
         None,
         Kind("a number above 0 and up to 1, or None (XLA's default: 0.75)", _fraction),
-        "Which share of the GPU's memory the client may take.",
+        "Share of the GPU's memory that the client may take.",
         changes="how the GPU's client is made",
         elsewhere=_CPU,
     )
@@ -173,7 +173,7 @@ class PlanCache:
         return self
 
     def clear(self) -> None:
-        """Nothing: plans go with their programs (`jit(f).clear_cache()`)."""
+        """Do nothing: plans are dropped with their programs (`jit(f).clear_cache()`)."""
 
 
 cufft_plan_cache = PlanCache()
@@ -209,7 +209,7 @@ class DeviceProperties(NamedTuple):
     """Properties of a GPU.
 
     Attributes:
-        name: as NVIDIA calls it.
+        name: NVIDIA's name of it.
         major, minor: compute capability.
         total_memory: bytes that the client may use.
         multi_processor_count: streaming multiprocessors.
@@ -233,7 +233,7 @@ def get_device_properties(device: Any = "gpu") -> DeviceProperties:
     """
     gpu = xla.find_device(device)
     if gpu.platform not in ("gpu", "cuda"):
-        raise DeviceError(f"{gpu} is not a GPU", fix="ask backends.cpu.get_cpu_capability() about CPUs")
+        raise DeviceError(f"{gpu} is not a GPU", fix="use backends.cpu.get_cpu_capability() for CPUs")
     major, _, minor = str(getattr(gpu, "compute_capability", "0.0")).partition(".")
     limit = (gpu.memory_stats() or {}).get("bytes_limit", 0)
     return DeviceProperties(gpu.device_kind, int(major), int(minor or 0), limit, int(getattr(gpu, "core_count", 0)))

@@ -1,4 +1,4 @@
-"""Settings of what cuDNN and XLA's search for the fastest kernel do on NVIDIA's GPUs."""
+"""Settings of cuDNN, and of XLA's search for the fastest kernel, on NVIDIA's GPUs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Conv(Group, name="cudnn.conv"):
     fp32_precision = Setting(
         "none",
         one_of("none", "ieee", "tf32"),
-        "How exact convolutions of float32 are on GPUs: 'ieee' is float32, 'tf32' has 10 bits of mantissa.\n\n"
+        "Precision of float32 convolutions on GPUs: 'ieee' is float32, 'tf32' has 10 bits of mantissa.\n\n"
         "'none': as in `backends.fp32_precision`. (PyTorch's default is TF32, here it is float32.)",
         changes="StableHLO: precision_config of convolution",
         elsewhere=_ELSEWHERE,
@@ -70,7 +70,7 @@ def is_available() -> bool:
 
 
 def version() -> int | None:
-    """The version of the cuDNN that is installed beside the plugin, as cuDNN counts (91002 is 9.10.2); None if none is.
+    """Return the version of the cuDNN installed beside the plugin, as cuDNN counts (91002 is 9.10.2); None without it.
 
     >>> from functorch_like import backends
     >>> backends.cudnn.version() is None or backends.cudnn.version() >= 8000

@@ -51,10 +51,10 @@ class Determinism(Module):
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Require the same bits in each run, in every thread; or no longer.
+    """Require the same bits in each run, in every thread; or lift that requirement.
 
     Args:
-        mode: whether to.
+        mode: True to require it, False to lift it.
         warn_only: warn of operations that have no deterministic implementation, instead of refusing them.
 
     Raises:
@@ -93,7 +93,7 @@ def refuse(what: str, fix: str) -> None:
         fix: the remedy.
 
     Raises:
-        UnsupportedError: unless it is to be warned of only.
+        UnsupportedError: unless the setting is 'warn'.
     """
     if is_deterministic_algorithms_warn_only_enabled():
         warnings.warn(f"{what}. {fix}", stacklevel=2)

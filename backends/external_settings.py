@@ -65,7 +65,7 @@ class External(Setting[Any]):
 for _name, _default, _kind, _changes, _doc in (
     ("FT_PLATFORM", "", _ANYTHING, "client", "Use this platform alone: cpu or gpu."),
     ("FT_CPU_ASYNC", "0", boolean, "client", "1: compiled calls on the CPU return before they have finished."),
-    ("FT_CPU_DEVICES", "", _ANYTHING, "client", "How many devices the CPU shows itself as."),
+    ("FT_CPU_DEVICES", "", _ANYTHING, "client", "Number of CPU devices."),
     ("FT_PROGRESS", "", one_of("0", "1"), "output", "Lines of progress: 0 for none, 1 for any stderr; else terminals."),
     ("FT_TRACEBACK", "", one_of("full"), "errors", "full: show the frames inside the package."),
 ):
@@ -94,7 +94,7 @@ External(
 External(
     "default_device",
     None,
-    "Where arrays are made and computations run that no device is named for; None is the first there is.",
+    "Device of the arrays and computations for which no device is named; None is the first device there is.",
     changes="where programs run",
     read=lambda: client.chosen.value,
     by="ft.set_default_device, or a block of ft.default_device",

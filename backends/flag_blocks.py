@@ -60,7 +60,7 @@ def flags(given: Mapping[str, Any] | None = None, /, **more: Any) -> Flags:
         more: the same, with underscores for dots.
 
     Returns:
-        What `with` takes; applied to a function, that function inside such a block.
+        A context manager; applied to a function, that function run inside such a block.
 
     Raises:
         SettingError: for names that no setting has, naming the nearest.
@@ -139,7 +139,7 @@ class Module(types.ModuleType, _Holder):
         return importlib.import_module, (self.__name__,)
 
     def __dir__(self) -> list[str]:
-        """The names users have a use for: settings, public functions and submodules with settings."""
+        """Return the names for users: settings, public functions and submodules with settings."""
         settings = (n for n in dir(type(self)) if not n.startswith("_"))
         names = (n for n in super().__dir__() if not n.startswith("_") and not _is_tool(vars(self).get(n), self))
         return sorted({*settings, *names})

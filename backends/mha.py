@@ -22,7 +22,7 @@ _CHANGES = "which form nn.dot_product_attention takes"
 
 class _Settings(Module, name="mha"):
     fastpath = Setting(
-        True, boolean, "Whether forms other than `math` may be taken where nobody asks for one.", changes=_CHANGES
+        True, boolean, "Whether forms other than `math` may be taken where the caller names none.", changes=_CHANGES
     )
     math = Setting(True, boolean, "Whether attention may compute the whole matrix of logits.", changes=_CHANGES)
     flash = Setting(True, boolean, "Whether attention may go by blocks of keys.", changes=_CHANGES)
@@ -30,7 +30,7 @@ class _Settings(Module, name="mha"):
     cudnn = Setting(
         False,
         boolean,
-        "Whether attention may call cuDNN's kernel. This package does not call it: True is taken, and changes nothing.",
+        "Whether attention may call cuDNN's kernel. This package does not call it: True changes nothing.",
         changes="nothing",
         elsewhere=dict.fromkeys(("cpu", "gpu"), "cuDNN's kernel is not called by this package"),
         in_key=False,
@@ -38,7 +38,7 @@ class _Settings(Module, name="mha"):
     most_logits = Setting(
         64 << 20,
         integer(0),
-        "How many bytes the matrix of logits may have for `math` to be taken where other forms may be, too.",
+        "Largest matrix of logits, in bytes, for which `math` is taken where other forms are allowed, too.",
         changes=_CHANGES,
     )
 

@@ -29,7 +29,7 @@ class Matmul(Group, name="mkldnn.matmul"):
     fp32_precision = Bfloat16(
         "none",
         one_of("none", "ieee", "tf32", "bf16"),
-        "How exact products of float32 matrices are on CPUs.\n\n"
+        "Precision of products of float32 matrices on CPUs.\n\n"
         "'ieee': float32. 'bf16': operands rounded to 7 bits of mantissa, where the processor has units for that; "
         "elsewhere, and for 'tf32', which no processor has units for, float32. 'none': as `backends.fp32_precision`.",
         changes="StableHLO: operands of dot_general are rounded",

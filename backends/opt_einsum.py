@@ -44,7 +44,7 @@ class PathCache(Group, name="opt_einsum.path_cache"):
     max_size = Setting(
         2048,
         integer(0),
-        "How many paths are kept.\n\nFinding one for many operands may take seconds.",
+        "Most paths that are kept.\n\nFinding one for many operands may take seconds.",
         changes="time to trace",
         in_key=False,
     )
@@ -52,18 +52,18 @@ class PathCache(Group, name="opt_einsum.path_cache"):
 
     @property
     def size(self) -> int:
-        """Return the number of values kept now."""
+        """Return the number of paths kept now."""
         return len(self.paths)
 
     def clear(self) -> None:
-        """Drop them."""
+        """Drop all paths."""
         self.paths.clear()
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the value kept under a key; make and keep it if there is none."""
+        """Return the path kept under a key; make and keep it if there is none."""
         path = self.paths.pop(key, None)
         path = make() if path is None else path
-        self.paths[key] = path  # the last one is the one used last
+        self.paths[key] = path  # moved to the end: the most recently used one
         while len(self.paths) > self.max_size:
             self.paths.pop(next(iter(self.paths)), None)
         return path
@@ -84,7 +84,7 @@ class _Settings(Module, name="opt_einsum"):
             _named.parse,
             STRATEGIES,
         ),
-        "How einsum looks for an order of contractions.\n\n"
+        "Strategy by which einsum looks for an order of contractions.\n\n"
         "'auto': the best of all where operands are few, quicker ways where they are many. 'optimal': the best, in "
         "time that grows as a factorial. 'dp': the best without outer products. 'branch-2': the two best contractions "
         "at each step. 'greedy': the best one. 'random-greedy': the best of many random orders.",

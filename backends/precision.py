@@ -1,8 +1,8 @@
 """Precision of products of float32: TF32, bfloat16 and others.
 
-By default products and convolutions of float32 are full float32 on every platform. Others decide otherwise: JAX lets
-GPUs use TF32, and TPUs bfloat16, unless `jax_default_matmul_precision` is "highest"; PyTorch lets convolutions on
-GPUs use TF32, and products not.
+By default products and convolutions of float32 are full float32 on every platform. JAX and PyTorch have other
+defaults: JAX lets GPUs use TF32, and TPUs bfloat16, unless `jax_default_matmul_precision` is "highest". PyTorch lets
+convolutions on GPUs use TF32, but not products.
 
 The argument of one call (`precision=`) wins; then `default_matmul_precision`; then the setting for the platform and
 operation, such as `cuda.matmul.fp32_precision`; then `fp32_precision`. All are about float32 operands, and complex64
@@ -50,7 +50,7 @@ class Precision(Module):
     fp32_precision = mkldnn.Bfloat16(
         "ieee",
         one_of(*FP32),
-        "How exact products and convolutions of float32 are, where no setting of a platform says otherwise.\n\n"
+        "Precision of float32 products and convolutions, where no setting of a platform says otherwise.\n\n"
         "'ieee': float32. 'tf32', 'bf16', 'bf16x3', ...: see `cuda.matmul.fp32_precision`. Convolutions have no "
         "bfloat16 forms, and use the next more exact one. On CPUs 'bf16' alone changes anything.",
         changes="StableHLO: precision_config and algorithm",
@@ -63,9 +63,9 @@ class Precision(Module):
             lambda text: None if text.lower() == "none" else _check(text),
             _NAMES,
         ),
-        "How exact products and convolutions of float32 are on every platform, by JAX's names.\n\n"
+        "Precision of float32 products and convolutions on every platform, by JAX's names.\n\n"
         "'default': whatever is fastest (TF32 on GPUs). 'high': TF32 at least. 'highest': float32. Or a dot "
-        "algorithm, such as 'BF16_BF16_F32_X3'. None: the other settings say it.",
+        "algorithm, such as 'BF16_BF16_F32_X3'. None: the other settings decide.",
         changes="StableHLO: precision_config and algorithm",
     )
 
@@ -107,7 +107,7 @@ def _unless_full(precision: Fp32) -> Fp32 | None:
 
 # ------------------------------------------------------------------------------------------------------------ functions
 def default_matmul_precision(precision: PrecisionLike) -> Flags:
-    """A block, or decorator, within which products and convolutions of float32 are so exact, in this thread.
+    """Set the precision of float32 products and convolutions within a block, or a decorated function, in this thread.
 
     To set it everywhere, assign `backends.default_matmul_precision`.
 
@@ -133,10 +133,10 @@ _LEVELS = {"highest": ("ieee", "ieee"), "high": ("tf32", "tf32"), "medium": ("tf
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Set how exact products of float32 matrices are, in every thread.
+    """Set the precision of products of float32 matrices, in every thread.
 
     Args:
-        precision: "highest": float32. "high": TF32 on GPUs. "medium": besides, bfloat16 on CPUs with units for it.
+        precision: "highest": float32. "high": TF32 on GPUs. "medium": the same, and bfloat16 on CPUs with units for it.
 
     Raises:
         ArgumentError: for another name.

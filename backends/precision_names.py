@@ -1,7 +1,7 @@
 """Names for the precision of products: those of StableHLO, of JAX and of PyTorch, and the meaning of each.
 
-A primitive's parameter `precision` is one of PRECISIONS, the name of an algorithm, a pair of precisions, None, or what
-settings gave: `Fp32`.
+A primitive's parameter `precision` is one of PRECISIONS, the name of an algorithm, a pair of precisions, None, or an
+`Fp32`, which holds the settings in force when the primitive was applied.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Fp32:
 
 def canonical(precision: Any) -> Any:
     """One name for each of the precisions and algorithms; a value without meaning is returned as it is."""
-    if isinstance(precision, (list, tuple)) and not hasattr(precision, "value"):  # an algorithm has a name for value
+    if isinstance(precision, (list, tuple)) and not hasattr(precision, "value"):  # else an enum's member
         return tuple(canonical(p) for p in precision)
     if not isinstance(precision, str):
         return getattr(precision, "value", precision)

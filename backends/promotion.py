@@ -29,7 +29,7 @@ class _Settings(Module, name="promotion"):
         "allow",
         one_of("allow", "warn", "raise"),
         "Whether arrays of different ranks may be combined, the one of fewer dimensions repeated along the others.\n\n"
-        "'allow': as NumPy has it. 'warn': with a warning, once for each pair of shapes. 'raise': that is an error. "
+        "'allow': as in NumPy. 'warn': with a warning, once for each pair of shapes. 'raise': that is an error. "
         "Scalars meet all arrays.",
         changes="nothing: programs are accepted or not",
     )

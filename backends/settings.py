@@ -5,13 +5,13 @@
 
     matmul = Matmul()                       # backends.cuda.matmul.fp32_precision = "tf32"
 
-Where a value comes from: its default; an environment variable, read when the package is imported; code that assigns
-it, for every thread; a `with` block (`flags`), for its thread alone.
+A value has one of four origins: the default; an environment variable, read when the package is imported; code that
+assigns it, for every thread; a `with` block (`flags`), for its thread alone.
 
-A block gives its thread a view of all settings as they were when it began: what other threads assign meanwhile is
-seen when it ends, so that a computation does not change under way. What the thread itself assigns is seen at once, and
-if the block sets the same setting, it lasts as long as the block. Threads started inside a block start without it. A
-block belongs to the thread, not to an asyncio task: do not `await` inside one.
+A block gives its thread a view of all settings as they were when it began. Assignments by other threads are seen when
+it ends, so that a computation does not change under way. Assignments by the thread itself are seen at once; those to a
+setting of the block last as long as the block. Threads started inside a block start without it. A block belongs to the
+thread, not to an asyncio task: do not `await` inside one.
 """
 
 from __future__ import annotations
@@ -135,10 +135,10 @@ class Setting(Generic[T]):
         thread_local_values.write(self.name, value, source)
 
     def checked(self, value: Any) -> T:
-        """The canonical form of a value.
+        """Return the canonical form of a value.
 
         Raises:
-            ArgumentError: for a value it does not take, naming those it does.
+            ArgumentError: for a value that the setting does not take, naming those that it takes.
         """
         try:
             return self.kind.check(value)
@@ -231,7 +231,7 @@ class Alias(Setting[T]):
 
 
 def find(name: str) -> Setting[Any]:
-    """A setting by its name; dots may be written as underscores.
+    """Return a setting by its name; dots may be written as underscores.
 
     Raises:
         SettingError: where there is none, naming the nearest.

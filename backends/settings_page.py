@@ -20,17 +20,17 @@ ft.backends.fp32_precision = "ieee"
 with ft.backends.flags(fp32_precision="bf16", xla_fast_math=True):
     pass                                                       # in this thread, inside the block
 faster = ft.backends.mkldnn.matmul.flags(fp32_precision="bf16")(lambda x: x @ x)   # in each call
-print(ft.backends.describe())                                  # all values, where they came from, their effect here
+print(ft.backends.describe())                                  # all values, their origins, their effect here
 print(ft.backends.describe("cuda.matmul"))                     # of some; a notebook shows a table
 ```
 
-Each has an environment variable. A wrong value, there or in code, is an error that names the right ones. A setting that
-changes what is compiled is part of the key of compiled programs: changing it compiles anew, changing it back does not.
+Each has an environment variable. A wrong value, there or in code, is an error that names the allowed ones. A setting
+that changes programs is part of the key of compiled programs: changing it compiles anew, changing it back does not.
 
-## How exact products are
+## Precision of products
 
 Products and convolutions of float32 are computed in full float32 on every platform, by default.
-The same program elsewhere:
+Other systems, by default:
 
 | | functorch_like | JAX | PyTorch |
 |---|---|---|---|

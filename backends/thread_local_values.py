@@ -53,7 +53,7 @@ def in_force() -> Values:
 
 
 def declare(name: str, default: Any, in_key: bool) -> None:
-    """Make a place for a setting."""
+    """Register a setting."""
     if name in _declared:
         raise ValueError(f"setting {name!r} is declared twice")
     _declared[name] = default, in_key
@@ -73,14 +73,14 @@ def source(name: str) -> str:
 
 
 def write(name: str, value: Any, came_from: str) -> None:
-    """Set it in every thread."""
+    """Set a setting in every thread."""
     with _lock:
         _global[name] = value, came_from
         _refresh(everywhere=True)
 
 
 def write_in_block(name: str, value: Any) -> bool:
-    """Set it in the innermost block of this thread that sets it; False if there is none."""
+    """Set a setting in the innermost block of this thread that sets it; return False if there is none."""
     for _, changes in reversed(_thread.layers):
         if name in changes:
             changes[name] = value
@@ -90,7 +90,7 @@ def write_in_block(name: str, value: Any) -> bool:
 
 
 def forget(name: str) -> None:
-    """Back to the default, outside of blocks."""
+    """Restore the default, outside of blocks."""
     with _lock:
         _global.pop(name, None)
         _refresh(everywhere=True)
@@ -103,7 +103,7 @@ def enter(block: Any, changes: dict[str, Any]) -> None:
 
 
 def leave(block: Any) -> None:
-    """End it; the last time it was entered, if several."""
+    """End a block of this thread; its latest use, if it was entered several times."""
     layers = _thread.layers
     last = max(i for i, (each, _) in enumerate(layers) if each is block)
     _thread.layers = layers[:last] + layers[last + 1 :]

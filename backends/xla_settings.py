@@ -49,8 +49,8 @@ class Xla(Module, name="xla"):
         (),
         subset_of(*_PARTS),
         "Liberties the compiler may take with floating-point arithmetic: none, all (True), or some by name.\n\n"
-        "'reassociation': sums and products in another order; any of the next four implies it. 'nans', 'infs': take "
-        "it that there are none. 'division': multiply by the reciprocal. 'functions': less exact elementary functions. "
+        "'reassociation': sums and products in another order; any of the next four implies it. 'nans', 'infs': assume "
+        "that there are none. 'division': multiply by the reciprocal. 'functions': less exact elementary functions. "
         "'min_max': minima and maxima need not pass on NaN; the only one with an effect on GPUs.",
         changes="compile options xla_cpu_enable_fast_math, xla_cpu_fast_math_honor_*, xla_*_enable_fast_min_max",
         options=_options,
@@ -59,7 +59,7 @@ class Xla(Module, name="xla"):
     compiler_options = Setting[Any](
         (),
         Kind("a dict of XLA's compile options by name, or text: name=value,name=value", _check, _parse),
-        "Compile options of XLA, for all programs; those given to `jit(compiler_options=)` go before them.",
+        "Compile options of XLA, for all programs; those given to `jit(compiler_options=)` take precedence.",
         changes="compile options",
         options=lambda options, platform: dict(options),
     )

@@ -31,7 +31,7 @@ class _Settings(Module, name="ynn"):
     fusions = Library(
         None,
         Kind(f"'auto', 'none', or some of {', '.join(map(repr, _KINDS))}", _check, names=("auto", "none", *_KINDS)),
-        "What XLA hands to YNNPACK, with what surrounds it; 'auto' (None): by a rule on what the program contains.\n\n"
+        "Operations that XLA hands to YNNPACK; 'auto' (None): by a rule on what the program contains.\n\n"
         "'dot', 'reduce': products and reductions that elementwise operations surround. 'individual_dot', "
         "'individual_convolution': those that stand alone. 'eltwise': chains of elementwise operations. For a program "
         "as a whole the choice is worth a factor of two or three either way; jit(mode='max-autotune') measures.",

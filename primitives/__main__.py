@@ -44,7 +44,7 @@ def dtypes_of(primitive: Primitive) -> list[str]:
 
 
 def kinds(primitive: Primitive) -> str:
-    """The columns by kind, a letter each."""
+    """Return the kinds of these dtypes, a letter each."""
     names = set(dtypes_of(primitive))
     letters = {KIND[d] for d in KIND if d.name in names}
     return "".join(letter for letter in "fciub" if letter in letters) or "-"
@@ -60,7 +60,7 @@ def _module(primitive: Primitive, sample: SampleInput, platform: str) -> str:
 
 
 def platforms(primitive: Primitive) -> str:
-    """Platforms that it lowers on, with a star if not alike; empty if it lowers nowhere by itself."""
+    """Return the platforms that it lowers for, with a star if its lowerings differ; "" if it has no lowering."""
     texts: dict[str, list[str]] = {}
     for platform in PLATFORMS:
         try:
@@ -75,7 +75,7 @@ def platforms(primitive: Primitive) -> str:
 
 
 def table() -> str:
-    """All primitives: name, family, which rules are filled, dtypes and platforms."""
+    """Return the table of all primitives: name, family, rules that are defined, dtypes and platforms."""
     lines: list[tuple[str, ...]] = [("primitive", "family", *RULES, "samples", "dtypes", "platforms")]
     for primitive in builtin_primitives():
         marks = ("-" if isinstance(getattr(primitive, column), NotDefined) else "x" for column in RULES)
@@ -95,7 +95,7 @@ def table() -> str:
 
 
 def describe(name: str) -> str:
-    """One primitive: where it stands, each rule or why it is empty, and its alternatives."""
+    """Return the facts of one primitive: its file, each rule or the reason why it has none, its alternatives."""
     primitive = TABLE[name]
     lines = [f"{primitive.name} ({primitive.where})"]
     for column in RULES:
@@ -113,15 +113,16 @@ _HEAD = """# Primitives
 <!-- Written by `python -m functorch_like.primitives --markdown docs/primitives.md`; a test compares. -->
 
 Everything that functorch_like computes is made of these primitives. Each has its meaning in NumPy, the shapes it
-gives, how it lowers, differentiates forwards (jvp), transposes and batches. A primitive without one of these rules says
-why: the reasons stand below the table. The dtypes are those that its tests use: f floating point, c complex, i and u
+gives, how it lowers, differentiates forwards (jvp), transposes and batches. Where a primitive has no
+rule, the reason stands below the table. The dtypes are those that its tests use: f floating point, c complex, i and u
 integers signed and unsigned, b bool. A star marks a lowering that is not the same on all platforms.
 """
 _FORMS = """## Alternatives on CPUs
 
-Forms that XLA:CPU runs faster than the standard one. `backends.cpu.fast_lowerings` turns them off, all or by primitive.
+Lowerings that XLA:CPU runs faster than the standard ones. `backends.cpu.fast_lowerings` turns them off,
+all or by primitive.
 """
-_EMPTY = """## Columns without a rule
+_EMPTY = """## Rules that are not defined
 """
 
 

@@ -1,4 +1,4 @@
-"""The door to XLA: the only package that imports jaxlib. It deals with arrays and modules, never with jaxprs.
+"""Interface to XLA: the only package that imports jaxlib. It handles arrays and MLIR modules, never jaxprs.
 
 Importing it costs about 40 ms over NumPy. The client starts with the first array, MLIR with the first lowering.
 """
@@ -134,7 +134,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The names of what compiles, at first use: the emitter's bring MLIR with them."""
+    """Import the names for compiling at first use: the emitter imports MLIR."""
     if name in ("Emitter", "TOKEN", "build"):
         from functorch_like.backends.xla import emit as module
     elif name in ("Executable", "compile", "load"):

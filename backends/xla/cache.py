@@ -27,8 +27,8 @@ _TEXT = ".text"
 _NAME = re.compile(r"[0-9a-f]{64}(\.text)?|\.new-.*")
 # Windows has no other users in these bits.
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH if hasattr(os, "getuid") else 0
-# Looking over the directory costs, and most processes write little: so it is done when a name begins like this, which
-# one in 64 does, and the limit may be passed by about as many programs; and when 64 like the one written would pass it.
+# Listing the directory takes time, and most processes write little. So the size is checked after a program whose name
+# begins like this, which is one in 64, or of which 64 would exceed the limit. About 64 programs may exceed the limit.
 _SWEEPING = ("00", "40", "80", "c0")
 
 
@@ -107,7 +107,7 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
 
 
 def home(name: str | None) -> str:
-    """The place of a program as text: the same in processes of one machine that keep it together; "" if none."""
+    """Return the host and path of a program on disk, equal in processes that share the file; "" if it is not kept."""
     folder = directory()
     if name is None or folder is None:
         return ""
@@ -117,7 +117,7 @@ def home(name: str | None) -> str:
 
 
 def has(home: str) -> bool:
-    """Return True if there is a program at a place that `home` returned."""
+    """Return True if there is a program at the place that `home` returned."""
     return bool(home) and Path(home.partition(":")[2]).exists()
 
 
@@ -169,7 +169,7 @@ def _read(name: str | None) -> bytes | None:
         return None
     header = len(_MAGIC) + digest.SIZE
     body = content[header:]
-    # The directory was looked at once, and a user who can write to one above it may have put another in its place.
+    # The directory was checked once; since then, a user who can write to its parent may have replaced it.
     trusted = not _belongs_to_another(seen) and not seen.st_mode & _WRITABLE_BY_OTHERS
     if trusted and content[:header] == _header(name, body):
         return body
@@ -183,11 +183,11 @@ def _header(name: str, body: bytes) -> bytes:
 
 
 def store(name: str, executable: Any) -> None:
-    """Keep a program. Failing to is not an error: a full disk must not stop a computation."""
+    """Write a program to disk. A failure is not an error: a full disk must not stop a computation."""
     try:
         body = executable.serialize()
     except (JaxRuntimeError, ValueError):
-        return  # not every program can be
+        return  # XLA cannot serialise every program
     counters.cache_writes += _write(name, body)
 
 
@@ -254,7 +254,7 @@ def sweep(folder: Path) -> None:
 
 
 def clear() -> int:
-    """Remove all programs; how many there were."""
+    """Remove all programs, and return their number."""
     folder = directory()
     if folder is None:
         return 0

@@ -80,7 +80,7 @@ def _checked(out: Any, aval: ShapedArray, position: int) -> np.ndarray[Any, Any]
     if host.shape != aval.shape:
         raise ShapeError(
             f"result {position} of the callback has shape {host.shape}, and {aval!r} was promised",
-            fix="return what the result's shape and dtype say, or say what it returns",
+            fix="return an array of the promised shape, or promise the shape that it returns",
         )
     if host.dtype != aval.dtype:
         number = isinstance(out, (bool, int, float, complex, np.generic))
@@ -113,7 +113,7 @@ def original(error: BaseException) -> BaseException | None:
     match = _MARK.search(text)
     if match is not None:
         return _failures.pop(int(match[1]), None)
-    # An interrupt that came before the first line of the callback.
+    # An interrupt before the first line of the callback.
     return KeyboardInterrupt() if _INTERRUPT.search(text) else None
 
 
@@ -131,7 +131,7 @@ _running: set[int] = set()
 
 @contextmanager
 def running() -> Generator[None]:
-    """Around a run of a program with callbacks, until they are done; `barrier` waits for it."""
+    """Mark the run of a program with callbacks within the block; `barrier` waits for its end."""
     number = next(_numbers)
     _running.add(number)
     try:

@@ -90,7 +90,7 @@ def started() -> bool:
 
 @contextmanager
 def _sized() -> Generator[None]:
-    """Within the block XLA makes pools of so many threads: it looks at a variable that is meant for containers."""
+    """Make XLA's thread pools of the size that is set, within the block: XLA reads a variable meant for containers."""
     before, threads = os.environ.get("NPROC"), _asked_threads()
     if not threads:
         yield

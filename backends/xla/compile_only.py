@@ -1,7 +1,7 @@
 """Programs compiled for devices that are not there: looked into, never run.
 
-For GPUs are needed the CUDA plugin's wheels, as new as jaxlib, and NVIDIA's assembler: `pip install
-'functorch_like[gpu-aot]'`.
+Compiling for GPUs needs the CUDA plugin's wheels, of jaxlib's version, and NVIDIA's assembler:
+`pip install 'functorch_like[gpu-aot]'`.
 """
 
 from __future__ import annotations
@@ -86,14 +86,14 @@ def compile(
     """Compile a module for devices of `devices`.
 
     Args:
-        module: what `build` made, for the platform of the devices.
+        module: a result of `build`, for the platform of the devices.
         targets: as many devices as the module has partitions, of `devices` or `cpu_devices`.
         name: for messages.
-        options: XLA's, by name, on top of those of settings.
-        fitting: options that fit the program, under those of settings.
+        options: XLA's options by name, which override those of settings.
+        fitting: options chosen by the program's content, which settings override.
 
     Raises:
-        CompileError: where XLA refuses, quoting it; as for a custom call of a target that no plugin has.
+        CompileError: where XLA refuses, with XLA's text; for example a custom call of a target that no plugin has.
     """
     count = len(targets)
     made = xc.CompileOptions()

@@ -21,7 +21,7 @@ Miss = Callable[..., tuple[Any, Any, bool]]
 # only costs its function one more miss.
 # A small program takes 0.3 MB.
 _cache = _jax.PjitFunctionCache(capacity=4096)
-#: Of one function. Beyond, C++ drops all of them; those still in use come back at the price of a miss.
+#: Signatures of one function. Beyond that, C++ drops all of them; each one still in use costs another miss.
 MOST_SIGNATURES = 1024
 _serial = itertools.count()
 _MOST_REPEATED = 8
@@ -63,7 +63,7 @@ def _bring(x: Any, where: Any, layout: Any) -> Any:
         except FtError as error:
             raise _polish(error) or error from None
     if layout is not _HOST:
-        raise RuntimeError("an argument with no way to the device reached a compiled function")
+        raise RuntimeError("a compiled function got an argument that cannot be moved to its device")
     if x.dtype.isnative:
         return arrays.copied(x, where)
     error = DtypeError(
@@ -92,20 +92,20 @@ def function(
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
 ) -> Any:
-    """A callable that C++ answers by itself for every signature it has seen, and `miss` for the others.
+    """Return a callable: C++ runs the program of each signature it has seen, and calls `miss` for the others.
 
     Args:
         name: its name in profiles.
         fun: the function it stands for; held weakly.
-        miss: gets the arguments of the call and returns `(out, fastpath, remove)`. `fastpath` (see
-            `Executable.fastpath`) is what C++ will run from now on for this signature; with None it will always call
-            `miss` again, unless `remove` is True, which stores nothing at all.
+        miss: gets the arguments of the call and returns `(out, fastpath, remove)`. From
+            then on, C++ runs `fastpath` (see `Executable.fastpath`) for this signature; with None it calls `miss` each
+            time. If `remove` is True, nothing is stored.
         again: called before `miss`, with the arguments as a tuple and a dictionary; returns None if it has no result.
         static_argnums: positions of arguments compared by hash and ==, not by signature.
         static_argnames: likewise by name.
     """
 
-    handed = 0  # fast paths given to C++ since it last forgot those of this function,
+    handed = 0  # fast paths given to C++ since those of this function were last dropped,
     clearings = _clearings  # or those of all functions
 
     def cache_size() -> int:

@@ -37,15 +37,15 @@ class Emitter(Attributes, Effects, Partitioned):
     """Writes operations into the current block of one module.
 
     Attributes:
-        platform: what the module is for, "cpu" or "gpu".
+        platform: the platform of the module, "cpu" or "gpu".
         ins, outs: free for the caller; lowering keeps the avals of the current equation here.
-        place: where operations from here on come from, as `location` makes it.
+        place: source location of the operations from here on, a result of `location`.
         token: a value of aval `TOKEN` that the next ordered effect must depend on, and replace by one of its results.
-            What is emitted into a region starts with the token outside of it, which no region can change: a primitive
-            with ordered effects in a region or a function carries the token in and out of it.
+            Operations in a region start with the token outside of it, which no region can change: a primitive with
+            ordered effects in a region or a function carries the token in and out of it.
         host_calls: the Python functions that the module calls.
         host_kernels: whether it may call kernels of NumPy.
-        memo: what rules have decided for operands and parameters of this module, for those that meet the same again.
+        memo: decisions of rules by operands' avals and parameters, for later equations with the same ones.
     """
 
     __slots__ = (
@@ -87,7 +87,7 @@ class Emitter(Attributes, Effects, Partitioned):
         self._token: Value | None = None
         self._meshes: dict[Any, str] = {}
         self._channels = 0
-        self._written: list[Any] | None = None  # what a rule writes, while `written_by` looks
+        self._written: list[Any] | None = None  # operations of the current rule, while `written_by` records them
         self.partitioning: Partitioning | None = None
         self.manual: Manual | None = None
 
@@ -125,10 +125,11 @@ class Emitter(Attributes, Effects, Partitioned):
     def written_by(
         self, rule: Callable[..., Any], operands: Sequence[Value], params: dict[str, Any]
     ) -> tuple[Any, Template | bool | None]:
-        """Run a rule; return its result, and the template of what it has written, False if there is none.
+        """Run a rule; return its result, and the template of its operations, False if there is none.
 
-        The rule would write the same for other operands of these avals, unless it has written regions (other than those
-        of `reduce`) or calls, or read what its operands are (`known`, `is_constant`): then there is no template.
+        The rule would write the same operations for other operands of these avals, except in two cases, which have no
+        template: it has written calls or regions (other than those of `reduce`), or it has inspected its operands
+        (`known`, `is_constant`).
         """
         outer, self._written = self._written, []
         try:
@@ -139,7 +140,7 @@ class Emitter(Attributes, Effects, Partitioned):
         return out, False if written is None else template_of(operands, written, out)
 
     def forbid_template(self) -> None:
-        """Let no template be made of what the current rule writes: it depends on more than avals and parameters."""
+        """Make no template of the current rule's operations: they depend on more than avals and parameters."""
         self._written = None
 
     def write(self, template: Template, operands: list[Value]) -> Any:
@@ -255,7 +256,7 @@ class Emitter(Attributes, Effects, Partitioned):
         for made in functions:
             old = ir.StringAttr(made.attributes["sym_name"]).value
             new = self._unique(name if old == "main" else f"{name}_{old}")
-            # By way of a name that nothing has: the new one may be the old one of another function.
+            # Through a temporary name, because the new name may be another function's old one.
             ir.SymbolTable.replace_all_symbol_uses(old, f"{new}.moved", module.operation)
             ir.SymbolTable.set_symbol_name(made, f"{new}.moved")
             symbol = new if old == "main" else symbol
@@ -282,10 +283,10 @@ class Emitter(Attributes, Effects, Partitioned):
         return list(_create("func.call", results, list(operands), attrs, None, 0, self.place, self._ip).results)
 
     def materialized(self, x: Value, aval: ShapedArray) -> Value:
-        """The value, computed once.
+        """Return the value, computed once and kept in memory.
 
-        XLA computes cheap operands again in each loop that reads them, and there LLVM may contract other products and
-        sums of them: `x == max(x)` then holds nowhere.
+        XLA recomputes cheap operands in each loop that reads them. In each of these loops LLVM may contract other
+        products and sums into fused multiply-adds, so that `x == max(x)` may hold nowhere.
         """
         if aval.dtype.kind in "iub" or not aval.size or self._is_argument(x):
             return x
@@ -304,7 +305,7 @@ class Emitter(Attributes, Effects, Partitioned):
         return "sym_name" in attributes and attributes["sym_name"] == mlir.string("main")
 
     def by_rows(self, x: Value, aval: ShapedArray) -> Value:
-        """An array as it is, in memory row by row."""
+        """Return an array unchanged, in row-major layout."""
         order = ", ".join(map(str, reversed(range(aval.ndim))))
         layouts = self.attr(f"[dense<[{order}]> : tensor<{aval.ndim}xindex>]")
         attrs = {
@@ -416,8 +417,8 @@ def build(
         name: of the module, as profiles and dumps show it.
         in_avals: of main's arguments.
         body: emits the operations.
-        donated: positions of arguments whose memory XLA may give to any result that fits.
-        aliases: positions of arguments whose memory goes to the result of that position.
+        donated: positions of arguments whose memory XLA may use for any result that fits.
+        aliases: positions of arguments, each with the position of the result that takes its memory.
         platform: the value of `Emitter.platform`.
         host_calls: receives the Python functions that the module calls, for `compile`.
         host_kernels: whether it may call kernels of NumPy: it will run in a process that has this package.
@@ -436,7 +437,8 @@ def build(
             emitter.partitioning = partitioning
             module.operation.attributes["mhlo.num_partitions"] = mlir.integer(partitioning.mesh.size, 32)
             module.operation.attributes["mhlo.num_replicas"] = mlir.integer(1, 32)
-            emitter.mesh_symbol(partitioning.mesh)  # the first one: XLA splits by it what no spec is about
+            # Defined first: XLA partitions values without a spec by the first mesh.
+            emitter.mesh_symbol(partitioning.mesh)
             results = emitter.border(partitioning.outs, out_avals)
         if donated or aliases or partitioning is not None:
             ins = partitioning.ins if partitioning is not None else (None,) * len(in_avals)

@@ -154,7 +154,7 @@ class Executable:
             return results
 
     def _bring(self, x: Any) -> Any:
-        """An argument, on this device. (TRAP: C++ runs with an array of another device, or crashes, unasked.)"""
+        """Return an argument on this device. TRAP: C++ does not check the device; it runs all the same, or crashes."""
         if type(x) is not ArrayImpl:
             return arrays.device_put(x, self.device)
         arrays.check_alive(x)
@@ -225,7 +225,7 @@ class Executable:
         return dict(analysis[0] if isinstance(analysis, list) else analysis)
 
     def memory_analysis(self) -> dict[str, int]:
-        """Bytes of arguments, results, temporaries, aliases, and the most at one time."""
+        """Bytes of arguments, results, temporaries and aliases, and the peak."""
         stats = self._inner.get_compiled_memory_stats()
         names = {
             "argument": "argument_size_in_bytes",
@@ -265,13 +265,13 @@ def compile(
     Args:
         module: a result of `build`; or a function that makes it.
         device: the default one if None.
-        options: XLA's, by name, on top of the package's.
-        fitting: options that fit the program, under those of settings.
+        options: XLA's options by name, which override the package's.
+        fitting: options chosen by the program's content, which settings override.
         in_avals: of the arguments; read from the module if None.
         out_avals: of the results.
         name: for messages.
-        fingerprint: identifies the program, so that the module need not be made where the program is on
-            disk. The module itself does, if None.
+        fingerprint: identifies the program, so that no module has to be made for a program that is on disk; the
+            module identifies it if None.
         host_calls: the callbacks of the module: the list that `build` fills; or, where the program is on disk and
             no module is made, loading.
 
@@ -411,14 +411,14 @@ def _from_disk(
     return loaded, key, note
 
 
-#: The programs made last: a program outlives its compilation, whatever interrupts and errors do to its caller.
-#: But not one with callbacks: it would keep the user's functions, and what they hold, alive.
+#: The latest programs, so that an interrupt or error in the caller does not lose the result of a compilation.
+#: Programs with callbacks are not among them: they would keep the user's functions and their values alive.
 _latest: deque[Any] = deque(maxlen=4)
 memory.on_clear(_latest.clear)
 
 
 def _kept(make: Callable[..., Any], *args: Any, host_calls: list[Any]) -> Any:
-    """Return the program that `make(*args, host_calls)` returns, which lives on until others were made; or its None."""
+    """Return `make(*args, host_calls)`, a program or None; a program stays alive until a few others were made."""
     with interrupts.all_held:
         made = make(*args, host_calls)
         if made is not None and host_kernels.only_kernels(host_calls):

@@ -1,7 +1,7 @@
 """NumPy's kernels in compiled programs for CPUs: sort and selection of rows, for which XLA has no vector code.
 
 A kernel is called as a callback is, through a target that jaxlib registers itself: C++ takes the interpreter's lock,
-hands over the memory of operands and results, and turns an exception into an error of the run. NumPy lets go of the
+hands over the memory of operands and results, and turns an exception into an error of the run. NumPy releases the
 lock while it sorts. The target is found by its name in the code of a program, so a program on disk is bound to its
 kernel when it is loaded.
 
@@ -25,8 +25,8 @@ TARGET = "xla_buffer_python_cpu_callback"
 def order_rows(context: Any, rows: Any, *more: Any) -> tuple[()]:
     """Sort each row, in place: the result has the memory of the operand, which holds what it held before.
 
-    With a place between operand and result, the elements there and behind it are those of the sorted row, and the
-    others anywhere on their sides.
+    With a place between operand and result, each row is only partitioned: the elements at the place and after it are
+    those of the sorted row, lesser ones come before them in any order, and greater ones after them.
     """
     try:
         *place, result = more
@@ -38,15 +38,15 @@ def order_rows(context: Any, rows: Any, *more: Any) -> tuple[()]:
         else:
             _select(ordered, int(np.asarray(place[0])))
     except BaseException as error:
-        # Without the frame, whose arrays show memory that is gone after the call.
+        # Without the frame: its arrays are views of memory that is freed after the call.
         raise callbacks.recorded(error.with_traceback(None)) from None
     return ()
 
 
 def _select(rows: np.ndarray[Any, Any], place: int) -> None:
-    """Partition each row at a place, and exchange the element behind it and the least of the rest.
+    """Partition each row at a place, and move the least of the elements after the place next to it.
 
-    NumPy has vector code for one place, and takes more time for two than to sort.
+    NumPy has vector code for one place. For two places it takes more time than for sorting.
     """
     last = rows.shape[-1] - 1
     place = min(max(place, 0), last)

@@ -34,10 +34,10 @@ def on_crowded(drop_programs: Callable[[], object]) -> None:
 def make_room() -> None:
     """Drop programs if the process has nearly as many regions as it may have.
 
-    Called where no program is being compiled by this thread. Most calls count nothing.
+    This thread must not be compiling a program. Most calls return without counting regions.
 
     Raises:
-        OutOfMemoryError: if that does not help, because programs are held by others.
+        OutOfMemoryError: if that does not help, because other references hold the programs.
     """
     global _due
     loaded = counters.compiles + counters.optimised + counters.cache_hits

@@ -1,8 +1,8 @@
 """Errors for trees that C++ cannot flatten: they contain themselves, are nested too deep, or have keys without order.
 
-TRAP: C++ counts a level of recursion at each node, and where an exception passes through it, does not take them off
-again: after some hundred errors the thread can call nothing any more, after one about a tree that contains itself at
-once. `refused` takes them off.
+TRAP: C++ counts a level of recursion at each node, and does not subtract them where an exception passes through it.
+After some hundred errors, or one about a tree that contains itself, the thread can make no more calls. `refused`
+subtracts these levels.
 """
 
 from __future__ import annotations

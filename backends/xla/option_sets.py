@@ -14,22 +14,22 @@ _YNN = "xla_cpu_experimental_ynn_fusion_type"
 
 
 def ynn(*kinds: str) -> dict[str, Any]:
-    """YNNPACK is handed these kinds of operations."""
+    """Return the options under which XLA hands these kinds of operations to YNNPACK."""
     return {_YNN: ",".join(f"LIBRARY_FUSION_TYPE_{kind}" for kind in kinds)}
 
 
-#: Reductions and products with what surrounds them. Good for nearly all programs in float32; `library_check` finds
-#: those that it is wrong for.
+#: Reductions and products, fused with the operations around them. Good for nearly all programs in float32;
+#: `library_check` finds those that it is wrong for.
 PLAIN = ynn("REDUCE", "DOT")
 #: Products that stand alone as well: XLA's own in bfloat16 and int8 are five times slower.
 ALL_DOTS = ynn("REDUCE", "DOT", "INDIVIDUAL_DOT")
-#: Products that stand alone, and nothing that surrounds them: operands are arrays in memory, none is misread.
+#: Products that stand alone, without fusions: operands are arrays in memory, so that none is misread.
 NO_FUSIONS = ynn("INDIVIDUAL_DOT")
 #: True if YNNPACK is slow at many sums over the first dimension.
 SLOW_COLUMNS = VERSION < (0, 11)
 #: Nothing. XLA's own loops fuse what is computed on the fly into the reduction of it.
 NONE = ynn()
-#: Products that stand alone to oneDNN. Never with "LIBRARY_FUSION_TYPE_DOT" here: attention then dies of it on 0.10.
+#: Products that stand alone to oneDNN. Never with "LIBRARY_FUSION_TYPE_DOT" here: attention then crashes on 0.10.
 ONEDNN = {
     **PLAIN,
     "xla_cpu_use_onednn": True,

@@ -82,8 +82,10 @@ class Partitioned:
         ).result
 
     def unsplit(self, x: Any, dims: Sequence[int]) -> Any:
-        """`x`, not split along some dimensions, for a fold of them. TRAP: XLA sums up, multiplies and takes extremes of
-        what devices have folded, and does not compile other folds of split dimensions."""
+        """Return `x`, not split along some dimensions, for a fold of them.
+
+        TRAP: over split dimensions XLA combines partial sums, products and extremes; it does not compile other folds.
+        """
         mesh = self.manual.mesh if self.manual is not None else self.partitioning and self.partitioning.mesh
         if mesh is None or not dims or (self.manual is not None and len(self.manual.axes) == len(mesh.axis_names)):
             return x
@@ -144,8 +146,8 @@ class Partitioned:
             mesh: the mesh.
             axes: those by whose parts it is written; the compiler splits it further by the others.
             operands: whole arrays.
-            in_specs: how they are split by `axes`.
-            out_specs: how the results are.
+            in_specs: their partition by `axes`.
+            out_specs: the partition of the results by `axes`.
             local_ins: avals of the parts.
             outs: avals of the whole results.
             body: emits the computation on parts.

@@ -60,7 +60,8 @@ def read(artifact: bytes) -> ir.Module:
     """The module that bytes hold.
 
     Raises:
-        ArgumentError: where this version of StableHLO cannot read them, or a program calls what none may call.
+        ArgumentError: where this version of StableHLO cannot read them, or the program calls a function that exported
+            programs may not call.
     """
     module = _parsed(artifact)
     with mlir.lock:

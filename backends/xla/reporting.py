@@ -38,7 +38,7 @@ def verbose(file: TextIO | None = None, rows: int = 20) -> Generator[None]:
 
     out = sys.stdout if file is None else file
 
-    def tell(event: events.Event) -> None:
+    def show(event: events.Event) -> None:
         if event.kind in events.VERBS:
             print(events.line(event), file=out)
 
@@ -49,7 +49,7 @@ def verbose(file: TextIO | None = None, rows: int = 20) -> Generator[None]:
         print("the profiler is running already: no times of operations here", file=out)
     started = time.perf_counter()
     try:
-        with events.listening(tell):
+        with events.listening(show):
             yield
     finally:
         seconds = time.perf_counter() - started

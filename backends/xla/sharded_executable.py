@@ -179,10 +179,10 @@ def compile(
     """Compile a module for a mesh, or load the program compiled before; see `executable.compile`.
 
     Args:
-        make: makes the module.
-        partitioning: with which it is made.
-        options: XLA's, by name, on top of the package's.
-        fitting: options that fit the program, under those of settings.
+        make: returns the module.
+        partitioning: the partitioning of the module.
+        options: XLA's options by name, which override the package's.
+        fitting: options chosen by the program's content, which settings override.
         in_avals: of the arguments.
         out_avals: of the results.
         name: for messages.

@@ -1,7 +1,7 @@
 """Templates: operations that a lowering rule has written for one equation, to be written again without the rule.
 
-Programs apply a primitive to the same shapes over and over. A rule depends on avals and parameters, and writes the same
-operations of other operands; it takes longer to decide on them than the C++ to make them.
+Programs apply a primitive to the same shapes over and over. A rule depends on avals and parameters, so that it writes
+the same operations for other operands. The rule takes longer to choose them than C++ to make them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ class Template(NamedTuple):
     """Operations of one result each, without their operands.
 
     Attributes:
-        steps: of each operation its name, the types of its results, its attributes, of a reduction the operation and
-            the type in its region, and where its operands are among the equation's operands and the values of earlier
-            steps. Without a name it is a constant of that key.
+        steps: for each operation its name, result types, attributes, region (of a reduction: its operation and type),
+            and the positions of its operands among the equation's operands and the values of earlier steps. A step
+            without a name is the constant of that key.
         single: whether it is one operation, of all operands in their order.
-        returned: where the results are.
+        returned: positions of the results.
         several: whether the rule returns a list.
     """
 
@@ -37,8 +37,8 @@ def template_of(operands: Sequence[Any], written: Sequence[Any], out: Any) -> Te
         out: the results of the rule.
 
     Returns:
-        False if it took other values than these. None if this equation does not tell, as two operands are the same
-        value: the next may.
+        The template; False if the rule used values other than these operands; None if two operands are one value, so
+        that their roles cannot be distinguished, and a later equation has to decide.
     """
     count = len(operands)
     places = {id(x): i for i, x in enumerate(operands)}

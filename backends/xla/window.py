@@ -35,7 +35,7 @@ def is_needed(inner: Any, mesh: Any) -> bool:
 def dispatch(inner: Any, args: Sequence[Any]) -> Any:
     """Run a program once fewer than `LIMIT` are unfinished.
 
-    What is kept of each is a token, which holds no memory of its results, and which donation does not take away.
+    A token is kept of each. It holds no memory of the results, and donation does not delete it.
     """
     with _lock:
         while len(_in_flight) >= LIMIT:

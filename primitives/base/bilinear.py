@@ -9,9 +9,9 @@ from functorch_like.errors import DifferentiationError
 
 
 def both_unknown(name: str, x: Any, y: Any) -> bool:
-    """Return True if a transpose rule must give the cotangents of both operands, which are zero.
+    """Return True if a transpose rule must give the cotangents of both operands, because one has no elements.
 
-    They are where an operand has no elements: the product is zero then, and linear in both operands together.
+    The product is then zero and linear in both operands together, and both cotangents are zero.
 
     Args:
         name: of the primitive.

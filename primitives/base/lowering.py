@@ -65,5 +65,5 @@ class Lowering:
 
 
 def alternatives_of(lower: Any) -> tuple[Alternative, ...]:
-    """Those of a primitive's rule."""
+    """Return the alternatives of a primitive's `lower` rule."""
     return lower.alternatives if isinstance(lower, Lowering) else ()

@@ -18,12 +18,14 @@ from functorch_like.core import SampleInput
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.lowering import Alternative
 
-#: Sums of so few elements, of arrays of at least this size: 22 times as fast for 3 elements, twice for 12;
+#: Case 1: at most FEW terms in each sum, in an operand of at least LARGE elements. 22 times as fast for 3 terms, twice
+#: for 12. LARGE holds for all cases.
 FEW, LARGE = 12, 4096
-#: sums over one dimension, of which so few stand side by side: 9 times as fast for 3, 1.5 to 2 times for 32;
+#: Case 2: sums over one dimension, with at most NARROW elements in the dimensions after it. 9 times as fast for 3, 1.5
+#: to 2 times for 32.
 NARROW = 32
-#: and sums over the first dimension, where they are at least so many: 1.7 to 14 times as fast, 100 times if what is
-#: summed is computed on the fly from little. With half as many the library is the faster one.
+#: Case 3: at least MANY sums over the first dimension. 1.7 to 14 times as fast; 100 times for operands computed on the
+#: fly from few values. With half as many sums the library is faster.
 MANY = 1 << 15
 
 

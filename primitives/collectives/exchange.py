@@ -1,7 +1,7 @@
 """Collectives that exchange parts along a named axis: gathering, scattering sums, transposing, permuting.
 
-All are linear. As in `collectives`, the batch rule of the vmap that has the name does the work on the hidden dimension.
-Here a rule has the whole array, hidden dimension included: its element i is the value at position i of the axis.
+All are linear. As in `reduce_over_axis`, the batch rule of the vmap that has the name computes on the mapped dimension.
+That rule has the whole array, mapped dimension included: its element i is the value at position i of the axis.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ OUTSIDE = NotDefined(
 
 
 def axis_of(e: Any, axis_name: Any) -> tuple[Any, int]:
-    """The mesh of a named axis, and which of its axes that is."""
+    """Return the mesh of a named axis, and the position of the axis among the mesh's axes."""
     if e.manual is None or axis_name not in e.manual.axes:
         OUTSIDE()
     return e.manual.mesh, e.manual.mesh.axis_names.index(axis_name)

@@ -1,4 +1,4 @@
-"""Collectives: sums and extremes over a mapped axis that has a name, and one's own position in it.
+"""Collectives: sums and extremes over a mapped axis that has a name, and the position along it.
 
 They exist inside `vmap(..., axis_name=...)`: the batch rule of the vmap that has the name reduces over the hidden
 dimension, and those of other vmaps let them pass. Inside `shard_map` XLA computes them.

@@ -27,7 +27,7 @@ MANY_MULTIPLICATIONS = 2**17
 
 # ------------------------------------------------------------------------------------------------- one input feature
 def has_one_feature(conv: Conv) -> bool:
-    """One input feature, in one of the two usual layouts."""
+    """Return True for one input feature, in one of the two usual layouts."""
     (ls, _, os), few = conv.specs, 2 <= math.prod(conv.kernel) <= FEW
     in_order = ls[0] == os[0] == 0 and all(spec[2:] == tuple(sorted(spec[2:])) for spec in (ls, os))
     many = conv.left.shape[ls[0]] * math.prod(conv.kernel) * math.prod(conv.counts) >= MANY_PATCHES
@@ -36,7 +36,7 @@ def has_one_feature(conv: Conv) -> bool:
 
 
 def by_patches(conv: Conv) -> Any:
-    """Shifted copies side by side, and a matrix product over them."""
+    """Lower as a matrix product over shifted copies, which are concatenated."""
     (_, rs, os), p, e = conv.specs, conv.params, conv.e
     batch, space, outputs = conv.left.shape[0], math.prod(conv.counts), conv.right.shape[rs[0]]
     line, aval = conv.line()
@@ -58,14 +58,14 @@ def by_patches(conv: Conv) -> Any:
 
 # -------------------------------------------------------------------------------------------------------- depthwise
 def is_depthwise(conv: Conv) -> bool:
-    """Convolution with as many groups as features, each with one."""
+    """Return True for as many groups as features, each with one."""
     (ls, _, os), outputs = conv.specs, conv.right.shape[conv.specs[1][0]]
     few = math.prod(conv.kernel) <= FEW
     return conv.params["feature_group_count"] == outputs == conv.left.shape[ls[1]] and ls == os and few and outputs > 1
 
 
 def is_filter(conv: Conv) -> bool:
-    """One input feature, few outputs."""
+    """Return True for one input feature and few outputs."""
     (ls, rs, os), few = conv.specs, 2 <= math.prod(conv.kernel) <= FEW
     many = conv.left.shape[ls[0]] * math.prod(conv.kernel) * math.prod(conv.counts) >= MANY_PATCHES
     one = conv.groups == 1 and conv.left.shape[ls[1]] == 1 and conv.right.shape[rs[0]] <= FEW_OUTPUTS
@@ -73,7 +73,7 @@ def is_filter(conv: Conv) -> bool:
 
 
 def depthwise(conv: Conv) -> Any:
-    """One feature to a group, or one in all: each element of the kernel weighs a shifted copy."""
+    """Lower a convolution with one feature in each group, or one in all, as a weighted sum of shifted copies."""
     (_, rs, os), p, e = conv.specs, conv.params, conv.e
     outputs = conv.right.shape[rs[0]]
     line, aval = conv.line()
@@ -94,14 +94,14 @@ def depthwise(conv: Conv) -> Any:
 
 
 def is_depthwise_gradient(conv: Conv) -> bool:
-    """Convolution with as many groups of the batch as results, each with one."""
+    """Return True for as many groups of the batch as results, each with one."""
     (ls, rs, _), outputs = conv.specs, conv.right.shape[conv.specs[1][0]]
     few = math.prod(conv.counts) <= FEW
     return conv.params["batch_group_count"] == outputs == conv.left.shape[ls[0]] and ls == rs and few and outputs > 1
 
 
 def depthwise_gradient(conv: Conv) -> Any:
-    """One feature to a group, backwards: each element of the result gathers one product."""
+    """Lower the kernel's gradient of a depthwise convolution: each element of the result is a sum of products."""
     (ls, rs, _), p, e = conv.specs, conv.params, conv.e
     outputs = conv.right.shape[rs[0]]
     line, aval = conv.line()
@@ -127,7 +127,7 @@ def _stack(conv: Conv, parts: list[Any], batch: int, outputs: int) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------- float64
 def _is_slow(conv: Conv) -> bool:
-    """XLA:CPU has no kernel for convolutions in float64."""
+    """Return True for large convolutions in float64, for which XLA:CPU has no kernel."""
     if conv.out.dtype != dtypes.float64 or conv.groups != 1:
         return False
     features = conv.left.shape[conv.specs[0][1]]
@@ -135,7 +135,7 @@ def _is_slow(conv: Conv) -> bool:
 
 
 def has_few_taps(conv: Conv) -> bool:
-    """Convolution in float64 with a small kernel."""
+    """Return True for a small kernel in float64."""
     return _is_slow(conv) and math.prod(conv.kernel) <= FEW
 
 
@@ -165,7 +165,7 @@ def by_taps(conv: Conv) -> Any:
 
 
 def has_few_places(conv: Conv) -> bool:
-    """Convolution in float64 with few results in space: the gradient of a small kernel."""
+    """Return True for few results in space in float64: the gradient of a small kernel."""
     return _is_slow(conv) and math.prod(conv.counts) <= min(FEW, math.prod(conv.kernel))
 
 
@@ -190,7 +190,7 @@ def by_places(conv: Conv) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- groups
 def split(conv: Conv) -> Any:
-    """Few groups: a convolution for each."""
+    """Lower few groups as a convolution for each."""
     (ls, rs, os), p, e = conv.specs, conv.params, conv.e
     features = p["feature_group_count"] > 1
     groups = p["feature_group_count"] if features else p["batch_group_count"]
@@ -209,7 +209,7 @@ def split(conv: Conv) -> Any:
 
 
 def has_few_results(conv: Conv) -> bool:
-    """Many groups, few results in space."""
+    """Return True for many groups and few results in space."""
     return conv.groups > FEW_GROUPS and math.prod(conv.counts) <= min(FEW, math.prod(conv.kernel))
 
 

@@ -25,9 +25,9 @@ FEW_OUTPUTS = 8
 MOST_TERMS = 64
 #: The most rows for few input features; for more, this many times the input features.
 MOST_ROWS, ROWS_PER_FEATURE = 64, 4
-#: From so many multiplications on, the rows are worth the time it takes to compile them,
+#: The least number of multiplications for which the rows are worth the time it takes to compile them.
 MANY_MULTIPLICATIONS = 2**16
-#: up to so many numbers in them, which are held in memory.
+#: The most numbers in the rows, which are held in memory.
 MOST_NUMBERS = 2**25
 
 
@@ -50,7 +50,7 @@ def _fits(conv: Conv, kernel: Sequence[int], features: int) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------ forward
 def has_few_outputs(conv: Conv) -> bool:
-    """Few outputs, in one of the two usual layouts."""
+    """Return True for few outputs, in one of the two usual layouts."""
     ls, _, os = conv.specs
     n = conv.left.ndim
     usual = ls == os and ls in (tuple(range(n)), (0, n - 1, *range(1, n - 1)))
@@ -81,7 +81,10 @@ def by_rows(conv: Conv) -> Any:
 
 # --------------------------------------------------------------------------------------- the gradient of such a kernel
 def is_gradient_of_few(conv: Conv) -> bool:
-    """Few results in space, few outputs: features are images, whose features are a batch; in a usual layout."""
+    """Return True for the gradient of a kernel with few outputs, in a usual layout: few results in space.
+
+    Its features are the images, and its batch is their features.
+    """
     ls, n, p = conv.specs[0], conv.left.ndim, conv.params
     usual = ls in ((1, 0, *range(2, n)), (n - 1, 0, *range(1, n - 1)))
     dense = set(p["rhs_dilation"]) <= {1} and math.prod(conv.counts) <= math.prod(conv.kernel)

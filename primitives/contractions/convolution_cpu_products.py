@@ -13,7 +13,7 @@ from functorch_like.primitives.contractions.convolution_lowering import Conv
 
 
 def is_pointwise(conv: Conv) -> bool:
-    """A kernel of one element, and layouts that a product needs not turn."""
+    """Return True for a kernel of one element, in layouts of which a product needs no transposition."""
     p = conv.params
     if conv.groups != 1 or math.prod(conv.kernel) != 1 or any(map(any, p["padding"])):
         return False
@@ -43,7 +43,7 @@ def _features_first(conv: Conv) -> bool:
 
 
 def is_whole(conv: Conv) -> bool:
-    """A window over all of the input."""
+    """Return True for one window that covers the whole input."""
     (ls, _, _), p = conv.specs, conv.params
     space = [conv.left.shape[d] for d in ls[2:]]
     free = not any(map(any, p["padding"])) and {*p["lhs_dilation"], *p["rhs_dilation"]} <= {1}
@@ -67,7 +67,7 @@ def whole(conv: Conv) -> Any:
 
 
 def is_spread(conv: Conv) -> bool:
-    """An input of one element in space, with which each element of the kernel meets once: the gradient of `whole`."""
+    """Return True for the gradient of `whole`: an input of one element in space, meeting each kernel element once."""
     (ls, _, _), p = conv.specs, conv.params
     around = tuple((n - 1, n - 1) for n in conv.kernel)
     once = all(conv.left.shape[d] == 1 for d in ls[2:]) and tuple(map(tuple, p["padding"])) == around

@@ -59,10 +59,10 @@ def convolution(
 
 
 def _cut(e: Any, lhs: Any, left: ShapedArray, params: dict[str, Any]) -> tuple[Any, ShapedArray, dict[str, Any]]:
-    """The left operand without what negative padding takes away, and parameters without negative padding.
+    """Slice the left operand instead of padding it negatively; return it and the remaining parameters.
 
-    XLA:CPU's kernel of Eigen ignores the sign of padding, and reads memory that is not the operand's. With holes of
-    d - 1 between elements, a cut that ends in a hole leaves padding of less than d.
+    XLA:CPU's kernel of Eigen ignores the sign of padding, and reads memory outside of the operand. With d - 1 holes
+    between elements, a cut that ends in a hole leaves positive padding of less than d.
     """
     spaces = zip(params["dimension_numbers"][0][2:], params["padding"], params["lhs_dilation"], strict=True)
     kept, padding = [slice(0, n, 1) for n in left.shape], []
@@ -79,11 +79,11 @@ def _cut(e: Any, lhs: Any, left: ShapedArray, params: dict[str, Any]) -> tuple[A
 
 
 def _mistaken(left: ShapedArray, right: ShapedArray, params: dict[str, Any]) -> list[int]:
-    """The spatial dimensions that XLA takes for groups, and then ends the process where their sizes are not.
+    """Return the spatial dimensions that XLA mistakes for groups; it then aborts on their sizes.
 
-    It writes groups as windows of k elements over k, k - 1 apart, with holes of k. Where it exchanges the operands it
-    reads distance and holes only. A window of 2 elements at stride 1 over twice as many may have the same. A
-    reversed window and a reversed kernel mean the same, and are never taken for groups.
+    XLA represents groups as windows of k elements over k, at stride k - 1 and with a dilation of k. Where it exchanges
+    the operands, it recognises groups by stride and dilation only, and a dimension without groups may have the same
+    ones. A reversed window over a reversed kernel means the same, and is never taken for groups.
     """
     ls, rs, _ = params["dimension_numbers"]
     mistaken = []

@@ -105,9 +105,9 @@ def _pair(*names: str) -> str:
 
 
 def rounded(precision: Any, dtype: Any, platform: str) -> str:
-    """The type that operands have to be rounded to before they are given to XLA; "" for as they are.
+    """Return the type that operands must be rounded to before XLA gets them; "" if they need no rounding.
 
-    XLA:CPU ignores algorithms. XLA:GPU rounds by itself, but takes float16 as such.
+    XLA:CPU ignores algorithms. XLA:GPU rounds by itself, but not to float16.
     """
     name = resolved(precision, dtype, platform)
     if isinstance(name, tuple) or name not in precision_names.ALGORITHMS:
@@ -130,7 +130,7 @@ def emit_dot(
     e: Any, lhs: Any, rhs: Any, left: ShapedArray, right: ShapedArray, out: ShapedArray, contract: Any, batch: Any,
     precision: Any,
 ) -> Any:  # fmt: skip
-    """A dot_general as exact as `given`, with a result of aval `out`."""
+    """Emit a dot_general of this precision, with a result of aval `out`."""
     (lc, rc), (lb, rb) = contract, batch
     free = free_dims(right.ndim, rc, rb)
     if e.platform == "cpu" and left.dtype == dtypes.bfloat16 != out.dtype and len(free) > 1:

@@ -98,7 +98,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
 
 
 def _membership(sizes: Any, lead: tuple[int, ...], m: int) -> Any:
-    """Return True if a row belongs to a group: [..., g, m]."""
+    """Return the mask bool[..., g, m] of the rows that belong to each group."""
     b, g = len(lead), aval_of(sizes).shape[-1]
     sizes = structural.convert_element_type(sizes, new_dtype=dtypes.int32)
     ends = cumsum(sizes, axis=b, reverse=False)

@@ -1,7 +1,7 @@
 """Calls of Python functions from programs: debug_callback, pure_callback and io_callback.
 
-Outside of transformations the function is called at once. In compiled code the program calls it, on the host, whenever
-it gets there.
+Outside of transformations the function is called at once. A compiled program calls it on the host, each time that it
+reaches the call.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Host:
 
     Args:
         fun: takes flat arrays, returns a sequence of flat results.
-        name: of the user's function that calls it, for messages.
+        name: name of the calling function in messages.
         results: avals of its results.
-        source: where the user is; the present place if None.
+        source: the user's line, for messages; the current one if None.
     """
 
     __slots__ = ("fun", "name", "results", "source")
@@ -212,8 +212,8 @@ def _pure_batch(
 ) -> tuple[Any, Any]:
     if vmap_method is None:
         raise UnsupportedError(
-            f"vmap does not know what becomes of the callback {fun.__name__}",
-            fix='say vmap_method="sequential" (a call for each element), or "expand_dims" or "broadcast_all" where the '
+            f"vmap of the callback {fun.__name__} is undefined, because it has no vmap_method",
+            fix='pass vmap_method="sequential" (a call per element), or "expand_dims" or "broadcast_all" where the '
             "function takes leading dimensions",
         )
     leading = _front(args, dims)

@@ -1,4 +1,4 @@
-"""check: a condition that must hold, with a message for when it does not. `ft.checkify` makes of it a value."""
+"""check: a condition that must hold, with a message for when it does not. `ft.checkify` makes a failure a value."""
 
 from __future__ import annotations
 

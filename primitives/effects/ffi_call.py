@@ -35,8 +35,8 @@ def _batch(
     again = {"target": target, "attributes": attributes, "vmap_method": vmap_method}
     if vmap_method is None:
         raise UnsupportedError(
-            f"vmap does not know what becomes of a call of {target!r}",
-            fix='say vmap_method="sequential" (a call for each element), or "broadcast_all" or "expand_dims" where the '
+            f"vmap of a call of {target!r} is undefined, because it has no vmap_method",
+            fix='pass vmap_method="sequential" (a call per element), or "broadcast_all" or "expand_dims" where the '
             "kernel takes leading dimensions",
         )
     leading = [a if d is None else structural.move(a, d, 0) for a, d in zip(args, dims, strict=True)]

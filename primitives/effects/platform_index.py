@@ -21,7 +21,7 @@ def index_of(platform: str, platforms: tuple[str, ...]) -> int:
     return names.index(platform if platform in names else "default")
 
 
-_NONE = NotDefined("it has no operands, so that nothing is asked of it; apply it to none")
+_NONE = NotDefined("platform_index has no operands that could be differentiated or mapped; none is needed")
 
 #: Index of the platform, among several, that the program is compiled for; ("cpu", "default") are 0 and 1.
 platform_index = Primitive(

@@ -209,7 +209,8 @@ def _grad_samples() -> list[SampleInput]:
     return [*_samples({"wrt": 0})(), *_samples({"wrt": 1})()]
 
 
-#: The derivative of regularized_incomplete_beta by its operand `wrt`, 0 or 1. Its own by those are differences.
+#: The derivative of regularized_incomplete_beta by its operand `wrt`, 0 or 1. Its own
+#: derivatives by operands 0 and 1 are finite differences.
 incomplete_beta_grad = elementwise_primitive(
     "incomplete_beta_grad", lambda a, b, x, *, wrt: each(_grad(wrt))(a, b, x), widened(_formula), count=3, takes="f",
     jvp=_grad_jvp, samples=_grad_samples, shape=lambda *avals, wrt: regularized_incomplete_beta.shape(*avals),

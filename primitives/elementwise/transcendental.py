@@ -210,8 +210,8 @@ def _tanh_slope_lower(e: Any, g: Any, y: Any) -> Any:
     return e.op("stablehlo.multiply", [e.op("stablehlo.multiply", [g, less], e.outs), more], e.outs)
 
 
-#: g times the slope of tanh where that is y. A primitive of its own, because XLA:CPU fuses the product in this order
-#: with what uses it. It computes g * one_minus_square(y) once for each of its uses: one more kernel to compile. And
+#: The tangent of y = tanh(x): g * (1 - y**2). It is a primitive of its own because XLA:CPU fuses the product in this
+#: order into its consumers. XLA:CPU would recompute g * one_minus_square(y) in each consumer, by one more kernel. And
 #: the residual is y, which other operations keep, too.
 tanh_slope = binary(
     "tanh_slope", lambda g, y: g * (1 - y) * (1 + y), _tanh_slope_lower,

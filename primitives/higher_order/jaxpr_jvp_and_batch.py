@@ -40,7 +40,7 @@ def derive(
 
 
 def jvp_jaxpr(jaxpr: Jaxpr, some: Sequence[bool], instantiate: Sequence[bool] = ()) -> Derived:
-    """A jaxpr of primals and of the tangents that `some` marks; it gives results, and the tangents that are not zero.
+    """Return the jaxpr of a jvp: of primals and the tangents that `some` marks, to results and nonzero tangents.
 
     Args:
         jaxpr: the jaxpr to differentiate.
@@ -74,7 +74,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, some: Sequence[bool], instantiate: Sequence[bool] = 
     return jaxpr.memo(("jvp", tuple(some), tuple(instantiate)), make)
 
 
-#: For `batched`: the hidden axis of a result may be anywhere, and need not be there at all.
+#: For `batch_jaxpr`: the batch axis of a result may have any position, or the result may have none.
 ANYWHERE = "anywhere"
 
 

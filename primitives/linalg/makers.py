@@ -107,7 +107,7 @@ def linalg_primitive(
 
 
 def _check(name: str, ranks: Sequence[int], takes: Sequence[Any], avals: Sequence[ShapedArray]) -> tuple[int, ...]:
-    """The leading dimensions of all operands."""
+    """Check the operands, and return the leading dimensions that they share."""
     for a, rank in zip(avals, ranks, strict=True):
         if a.ndim < rank:
             what = "a matrix, or a stack of them" if rank == 2 else "a vector, or a stack of them"
@@ -159,12 +159,12 @@ def transposed_aval(aval: ShapedArray) -> ShapedArray:
 
 
 def no_gpu(name: str) -> NotDefined:
-    """A lowering for GPUs that is not there."""
+    """Return the reason why a primitive has no lowering for GPUs."""
     return NotDefined(f"jaxlib has no kernel for {name} on GPUs; move the operands to the CPU with device_put")
 
 
 def no_jvp(name: str, instead: str) -> NotDefined:
-    """A jvp cell that is empty."""
+    """Return the reason why a primitive has no jvp rule."""
     return NotDefined(
         f"{name} is a step on the way to another factorization, and has no derivative of its own; {instead}"
     )
@@ -172,7 +172,7 @@ def no_jvp(name: str, instead: str) -> NotDefined:
 
 # ------------------------------------------------------------------------------------------------------------ lowering
 class Stack:
-    """The emitter, for rows of stacks of matrices: `lead` dimensions count them."""
+    """The emitter, for operands that are stacks of matrices; the first `lead` dimensions are those of the stack."""
 
     def __init__(self, e: Any, lead: int) -> None:
         self.e, self.lead = e, lead
@@ -189,7 +189,7 @@ class Stack:
         return library.call(self.e, routine, operands, ins, outs, lead=self.lead, **more)
 
     def or_nan(self, info: Any, values: Sequence[Any], avals: Sequence[ShapedArray], fails: str = "NE") -> list[Any]:
-        """Values, but NaN for the matrices of which LAPACK's code compares so with 0."""
+        """Return the values, with NaN for matrices of which LAPACK's status `info` compares with 0 as `fails` says."""
         flags = self.aval((), dtypes.bool_)
         bad = self.e.compare(fails, info, self.e.full(0, self.aval((), I32)), flags, "SIGNED")
         return [self._poison(bad, x, a) for x, a in zip(values, avals, strict=True)]

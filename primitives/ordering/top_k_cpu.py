@@ -34,7 +34,7 @@ def _few(shape: tuple[int, ...], k: int, itemsize: int) -> bool:
 
 # ------------------------------------------------------------------------------------------------------ 32 bits as f32
 def _to_single(e: Any, x: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
-    """Floats of the order of the numbers: the same ones, or for 32-bit integers those with the bits that order so."""
+    """Convert numbers to float32 in the same order; of 32-bit integers, the bits are rearranged instead."""
     single = aval.update(dtype=dtypes.float32)
     if dtypes.is_float(aval.dtype):
         return one_nan(e, e.convert(x, single), single), single
@@ -51,7 +51,7 @@ def _from_single(e: Any, y: Any, aval: ShapedArray) -> Any:
 
 
 def _flipped(e: Any, x: Any, aval: ShapedArray) -> Any:
-    """int32 or uint32 as the bits, in an int32, of the float that orders so."""
+    """Return the bits, as int32, of float32 values that are in the order of these integers."""
     bits = aval.update(dtype=dtypes.int32)
     if aval.dtype == dtypes.uint32:
         half = e.op("stablehlo.xor", [x, e.full(np.uint32(1 << 31), aval)], [aval])

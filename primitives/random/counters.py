@@ -70,7 +70,7 @@ def _repeated(x: Any, count: int) -> Any:
 
 
 def draw(states: Any, shape: tuple[int, ...], dtype: np.dtype[Any], algorithm: str, cipher: Any) -> tuple[Any, Any]:
-    """New states and bits, for each of a batch of states u64[n, 2]; `cipher` is the primitive of Philox."""
+    """Return new states and bits for a batch of states u64[n, 2]; `cipher` is the primitive of Philox."""
     n = aval_of(states).shape[0]
     key, counter = _element(states, 0), _element(states, 1)
     by = _by_threefry if algorithm == "three_fry" else _by_philox

@@ -4,7 +4,7 @@ J. K. Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel random numbers:
 
 The state of the generator is u64[2]: a key, and a counter that each draw moves on. Bits depend on the state, the
 shape, the dtype and the algorithm alone, whatever the platform. XLA draws for one state only; for a batch of states the
-ciphers' own primitives draw, in `counting`, which gives the same bits.
+ciphers' own primitives draw, in `counters.draw`, which gives the same bits.
 """
 
 from __future__ import annotations

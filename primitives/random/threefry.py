@@ -138,7 +138,7 @@ def _draw_shape(key: ShapedArray) -> ShapedArray:
 
 
 def _draw_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
-    """One key for all elements is passed here only where the axis gives its meaning."""
+    """Pass mapped keys on; fold each element's number into a key that all elements share, or refuse it."""
     (key,), (at,) = args, dims
     if at is not None:
         return draw(key), at
@@ -152,7 +152,8 @@ def _draw_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any]) -> An
     return draw(fold(key, structural.zeros(aval_of(low)), low)), 0
 
 
-#: The identity of a key that bits are about to be drawn from: where a key shared along a mapped axis takes a meaning.
+#: The identity of a key, applied before bits are drawn from it: its batch rule decides about a key that all elements of
+#: a mapped axis share.
 draw = Primitive(
     "draw",
     shape=_draw_shape,

@@ -1,6 +1,6 @@
 """Reductions over chosen dimensions: products, extremes and where they are, logical and bitwise folds.
 
-`axes` are sorted, non-negative and distinct; the reduced dimensions disappear. (`reduce_sum` is in structure.py: it
+`axes` are sorted, non-negative and distinct; the reduced dimensions disappear. (`reduce_sum` is in base/shapes.py: it
 is the transpose of broadcasting.) Reducing nothing gives the identity: 1, the lowest or highest value, True, False.
 """
 

@@ -1,4 +1,4 @@
-"""Primitives that move data: joining, reversing, counting; and those of `shapes` and `padding`."""
+"""Primitives that move data: joining, reversing, counting; and those of base/shapes.py and pad_and_slice.py."""
 
 from __future__ import annotations
 

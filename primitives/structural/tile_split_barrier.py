@@ -133,7 +133,7 @@ def _barrier_lower(e: Any, *xs: Any) -> list[Any]:
 
 
 def _behind(values: Sequence[Any]) -> list[Any]:
-    """Those that are not None, behind a barrier of their own."""
+    """Put the values that are not None behind one barrier."""
     rest = iter(optimization_barrier(*[v for v in values if v is not None]))
     return [None if v is None else next(rest) for v in values]
 

@@ -29,7 +29,7 @@ from functorch_like.primitives.base.window_geometry import (
 )
 from functorch_like.primitives.reductions.makers import highest, lowest
 
-#: For each `select` the comparison under which an element that came first stays, and what no element is beyond.
+#: For each `select`, the comparison with a later element under which an earlier one stays the extreme; the identity.
 ORDER = {"ge": ("GE", lowest), "le": ("LE", highest)}
 
 
@@ -54,7 +54,7 @@ MOST = 4
 
 
 def _woven(e: Any, source: Any, operand: Any, *, select: str, **params: Any) -> Any:
-    """Windows side by side: each element's share is masked out of the source, and the shares are woven together."""
+    """Lower windows side by side: mask each element's share out of the source, and interleave the shares."""
     (out,), small = e.outs, e.ins[0]
     (direction, _), params = ORDER[select], undilated(e.ins[1], params)
     flags, window = small.update(dtype=dtypes.bool_), params["window_dimensions"]
@@ -143,9 +143,10 @@ def _first_of_each(e: Any, x: Any, along: Along, select: str, last: bool) -> lis
 
 
 def _shares(e: Any, source: Any, number: Any, along: Along) -> Any:
-    """For each element along a dimension the sum of what windows give to it, which have it under these numbers.
+    """Return, for each element along a dimension, the sum of `source` over the windows that select it.
 
-    Every `stride`th element is under the same numbers: these are summed together, then woven with the others.
+    `number` is the position of the selected element in each window. Every `stride`th element can be selected by the
+    same positions: these elements are summed together, then interleaved with the others.
     """
     d, s, small, wide = along.d, along.stride, along.out, along.aval
     more = -(-along.window // s) - 1
@@ -174,9 +175,10 @@ def _shares(e: Any, source: Any, number: Any, along: Along) -> Any:
 
 
 def swept(standard: Callable[..., Any]) -> Alternative:
-    """The extreme of a window is that along the first dimension of those along the others, and so are the shares.
+    """Return the alternative that selects, and then distributes, along one dimension after the other.
 
-    The functions are not inlined: XLA would find the extremes again for each element that reads their numbers.
+    The extreme of a window is the extreme, along one dimension, of the extremes along the others. The functions are not
+    inlined: XLA would find the extremes again for each element that reads their numbers.
     """
 
     def lower(e: Any, source: Any, operand: Any, *, select: str, **params: Any) -> Any:

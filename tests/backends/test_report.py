@@ -62,7 +62,7 @@ def test_describe_some_or_one():
     }
     told = str(backends.describe("cuda.matmul.fp32_precision"))
     says(
-        told, "cuda.matmul.fp32_precision\n  How exact products", "value: 'none' (from: default)",
+        told, "cuda.matmul.fp32_precision\n  Precision of products", "value: 'none' (from: default)",
         "takes: one of 'none'",
         "default: 'none'", "environment: FT_CUDA_MATMUL_FP32_PRECISION", "changes: StableHLO: precision_config",
         "effect here: no: it is about GPUs",

@@ -26,7 +26,7 @@ def test_results_other_than_promised(wrap):
     message = refusal(lambda: wrap(pair)(1.0), errors.ShapeError, ValueError)
     says(message.head, "pure_callback: result 0 of the callback has shape (2,)", "f32[] was promised")
     says(message.at, line_of(pair, "# the call"), "in pair")
-    says(message.remedy, "say what it returns")
+    says(message.remedy, "promise the shape that it returns")
 
 
 def test_derivatives():
@@ -39,7 +39,7 @@ def test_derivatives():
 
 def test_maps():
     message = refusal(lambda: ft.vmap(sine)(fnp.ones(2)), errors.UnsupportedError)
-    says(message.head, "batch of pure_callback(f32[]", "vmap does not know", "sin")
+    says(message.head, "batch of pure_callback(f32[]", "vmap of the callback sin is undefined")
     says(message.under, "vmap(sine)")
     says(message.remedy, 'vmap_method="sequential"', "expand_dims", "broadcast_all")
 

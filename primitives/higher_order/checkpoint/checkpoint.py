@@ -1,7 +1,7 @@
 """The `checkpoint` primitive: a jaxpr whose linear half computes residuals again instead of keeping them.
 
-Which of them are kept after all, a policy decides. Every other transformation gives another `checkpoint` primitive, so
-that derivatives of derivatives compute again, too.
+A policy decides which of them are kept after all. Every other transformation gives another `checkpoint` primitive, so
+that higher derivatives recompute residuals, too.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool, agai
     body = lambda inner, *xs: call.lower(inner, *xs, jaxpr=jaxpr, spec=CallSpec(jaxpr.name))
     if not (again and prevent_cse and operands):
         return body(e, *operands)
-    # What the forward run has computed must not be found and kept, and nothing may be computed ahead of the last
-    # operand, which is a cotangent.
+    # XLA must not reuse results of the forward run (common subexpressions), which would keep them in memory. It must
+    # compute nothing before the last operand, a cotangent, is there.
     if e.platform != "cpu":
         behind = e.op("stablehlo.optimization_barrier", operands, e.ins)
         return body(e, *(operands if len(operands) == 1 else behind))
@@ -53,10 +53,10 @@ def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool, agai
 
 
 def _behind_a_branch(e: xla.Emitter, operands: Sequence[Any], body: Callable[..., list[Any]]) -> list[Any]:
-    """The body in a branch that is always taken, which XLA cannot prove.
+    """Emit the body in a branch that is always taken, which XLA cannot prove.
 
-    XLA:CPU drops barriers before it decides what runs when, and then runs early whatever it can. A branch runs when
-    all operands are there. It is taken if no square of an integer, modulo 4, is 2.
+    XLA:CPU drops barriers before it schedules operations, and then schedules them early. A branch runs once all its
+    operands are there. Its condition is that the square of an integer is not 2 modulo 4, which always holds.
     """
     ins, outs = list(e.ins), list(e.outs)
     taken = _always(e, operands, ins)
@@ -75,8 +75,8 @@ def _behind_a_branch(e: xla.Emitter, operands: Sequence[Any], body: Callable[...
 
 
 def _always(e: xla.Emitter, operands: Sequence[Any], avals: Sequence[ShapedArray]) -> Any:
-    """One, as an i32[] that depends on an operand; None where there is none to depend on."""
-    # The first: values kept come before cotangents, which may be constants (of a sum they are ones).
+    """Return 1 as an i32[] that depends on an operand; None if no operand is suitable."""
+    # The first float: kept values come before cotangents, which may be constants (those of a sum are ones).
     floats = ((x, aval) for x, aval in zip(operands, avals, strict=True) if aval.size and aval.dtype.kind == "f")
     x, aval = next(floats, (None, None))
     if aval is None:
@@ -136,7 +136,7 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
     compiled = tape.parent is not core.EVALUATE  # an eager program has its results in the device's memory
     parts = plans.get((unknown, policy, compiled))
     if parts is None:
-        while len(plans) >= _MOST_PLANS:  # a policy may be a function made anew for each call
+        while len(plans) >= _MOST_PLANS:  # bounded, since a policy may be a new function in each call
             plans.pop(next(iter(plans)), None)
         parts = plans[unknown, policy, compiled] = _plan(jaxpr, unknown, policy, compiled)
     known = [*parts.consts, *(a for a, u in zip(args, unknown, strict=True) if not u)]

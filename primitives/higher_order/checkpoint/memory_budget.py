@@ -1,10 +1,10 @@
-"""A policy of checkpoints that fits a budget of memory: the values to keep are a cheapest cut of both halves' graph.
+"""A policy of checkpoints that fits a budget of memory: the values to keep are a minimum cut of both halves' graph.
 
-Where the budget allows it, nothing expensive is computed again: of the values between those that must be kept and what
-the linear half reads, the fewest bytes are kept. Cheap elementwise operations compute the rest again. (The min-cut
+Where the budget allows it, nothing expensive is computed again. The policy keeps the fewest bytes from which cheap
+operations can recompute everything that the linear half reads. (The min-cut
 partitioner of PyTorch's AOTAutograd; He and Yu, "Transcending runtime-memory tradeoffs in checkpointing by being
-fusion aware", 2023.) Below that, the front of the program is computed again in segments. Of these, cheapest cuts are
-kept (Chen et al., "Training deep nets with sublinear memory cost", 2016).
+fusion aware", 2023.) For smaller budgets, the front of the program is computed again in segments; minimum cuts between
+them are kept (Chen et al., "Training deep nets with sublinear memory cost", 2016).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from functorch_like.primitives.higher_order.checkpoint.rematerialization import 
 
 #: Kinds of primitives that cost about as much as reading their operands.
 _CHEAP = ("elementwise", "movement", "reduction")
-#: Computing a value again counts as keeping this part of its bytes: long chains of cheap primitives are not recomputed.
+#: The cost of recomputing a value is its bytes divided by this, so that long chains of cheap primitives are not
+#: recomputed.
 _AGAIN = 16
 #: Segments end where fewer bytes are alive than at this many places to either side.
 _NEARBY = 8
@@ -45,7 +46,7 @@ class Within:
     bytes: int
 
     def __call__(self, prim: object, *avals: object, **params: object) -> bool:
-        """Called for single equations it would keep none."""
+        """Return False: the policy chooses from the whole graph, and keeps nothing if called for single equations."""
         return False
 
     def choose(self, graph: Graph) -> list[tuple[int, set[Var]]]:

@@ -98,7 +98,7 @@ class Graph:
         return [self.known.equations[k] for k in sorted(again)], list(read)
 
     def apart(self, kept: set[Var]) -> list[tuple[int, set[Var]]]:
-        """Cut wherever nothing that is computed again is used on both sides, so that no more is alive than must be.
+        """Cut wherever no recomputed value is used on both sides, so that the fewest values are alive at a time.
 
         Args:
             kept: variables that are not computed again.
@@ -114,7 +114,7 @@ class Graph:
         for k, e in enumerate(self.linear):
             for v in self.residuals([e]):
                 used(v, k, k)
-        starts = [0] * (len(self.linear) + 1)  # how many of those computed again are first, and last, used where
+        starts = [0] * (len(self.linear) + 1)  # by position: recomputed values whose first, or last, use is there
         stops = [0] * (len(self.linear) + 1)
         for e in reversed(again):
             outputs = [v for v in e.outputs if v in first]
@@ -174,7 +174,7 @@ class Plan:
 
 @dataclasses.dataclass(frozen=True)
 class Offload:
-    """The verdict of a policy that a value is kept in other memory until the derivative needs it.
+    """Decision of a policy to keep a value in other memory until the derivative needs it.
 
     Attributes:
         source: the kind of memory that it is in, and comes back to.

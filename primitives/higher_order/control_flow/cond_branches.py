@@ -65,7 +65,7 @@ def united(parts: Sequence[Any]) -> tuple[list[Any], Branches]:
 def agreeing(
     branches: Branches, derive: Callable[[Jaxpr, Sequence[bool]], Derived]
 ) -> tuple[list[Derived], list[bool]]:
-    """Derived branches that give the same results: one that is not zero in some branch is there in all of them.
+    """Derive branches that give the same results: one that is not zero in some branch is there in all of them.
 
     Args:
         branches: the branches to derive from.

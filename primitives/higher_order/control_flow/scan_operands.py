@@ -15,6 +15,6 @@ class Groups(NamedTuple):
 
 
 def groups(values: Sequence[Any], num_consts: int, num_carry: int) -> Groups:
-    """Values by the group they are in."""
+    """Split operands of a scan into its groups."""
     at = num_consts + num_carry
     return Groups(list(values[:num_consts]), list(values[num_consts:at]), list(values[at:]))

@@ -1,4 +1,4 @@
-"""Batches of primitives with effects: one element after the other, where elements choose for themselves."""
+"""Batch rule of primitives with effects, where elements take different branches: one element after the other."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def sequential_vmap(
     avals: Sequence[ShapedArray],
     kept: Callable[[tuple[Any, ...], Callable[[], Jaxpr]], Jaxpr],
 ) -> tuple[list[Any], list[int | None]]:
-    """No effects happen but those that each element has alone.
+    """Apply a primitive to one element after the other, so that each element has its own effects only.
 
     Args:
         axis: the batch.
-        args: operands, and
-        dims: where they have the axis.
-        apply: the primitive, of one element.
-        avals: of its operands.
-        kept: returns the value made under a key before, or makes it.
+        args: operands.
+        dims: the position of the axis in each operand; None where it has none.
+        apply: applies the primitive to the operands of one element.
+        avals: avals of the operands of one element.
+        kept: `(key, make) -> jaxpr`: returns the jaxpr kept under a key, or makes it.
     """
     mapped = [d is not None for d in dims]
 

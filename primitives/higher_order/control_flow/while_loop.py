@@ -1,8 +1,9 @@
 """The `while` primitive: a body applied to its own result for as long as a condition holds.
 
-How often is not known before it has run, so nothing can be kept for each step: there is forward mode, and no reverse.
-Under a batch axis that reaches the condition, elements stop on their own: the loop runs while any of them goes on, and
-those that have stopped keep their values. Where the loop has effects, elements loop one after the other instead.
+The number of steps is not known in advance, so no residuals can be kept for each step: there is forward mode, but no
+reverse mode. Where the condition depends on a batch axis, elements stop at different steps: the loop runs while any of
+them goes on, and those that have stopped keep their values. Where the loop has effects, elements
+loop one after the other instead.
 """
 
 from __future__ import annotations

@@ -137,10 +137,10 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, **_: Any)
 
 # -------------------------------------------------------------------------------------------------------------- maps
 class Continued(BatchTrace):
-    """A map that goes on under another trace: values of the one it continues are its own.
+    """A batch trace that continues another one below further transformations; tracers of both are its own.
 
-    A function with rules runs when its primitive does, which may be below transformations that were outside of the
-    map; it may close over values of the map all the same.
+    A function with rules runs with its primitive, which may be below transformations outside of the map. The function
+    may nevertheless close over values of the map.
     """
 
     __slots__ = ("of",)

@@ -1,4 +1,4 @@
-"""Along which mesh axes the values of a function on parts may differ.
+"""Analysis of replication: the mesh axes along which values inside of `shard_map` may differ.
 
 The analysis goes forward through a jaxpr and is conservative: a value that it marks as the same is the same on all
 devices along an axis, and one that it marks as different may still be the same.
@@ -36,7 +36,7 @@ def varying(jaxpr: Jaxpr, ins: Sequence[Axes], around: Axes = NONE) -> list[Axes
     Args:
         jaxpr: the function on parts.
         ins: the axes along which its inputs may differ.
-        around: those along which it may be decided whether the function runs.
+        around: axes along which devices may differ in whether they run the function.
     """
     return _propagate(jaxpr, ins, around, lambda e, of: None)
 

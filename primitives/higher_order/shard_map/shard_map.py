@@ -47,7 +47,7 @@ def axes_in_scope(mesh: Any, axes: Sequence[str]) -> Generator[None]:
 
 
 def parts(spec: Any, mesh: Any, ndim: int) -> tuple[int, ...]:
-    """Into how many parts a spec splits each dimension."""
+    """Return the number of parts into which a spec splits each dimension."""
     return tuple(math.prod(mesh.shape[name] for name in names) for names in spec.axes(ndim))
 
 

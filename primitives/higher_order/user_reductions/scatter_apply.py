@@ -92,7 +92,7 @@ scatter_apply = Primitive(
     ref=_ref,
     lower=_lower,
     jvp=_jvp,
-    transpose=NotDefined("a function of one's own is not linear in the operand; differentiate it with its jvp rule"),
+    transpose=NotDefined("a user's function is not linear in the operand; differentiate it with its jvp rule"),
     batch=lambda axis, args, dims, **params: scatter_batch(scatter_apply, axis, args, dims, **params),
     samples=_samples,
 )
