@@ -78,7 +78,7 @@ def table() -> str:
     """Return the table of all primitives: name, family, rules that are defined, dtypes and platforms."""
     lines: list[tuple[str, ...]] = [("primitive", "family", *RULES, "samples", "dtypes", "platforms")]
     for primitive in builtin_primitives():
-        marks = ("-" if isinstance(getattr(primitive, column), NotDefined) else "x" for column in RULES)
+        marks = ("-" if isinstance(getattr(primitive, rule), NotDefined) else "x" for rule in RULES)
         lines.append(
             (
                 primitive.name,
@@ -98,9 +98,9 @@ def describe(name: str) -> str:
     """Return the facts of one primitive: its file, each rule or the reason why it has none, its alternatives."""
     primitive = TABLE[name]
     lines = [f"{primitive.name} ({primitive.where})"]
-    for column in RULES:
-        cell = getattr(primitive, column)
-        lines.append(f"  {column}: {cell}" if isinstance(cell, NotDefined) else f"  {column}: a rule")
+    for rule in RULES:
+        value = getattr(primitive, rule)
+        lines.append(f"  {rule}: {value}" if isinstance(value, NotDefined) else f"  {rule}: a rule")
     lines.append(f"  dtypes: {', '.join(dtypes_of(primitive)) or 'none'}")
     lines.append(f"  platforms: {platforms(primitive)}")
     lines += [f"  on CPUs, {a.limits}: {a.name}" for a in alternatives_of(primitive.lower)]
@@ -131,17 +131,15 @@ def markdown() -> str:
     lines = [_HEAD, "| primitive | family | rules | dtypes | platforms |", "|---|---|---|---|---|"]
     forms, reasons = ["", _FORMS, "| primitive | for | form |", "|---|---|---|"], ["", _EMPTY]
     for primitive in builtin_primitives():
-        empty = [column for column in RULES if isinstance(getattr(primitive, column), NotDefined)]
+        empty = [rule for rule in RULES if isinstance(getattr(primitive, rule), NotDefined)]
         filled = "all" if not empty else f"all but {', '.join(empty)}"
         where = platforms(primitive).removesuffix(" +").replace("*", "\\*")
         lines.append(f"| {primitive.name} | {primitive.family} | {filled} | {kinds(primitive)} | {where} |")
         forms += [f"| {primitive.name} | {a.limits} | {a.name} |" for a in alternatives_of(primitive.lower)]
         reasons_of: dict[str, list[str]] = {}
-        for column in empty:
-            reasons_of.setdefault(getattr(primitive, column), []).append(column)
-        reasons += [
-            f"- **{primitive.name}**, {', '.join(columns)}: {reason}." for reason, columns in reasons_of.items()
-        ]
+        for rule in empty:
+            reasons_of.setdefault(getattr(primitive, rule), []).append(rule)
+        reasons += [f"- **{primitive.name}**, {', '.join(rules)}: {reason}." for reason, rules in reasons_of.items()]
     return "\n".join([*lines, *forms, *reasons]) + "\n"
 
 

@@ -25,13 +25,13 @@ _cache = _jax.PjitFunctionCache(capacity=4096)
 MOST_SIGNATURES = 1024
 _serial = itertools.count()
 _MOST_REPEATED = 8
-_polish: Callable[[BaseException], BaseException | None] = lambda error: None
+_finalize_error: Callable[[BaseException], BaseException | None] = lambda error: None
 
 
-def on_error(polish: Callable[[BaseException], BaseException | None]) -> None:
+def on_error(finalize_error: Callable[[BaseException], BaseException | None]) -> None:
     """Set the function that edits an exception before it leaves a compiled function; its result is raised."""
-    global _polish
-    _polish = polish
+    global _finalize_error
+    _finalize_error = finalize_error
 
 
 _clearings = 0
@@ -61,7 +61,7 @@ def _bring(x: Any, where: Any, layout: Any) -> Any:
         try:
             return sharded_arrays.bring(x, where)
         except FtError as error:
-            raise _polish(error) or error from None
+            raise _finalize_error(error) or error from None
     if layout is not _HOST:
         raise RuntimeError("a compiled function got an argument that cannot be moved to its device")
     if x.dtype.isnative:
@@ -70,7 +70,7 @@ def _bring(x: Any, where: Any, layout: Any) -> Any:
         f"a NumPy array of shape {x.shape} and dtype {x.dtype.str!r} has its bytes in the other order",
         fix='convert it with x.astype(x.dtype.newbyteorder("=")), or by fnp.asarray(x)',
     )
-    raise _polish(error) or error
+    raise _finalize_error(error) or error
 
 
 def _host_arguments_marked(fastpath: Any, leaves: Sequence[Any]) -> Any:
@@ -152,7 +152,7 @@ def function(
             # TRAP: for a tree that is too deep, C++ comes here with the error set, and the first call in C fails.
             deep = isinstance(error, (SystemError, RecursionError))
             refused = pytree.refused(error, name, args, kwargs) if deep else error
-            raised = _polish(refused) or refused
+            raised = _finalize_error(refused) or refused
             if raised is not error:
                 raise raised from None
             raise

@@ -51,7 +51,7 @@ def to_dlpack(
     if dl_device is not None and tuple(dl_device) != dlpack_device(self):
         if next(iter(dl_device)) != _CPU or copy is False:
             raise ExchangeError(
-                f"an array on {arrays.device_of(self)} is wanted on {dl_device}", fix="move it with ft.device_put"
+                f"an array on {arrays.device_of(self)} is requested on {dl_device}", fix="move it with ft.device_put"
             )
         return np.array(arrays.to_numpy(self)).__dlpack__()
     if copy:

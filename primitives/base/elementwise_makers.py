@@ -162,7 +162,7 @@ def elementwise_primitive(
 
 
 def unary(
-    name: str, ref: Any, lower: Any, tangent: Callable[..., Any], *, takes: str = "fc", **columns: Any
+    name: str, ref: Any, lower: Any, tangent: Callable[..., Any], *, takes: str = "fc", **facts: Any
 ) -> Primitive:
     """A primitive of one operand; `tangent` is `(g, x, y, **params)`, and a `transpose` is `(ct, **params)`."""
 
@@ -170,14 +170,14 @@ def unary(
         y = primitive(*primals, **params)
         return y, tangent(tangents[0], primals[0], y, **params)
 
-    pull = columns.pop("transpose", None)
+    pull = facts.pop("transpose", None)
     if pull is not None:
-        columns["transpose"] = lambda ct, args, **params: [pull(ct, **params)]
-    primitive = elementwise_primitive(name, ref, lower, count=1, takes=takes, jvp=jvp, **columns)
+        facts["transpose"] = lambda ct, args, **params: [pull(ct, **params)]
+    primitive = elementwise_primitive(name, ref, lower, count=1, takes=takes, jvp=jvp, **facts)
     return primitive
 
 
-def binary(name: str, ref: Any, lower: Any, left: Any, right: Any, *, takes: str = "fciu", **columns: Any) -> Primitive:
+def binary(name: str, ref: Any, lower: Any, left: Any, right: Any, *, takes: str = "fciu", **facts: Any) -> Primitive:
     """A primitive of two operands; `left` and `right` are rules of tangents `(g, x, y, z)`, None where it is zero."""
 
     def jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
@@ -189,18 +189,18 @@ def binary(name: str, ref: Any, lower: Any, left: Any, right: Any, *, takes: str
         u = right(second, *primals, z)
         return z, u if t is None else add(t, u)
 
-    primitive = elementwise_primitive(name, ref, lower, count=2, takes=takes, jvp=jvp, **columns)
+    primitive = elementwise_primitive(name, ref, lower, count=2, takes=takes, jvp=jvp, **facts)
     return primitive
 
 
-def nondifferentiable(name: str, ref: Any, lower: Any, *, count: int = 1, takes: str, **columns: Any) -> Primitive:
+def nondifferentiable(name: str, ref: Any, lower: Any, *, count: int = 1, takes: str, **facts: Any) -> Primitive:
     """A primitive whose result is constant almost everywhere: its tangent is zero."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, None]:
         return primitive(*primals, **params), None
 
     why = NotDefined(f"the derivative of {name} is zero, so no tangent goes through it; none is needed")
-    primitive = elementwise_primitive(name, ref, lower, count=count, takes=takes, jvp=jvp, transpose=why, **columns)
+    primitive = elementwise_primitive(name, ref, lower, count=count, takes=takes, jvp=jvp, transpose=why, **facts)
     return primitive
 
 

@@ -85,8 +85,8 @@ def difference(f: Any, at: int, *operands: Any) -> Any:
     return convert_element_type(elementwise.div(total, elementwise.mul(a, full_like(a, 12 * step))), new_dtype=dtype)
 
 
-def _gamma(name: str, ref: Any, formula: Any, left: Any, right: Any, **columns: Any) -> Any:
-    return binary(name, each(ref), widened(formula), left, right, takes="f", domain=(0.4, 4.0), **columns)
+def _gamma(name: str, ref: Any, formula: Any, left: Any, right: Any, **facts: Any) -> Any:
+    return binary(name, each(ref), widened(formula), left, right, takes="f", domain=(0.4, 4.0), **facts)
 
 
 igamma = _gamma(

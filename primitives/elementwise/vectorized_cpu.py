@@ -82,12 +82,12 @@ def guarded(
         every = e.reduce("and", flags.v, True, tuple(range(out.ndim)), flag)
         ins, outs = e.ins, e.outs
 
-        def branch(column: Callable[..., Any]) -> Callable[..., list[Any]]:
+        def branch(form: Callable[..., Any]) -> Callable[..., list[Any]]:
             def body(inner: Any) -> list[Any]:
                 inner.ins, inner.outs = ins, outs
                 # Without a barrier XLA takes both branches for cheap, and computes both.
                 held = [inner.op("stablehlo.optimization_barrier", [x], [out]) for x in operands]
-                return [column(inner, *held)]
+                return [form(inner, *held)]
 
             return body
 

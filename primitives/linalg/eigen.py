@@ -105,9 +105,9 @@ def _eig_ref(x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvect
         re, im, left, right, info = routine(x, "geev")(x, **flags)
         w = (re + 1j * im).astype(np.result_type(x.dtype, np.complex64))
         left, right = (
-            _unpacked(v, im) if wanted else v for v, wanted in zip((left, right), flags.values(), strict=True)
+            _unpacked(v, im) if computed else v for v, computed in zip((left, right), flags.values(), strict=True)
         )
-    outs = (w, *[v for v, wanted in zip((left, right), flags.values(), strict=True) if wanted])
+    outs = (w, *[v for v, computed in zip((left, right), flags.values(), strict=True) if computed])
     return _nans(*outs) if info else outs
 
 
@@ -122,14 +122,14 @@ def _eig_lower_gpu(k: Stack, x: Any, *, compute_left_eigenvectors: bool, compute
     return _general(k, x, *flags, {"left": flags[0], "right": flags[1]})
 
 
-def _general(k: Stack, x: Any, left_wanted: bool, right_wanted: bool, attrs: dict[str, Any]) -> Any:
+def _general(k: Stack, x: Any, with_left: bool, with_right: bool, attrs: dict[str, Any]) -> Any:
     w = k.outs[0]
     vectors = w.update(shape=k.ins[0].shape)
     real = k.ins[0].dtype.kind != "c"
     values = [w.update(dtype=dtypes.real_part(w.dtype))] * 2 if real else [w]
     *parts, left, right, info = k.call("geev", [x], k.ins, [*values, vectors, vectors, k.aval((), I32)], attrs=attrs)
     made = k.e.op("stablehlo.complex", parts, [w]) if real else parts[0]
-    outs = [made, *[left] * left_wanted, *[right] * right_wanted]
+    outs = [made, *[left] * with_left, *[right] * with_right]
     return k.or_nan(info, outs, k.outs)
 
 

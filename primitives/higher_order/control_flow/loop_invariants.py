@@ -70,12 +70,12 @@ def reached(jaxpr: Jaxpr, first: int, carries: int, some: Sequence[bool]) -> lis
     return jaxpr.memo(("reached", first, carries, tuple(some)), make)
 
 
-def _dependent(e: Equation, found: set[Var]) -> list[Var]:
+def _dependent(e: Equation, variables: set[Var]) -> list[Var]:
     """Return the results of an equation that depend on some variables.
 
     Of a higher-order primitive that was differentiated, results that are primals depend on no tangent.
     """
-    some = [type(a) is Var and a in found for a in e.inputs]
+    some = [type(a) is Var and a in variables for a in e.inputs]
     if not any(some) or e.prim.dce is None:
         return list(e.outputs) if any(some) else []
     dependent: list[Var] = []
