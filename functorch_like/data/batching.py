@@ -53,7 +53,7 @@ def batches(
 
     Raises:
         ShapeError: for arrays that differ in their first dimension, scalars, and sizes that give no batch.
-        ArgumentError: for counts that are none, and where a batch does not divide among the processes.
+        ArgumentError: for values that are not counts, and where a batch does not divide among the processes.
         DtypeError: for leaves that are not arrays, and for a key that is not a key.
 
     >>> import functorch_like as ft, numpy as np
@@ -147,7 +147,7 @@ def _host(leaf: Any, path: str) -> Any:
     if isinstance(leaf, Tracer) or not isinstance(leaf, (ArrayImpl, np.ndarray)):
         raise DtypeError(
             f"batches takes arrays, got a {type(leaf).__name__} at {path or 'the root'}",
-            fix="convert lists by np.asarray; of other data sets, pass what makes batches to ft.data.prefetch",
+            fix="convert lists by np.asarray; for other data sets, pass an iterable of batches to ft.data.prefetch",
         )
     return np.asarray(leaf) if isinstance(leaf, ArrayImpl) else leaf
 

@@ -30,17 +30,17 @@ def prefetch(iterable: Iterable[T], sharding: object = None, *, size: int = 2) -
     The thread helps where making an item waits for disks or computes outside of Python. It holds `size` items at most.
 
     Args:
-        iterable: its items are pytrees. Memory that it uses again for the next item has been copied by then.
+        iterable: its items are pytrees. It may use an item's memory again for the next one, since items are copied.
         sharding: where arrays go: a NamedSharding, a PartitionSpec within `use_mesh`, or a prefix pytree of these; the
             default device if None. On a mesh of several processes, items are the parts of this process.
         size: how many items are kept ready.
 
     Returns:
         An iterator, to be used once. It ends its thread with the loop, in `close()`, or as a `with` block. An error of
-        the iterable is raised where its item would have come. Python, when it ends, waits for the item that is made.
+        the iterable is raised in place of its item. At exit, Python waits for the item that the thread is making.
 
     Raises:
-        ArgumentError: for something that is not an iterable, and sizes that are not a count.
+        ArgumentError: for something that is not an iterable, and for a size that is not a positive int.
 
     >>> import functorch_like as ft, numpy as np
     >>> [x.sum().item() for x in ft.data.prefetch(np.full(3, k) for k in range(3))]

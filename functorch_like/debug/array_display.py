@@ -1,4 +1,4 @@
-"""Arrays to look at: type, place, values and statistics. Nothing is compiled, and little is copied."""
+"""Display of arrays: type, devices, values and statistics. Nothing is compiled, and little is copied."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _picture(x: Any) -> elements.Markup | None:
 
 # ------------------------------------------------------------------------------------------------------ statistics
 def statistics(values: np.ndarray[Any, Any]) -> list[tuple[str, str]]:
-    """Return statistics of many elements: of a sample, and saying so, where there are very many.
+    """Return statistics of an array, as names and texts. A very large array is sampled, which a text says.
 
     Args:
         values: of any dtype. Few elements, and those of dtypes without numbers, have none.
@@ -201,7 +201,7 @@ def _number(value: Any) -> str:
 
 # ------------------------------------------------------------------------------------------------------ values
 def elements_text(values: np.ndarray[Any, Any], columns: int = 96) -> str:
-    """Return the elements as NumPy prints them, in the middle of each dimension cut so that few are left.
+    """Return the elements as NumPy prints them, without the middle of each dimension where there are many.
 
     Args:
         values: of any dtype.

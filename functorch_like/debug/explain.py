@@ -1,4 +1,4 @@
-"""`explain`: what a call traced, compiled or loaded, why, and how long that took."""
+"""`explain`: a record of what a call traced, compiled or loaded, with reasons and times."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Explanation(Display):
 
 
 _RAN_ONLY = "ran what was compiled before: nothing was traced, lowered, compiled or loaded"
-#: Work that a second call would not do again is in a colour of its own.
+#: Work that a second call does not repeat has another colour.
 _STYLES = {"trace": "orange", "lower": "orange", "compile": "red", "load": "green", "run": "green"}
 
 _VERBS: dict[str, str] = {
@@ -118,24 +118,25 @@ def explain(
     target: str = "cpu",
     rates: Mapping[str, object] | None = None,
 ) -> Callable[..., Any]:
-    """A function that calls `fun` and returns what happened: what was traced, compiled, loaded, and why.
+    """A function that calls `fun` and returns a record of what was traced, compiled and loaded, and why.
 
     With a mesh nothing runs: `fun` is compiled for the mesh, whose devices need not be there, and a plan is returned.
     It has the memory on each device, the collectives with their bytes, and an estimate of time (docs/distributed.md).
 
     Args:
-        fun: any function, jitted ones most of all.
+        fun: any function, usually a jitted one.
         mesh: for a plan, an `AbstractMesh` or `Mesh` of up to some hundred devices. Arguments of the function are then
             arrays or `ShapeDtypeStruct`, with a sharding where they are split.
         target: for a plan, "cpu" or the name of a GPU such as "h200", which needs the CUDA plugin.
-        rates: for a plan, what each device does in a second: {"flops": 4e14, "memory": 4e12, "links": 5e10}. "links"
-            are bytes sent to other devices, one number or one for each axis; "latency" may be given, too, in seconds.
+        rates: for a plan, rates of a device per second: {"flops": 4e14, "memory": 4e12, "links": 5e10}. "memory" and
+            "links" are in bytes; "links", to other devices, is a number or a dict by axis. "latency" is optional, in
+            seconds.
 
     Returns:
         A function of `fun`'s arguments that gives an `Explanation`, with the call's result in it; or a plan.
 
     Raises:
-        ArgumentError: for something else than a function, a mesh, a target or rates.
+        ArgumentError: for anything but a function, and for an unknown mesh, target or rates.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> f = ft.jit(fnp.tanh)

@@ -120,7 +120,7 @@ def _within(**changes: bool) -> Generator[None]:
 
 
 def nans(enable: bool = True) -> Block:
-    """A block, or decorator, within which every result that has NaN raises, naming the primitive it came from.
+    """Raise, in a block or decorated function, for every result that has NaN; the error names the primitive.
 
     Results of compiled functions are checked, forwards and backwards, and each operation outside of them. NaN that a
     program makes and does not return is not found. All calls go through Python and results are read on the host, so
@@ -147,7 +147,7 @@ def nans(enable: bool = True) -> Block:
 
 
 def infs(enable: bool = True) -> Block:
-    """A block like `nans`, for infinities.
+    """Raise, in a block or decorated function, for every result that has infinities; like `nans`.
 
     Args:
         enable: False ends an outer block's effect.
@@ -171,10 +171,10 @@ def infs(enable: bool = True) -> Block:
 
 @api_boundary.public
 def set_nans(enable: bool) -> None:
-    """Look for NaN everywhere, in all threads, from now on; see `nans`.
+    """Check all results for NaN, in all threads, from now on; see `nans`.
 
     Args:
-        enable: whether to.
+        enable: True starts the checks, False ends them.
 
     >>> import functorch_like as ft
     >>> ft.debug.set_nans(True)
@@ -185,10 +185,10 @@ def set_nans(enable: bool) -> None:
 
 @api_boundary.public
 def set_infs(enable: bool) -> None:
-    """Look for infinities everywhere, in all threads, from now on; see `infs`.
+    """Check all results for infinities, in all threads, from now on; see `infs`.
 
     Args:
-        enable: whether to.
+        enable: True starts the checks, False ends them.
 
     >>> import functorch_like as ft
     >>> ft.debug.set_infs(False)

@@ -1,4 +1,4 @@
-"""Report of the package's surroundings, and a log of compilations."""
+"""Report of versions and settings, and a log of compilations."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 @contextmanager
 def log_compiles(enable: bool = True) -> Generator[None]:
-    """Within the block, in this thread, log each program that is traced, lowered, compiled or loaded, and why.
+    """Log each program that is traced, lowered, compiled or loaded in a block, in this thread, with the reason.
 
     A program that starts in the quick tier here may be optimised in the background later; its line says so.
 
-    Lines go to the logger "functorch_like" of Python's `logging`, as warnings, which it shows by default. For the whole
-    process there is the environment variable FT_LOG_COMPILES=1. `explain` gives the same as
-    an object, `backends.xla.verbose` adds the time that operations take.
+    Lines go to the logger "functorch_like" of Python's `logging`, as warnings, which it shows by default. The
+    environment variable FT_LOG_COMPILES=1 does the same for the whole process. `explain` gives the same as an object,
+    `backends.xla.verbose` adds the time that operations take.
 
     Args:
         enable: False ends an outer block's effect.

@@ -1,4 +1,4 @@
-"""Plans of programs over meshes that are not here: memory, collectives, and an estimate of the time of one run.
+"""Plans of programs over meshes of absent devices: memory, collectives, and an estimate of the time of one run.
 
 The model of time is simple. Computing takes the longer of `flops / rate` and `bytes / memory bandwidth`, where bytes
 are those that kernels read and write. A collective over n devices with b bytes on each takes, on a ring with links of
@@ -9,8 +9,8 @@ bandwidth w and latency l:
     all-to-all                        (n - 1) / n * b / w + (n - 1) * l
     collective-permute                b / w + l
 
-A collective over several axes of the mesh goes at the bandwidth of the slowest. The run lies between all collectives
-hidden behind computing, and none.
+A collective over several axes of the mesh has the bandwidth of the slowest. The estimate is a range: with all
+collectives overlapped with computing, and with none.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def rates_from(rates: Any) -> Rates | None:
             raise ValueError
     except (TypeError, ValueError):
         raise ArgumentError(
-            f"rates={rates!r:.100} are none",
-            fix='give {"flops": ..., "memory": ..., "links": ...}: positive numbers for a second, links by axis, too',
+            f"rates={rates!r:.100} are not rates of a device",
+            fix='give {"flops": ..., "memory": ..., "links": ...}: positive numbers per second, links also by axis',
         ) from None
     return made
 
@@ -151,12 +151,12 @@ class Plan(Display):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """Estimates for one run: with all collectives behind computing, and with none."""
+        """Bounds for one run: with all collectives overlapped with computing, and with none."""
         return max(self.computing, self.communicating), self.computing + self.communicating
 
     def _rates(self) -> Rates:
         if self.rates is None:
-            raise ArgumentError("the time of a plan needs rates", fix="explain(f, mesh=mesh, rates=Rates(...))")
+            raise ArgumentError("the time of a plan needs rates", fix="explain(f, mesh=mesh, rates={...})")
         return self.rates
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:

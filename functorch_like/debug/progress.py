@@ -1,4 +1,4 @@
-"""`progress`: how far a loop is, in Python or compiled, on a line of the terminal."""
+"""`progress`: a line of the terminal that shows the progress of a loop, in Python or compiled."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def progress(
 ) -> Progress[Any]:
     """Show how far a loop is, how fast, and when it will be done.
 
-    The line is redrawn on terminals and in notebooks. Elsewhere, as in logs, nothing is written; FT_PROGRESS=0 and
-    FT_PROGRESS=1 decide otherwise. Three kinds of loops take it::
+    The line is redrawn on terminals and in notebooks, and not written elsewhere, as to logs. FT_PROGRESS=1 writes it
+    everywhere, FT_PROGRESS=0 nowhere. It serves three kinds of loops::
 
         for batch in ft.progress(batches): ...
         ft.lax.scan(f, init, ft.progress(xs))
         ft.lax.fori_loop(0, n, ft.progress(body, n), init)
 
-    A compiled loop reports about 50 times, through the host, and pays 50 us or so for each report. In programs that
-    are compiled the reports stay, and look up each time whether a line is shown. Derivatives do not report again; under
-    `vmap` one loop of all elements does.
+    A compiled loop reports about 50 times, through the host, at a cost of about 50 us each. Reports are part of the
+    compiled program; whether a line is shown is decided at each of them. Derivatives do not report again; under `vmap`
+    one loop of all elements does.
 
     Args:
         xs: an iterable; arrays to scan over, or None with `total`; or the body of a `fori_loop`.
         total: the number of steps, where xs does not have it: iterables without a length, and bodies, which need it.
-        label: of the line.
-        every: compiled loops report at each of so many steps; a fiftieth of them if None.
+        label: text at the beginning of the line.
+        every: number of steps between the reports of a compiled loop; a fiftieth of all steps if None.
         start: the lower bound of the `fori_loop`.
 
     Returns:
@@ -135,7 +135,7 @@ class Progress(Watched, Generic[T]):
         return self._xs(i, carry)
 
     def _reporter(self, steps: int) -> Callable[[Any], None]:
-        """A function of the number of steps that are done, which reports now and then."""
+        """A function of the number of steps done, which reports at every `every`-th step and at the last."""
         every = max(steps // REPORTS, 1) if self._every is None else self._every
         meter = Meter(self._label, steps)
 
@@ -173,7 +173,7 @@ class Meter:
             self.at(number)
 
     def at(self, done: int) -> None:
-        """Redraw the line now and then."""
+        """Redraw the line, if the last time was `REDRAW` seconds ago."""
         now = time.monotonic()
         if now - self._drawn >= REDRAW and status_line.is_shown():
             self._drawn = now

@@ -94,14 +94,14 @@ def _frames() -> tuple[list[tuple[source_info.Line, dict[str, Any]]], list[dict[
 
 
 class _Kept:
-    """A value that goes along as it is: no pytree, so that nothing looks into it."""
+    """Wrapper that makes an untraced value a leaf, so that flattening does not open it."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def _seen(value: Any) -> Any:
-    """A local value: with its tracers, where it has any; those of a transformation that has returned are gone."""
+    """A local value for the callback; tracers of a transformation that has returned are replaced by "<gone>"."""
     try:
         leaves, structure = xla.flatten(value)
     except (ValueError, TypeError):  # a dict whose keys cannot be sorted

@@ -45,7 +45,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
 
 @api_boundary.public
 def print_saved_residuals(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -> None:
-    """Print what reverse mode would keep of a call between the run of the function and its derivative.
+    """Print the residuals that reverse mode would keep between the call of a function and its derivative.
 
     Args:
         fun: as for `grad`, though its result may be anything.

@@ -1,4 +1,4 @@
-"""One picture of a sharding: as text for terminals, as an HTML table for notebooks."""
+"""Picture of a sharding: text for terminals, an HTML table for notebooks."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def checking_leaks() -> Generator[None]:
     """Raise at the end of the block if traced values made in it are still alive.
 
-    A tracer that outlives its transformation has no value, and using it is an error; this finds who keeps it, before.
-    All objects of the process are looked through, which takes tens of milliseconds.
+    A tracer that outlives its transformation has no value, and using it is an error. This finds the object that keeps
+    it alive, before it is used. All objects of the process are searched, which takes tens of milliseconds.
 
     Returns:
         A context manager.
@@ -44,10 +44,10 @@ def checking_leaks() -> Generator[None]:
 
 
 def check_tracer_leaks(enable: bool = True) -> AbstractContextManager[object]:
-    """A block like `checking_leaks`, without effect where it is not enabled.
+    """Check for tracer leaks in a block, like `checking_leaks`, if enabled.
 
     Args:
-        enable: whether to look.
+        enable: False gives a block without effect.
 
     Returns:
         A context manager.

@@ -1,4 +1,4 @@
-"""Pytrees to look at: nodes that fold, leaves with shapes and bytes. No value of an array is read."""
+"""Display of pytrees: nodes that fold, leaves with shapes and bytes. No value of an array is read."""
 
 from __future__ import annotations
 

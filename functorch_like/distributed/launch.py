@@ -29,7 +29,7 @@ class Launch:
         count: how many there are on all.
         first: the number of the first on this machine.
         environment: variables of all of them.
-        grace: seconds between the request to end and the end by force.
+        grace: seconds between the signal to end and SIGKILL.
         bare: print lines as they are, without numbers.
     """
 
@@ -61,7 +61,7 @@ class Launch:
         ]
 
     def start(self) -> None:
-        """Start the processes. Signals must be passed on before: the first process may answer at once."""
+        """Start the processes. Call `pass_signals_on` before: a signal may come while they start."""
         for rank, command, environment in self._to_start:
             if not self._stopping:
                 self._start(rank, command, environment)
@@ -80,7 +80,7 @@ class Launch:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             pass_fds=self._inherited(),
-            start_new_session=True,  # so that what a process starts can be ended with it
+            start_new_session=True,  # so that its own child processes can be ended with it
             preexec_fn=end_with_parent if sys.platform == "linux" else None,
         )
         self._processes[rank] = process
@@ -106,7 +106,7 @@ class Launch:
                 target.flush()
 
     def _wait_for(self, rank: int, process: subprocess.Popen[bytes]) -> None:
-        if hasattr(os, "waitid"):  # before its number is free for others: end what it left running
+        if hasattr(os, "waitid"):  # before its pid can be used again: end the processes that it left running
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -124,7 +124,7 @@ class Launch:
                 os.killpg(process.pid, number)
 
     def end_on(self, number: int) -> None:
-        """Note the signal for the end, and end what is left after the time of grace by force."""
+        """Record the signal that ends the launch; processes that are left after the grace period are killed."""
         self._ended_by = number
         self._end_by_force_in_a_while()
 
@@ -133,7 +133,7 @@ class Launch:
         self._forced_at = min(self._forced_at, time.monotonic() + self._grace)
 
     def stop(self) -> None:
-        """Send all processes the signal to end, and end them by force in a while."""
+        """Send all processes SIGTERM, and SIGKILL after the grace period."""
         if not self._stopping:
             self._end_by_force_in_a_while()
             self.signal(signal.SIGTERM)

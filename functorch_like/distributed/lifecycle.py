@@ -20,7 +20,7 @@ from functorch_like.distributed.member import Member
 from functorch_like.distributed.wire import split_address
 from functorch_like.errors import DistributedError
 
-#: Set by a launcher that has the coordinator itself, so that any of the processes may end.
+#: Environment variable of a launcher that runs the coordinator itself, so that process 0 may end first.
 LAUNCHER_HAS_COORDINATOR = "FT_LAUNCHER_HAS_COORDINATOR"
 #: Seconds that a process without the coordinator waits for the others when Python ends.
 _EXIT_WAIT = 10.0
@@ -45,7 +45,7 @@ class Joined(NamedTuple):
 
 
 _joined: Joined | None = None
-_agreed: set[tuple[bytes, frozenset[int]]] = set()  # what was compared once needs no second exchange
+_agreed: set[tuple[bytes, frozenset[int]]] = set()  # programs and values that were compared before
 
 
 def initialize(
@@ -70,19 +70,19 @@ def initialize(
         coordinator_address: "host:port" of process 0, where the processes meet.
         num_processes: how many processes there are.
         process_id: the number of this one, from 0.
-        local_device_ids: the GPUs that this process uses; all of its machine's if None, or the one of its number on
-            the machine where the environment gives it. CPU devices are counted by FT_CPU_DEVICES.
+        local_device_ids: the GPUs that this process uses. None: the GPU with the process's number on its machine, where
+            the environment gives that number, and all GPUs elsewhere. FT_CPU_DEVICES is the number of CPU devices.
         cluster_detection_method: "plain", "slurm" or "openmpi": read the environment in this way alone.
         initialization_timeout: seconds to wait for all processes.
-        heartbeat_timeout_seconds: seconds of silence after which a process counts as gone; and for which the others
-            may go on after a loss, to save what they have, before they are ended.
+        heartbeat_timeout_seconds: seconds of silence after which a process counts as gone. After a loss, the others
+            have as many seconds to save their state before they are ended.
         shutdown_timeout_seconds: seconds to wait for the others in `shutdown`.
         coordinator_bind_address: "host:port" where process 0 listens, if it differs from what the others connect to.
         agreement_timeout_seconds: seconds to wait for the others before a program over several processes is compiled.
 
     Raises:
-        DistributedError: where a process does not come in time (names it), the port is in use, the processes do not
-            fit together, devices have been used already, or a number is missing.
+        DistributedError: where a process does not come in time (the message names it), the port is in use, processes
+            do not fit together, devices have been used already, or a number is missing.
 
     Example:
         A process alone; `python -m functorch_like.distributed.run --nproc 4 script.py` starts several.
@@ -193,7 +193,7 @@ def shutdown() -> None:
     Without `initialize` before it does nothing.
 
     Raises:
-        DistributedError: where other processes do not leave within `shutdown_timeout_seconds`; names them.
+        DistributedError: where other processes do not leave within `shutdown_timeout_seconds`; the message names them.
     """
     trouble = _leave(_joined.shutdown_timeout if _joined is not None else 0.0)
     if trouble:
@@ -293,7 +293,7 @@ class _Peers:
         return answers
 
     def compare(self, what: str, value: str, ranks: frozenset[int], fix: str, *, once: bool) -> None:
-        """Raise where processes of `ranks` give different values; where `once`, they meet once for each value."""
+        """Raise where processes of `ranks` give different values; with `once`, each value is compared only once."""
         about = (f"{what}\0{value}".encode(), ranks)
         if _joined is None or (once and about in _agreed):
             return

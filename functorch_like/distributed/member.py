@@ -195,7 +195,7 @@ class Member:
             value: of this process.
             timeout: seconds to wait for the others.
             ranks: the processes that take part; all if None.
-            what: is waited for; for messages.
+            what: the name of the exchange in messages.
 
         Raises:
             DistributedError: where a process is gone, has ended, or does not come in time.

@@ -32,7 +32,7 @@ def check(program: Any, exported: Callable[[Sizes], Any], scope: Scope, base: Si
         program: a `SymbolicExported`.
         exported: gives the function's own program for some sizes.
         scope: with the constraints.
-        base: sizes from which one after the other is changed.
+        base: sizes, of which one at a time is changed.
 
     Raises:
         UnsupportedError: where they compute something else, with the constraint that leaves such sizes out.

@@ -21,7 +21,7 @@ _COMPARED: dict[type, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 _CALLED: dict[str, Callable[..., int]] = {"mod": operator.mod, "floordiv": operator.floordiv, "max": max, "min": min}
 
-#: Parts of expressions without rounding: where their values at 0, 1, ... 5 are on a line, all are.
+#: Parts of expressions without rounding: an expression with values on a line at 0, 1, ... 5 is linear.
 _POLYNOMIAL = (ast.BinOp, ast.UnaryOp, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Constant, ast.Name, ast.Load)
 
 #: Sizes at which a program is tried, by range: an operation may be lowered otherwise for small arrays or large ones.
@@ -56,7 +56,7 @@ class Scope:
         return all(_value(p, values, t) for p, t in zip(self.parsed, self.constraints, strict=True))
 
     def samples(self, names: Sequence[str], count: int) -> Iterator[list[dict[str, int]]]:
-        """So many values of the dimensions, all different, for each range of sizes that has them."""
+        """Yield `count` different values of the dimensions for each range of sizes that has so many."""
         result = False
         for ranges in (_RANGES, _OTHER_RANGES):
             for sizes in ranges:
@@ -164,8 +164,8 @@ def symbolic_shape(
     Args:
         shape: dimensions, separated by commas: names, ints, and expressions of both, such as "b, 2*t + 1, 3".
         constraints: comparisons that hold for all calls: "b >= 2", "mod(b, 8) == 0", "t <= 2*b".
-        scope: of another shape whose names are meant: `symbolic_scope(*constraints)`. Shapes without one share names
-            within one export all the same.
+        scope: a scope to share with other shapes, from `symbolic_scope(*constraints)`. Within one export, equal names
+            are one dimension in any case.
 
     Returns:
         A tuple for `ShapeDtypeStruct`.
@@ -196,7 +196,16 @@ def symbolic_shape(
 
 
 def symbolic_scope(*constraints: str) -> Scope:
-    """Names of dimensions for several shapes, with constraints on them.
+    """Make a scope of names of dimensions for several shapes, with constraints on them.
+
+    Args:
+        constraints: comparisons that hold for all calls, as for `symbolic_shape`.
+
+    Returns:
+        A scope for the argument `scope` of `symbolic_shape`.
+
+    Raises:
+        ArgumentError: for text that is no comparison of dimensions.
 
     >>> from functorch_like import export
     >>> scope = export.symbolic_scope("mod(b, 8) == 0")
@@ -207,10 +216,10 @@ def symbolic_scope(*constraints: str) -> Scope:
 
 
 def solved(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]], name: str) -> dict[str, int]:
-    """Values of the names, from the shapes of arguments.
+    """Solve for the values of the names, given the shapes of arguments.
 
     Raises:
-        ShapeError: where there are none.
+        ShapeError: where the shapes have no solution, or do not determine it.
     """
     pairs = [(d, n) for shape, sizes in zip(shapes, given, strict=True) for d, n in zip(shape, sizes, strict=True)]
     values: dict[str, int] = {}

@@ -53,7 +53,7 @@ class Contents(NamedTuple):
 
 
 def argument_names(in_tree: Any) -> list[str]:
-    """The leaves of arguments as a user names them: `args[0]['w']`, `kwargs['x']`."""
+    """Return the names of the leaves of arguments for messages: `args[0]['w']`, `kwargs['x']`."""
     return [("args", "kwargs")[int(path[1])] + path[3:] for path in tree.leaf_paths(in_tree)]
 
 

@@ -1,7 +1,7 @@
-"""Exported programs with symbolic dimensions: stored for some sizes, and made for those of each call.
+"""Exported programs with symbolic dimensions: stored for a few sizes, from which those of each call are made.
 
-A file holds the programs for a few sizes, as portable artifacts. They are compared when it is made and when it is read:
-see `template.py`.
+A file holds the programs for a few sizes, as portable artifacts. They are compared when the file is written and when it
+is read: see `template.py`.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class SymbolicExported:
 
     @api_boundary.public
     def serialize(self) -> bytes:
-        """All of it as bytes, which `deserialize` reads in this version and later ones."""
+        """Return the programs as bytes, which `deserialize` reads in this version and later ones."""
         blobs = [e.serialize() for _, e in self.samples]
         about = {
             "format": 1,
@@ -157,7 +157,7 @@ def _size(d: Any, dimensions: Mapping[str, int]) -> int:
 
 
 def one_of(program: Any) -> Any:
-    """A program for some sizes, where there is one for all."""
+    """Return a program for concrete sizes: the first sample of one with symbolic dimensions."""
     return program.samples[0][1] if isinstance(program, SymbolicExported) else program
 
 
@@ -215,7 +215,7 @@ def _concrete(leaf: Any, values: Mapping[str, int]) -> ShapeDtypeStruct:
 
 
 def _patterns(made: Sequence[tuple[Mapping[str, int], Any]], specs: Sequence[Any]) -> list[Any]:
-    """Shapes of the arguments; those that vary are the symbolic ones, in order, but for those that constraints fix."""
+    """Return the shapes of the arguments: symbolic ones, in order, where the samples differ. Constraints fix others."""
     remaining = (s for s in specs if len({_concrete(s, values).shape for values, _ in made}) > 1)
     avals = zip(*(e.in_avals for _, e in made), strict=True)
     return [of[0].shape if len({a.shape for a in of}) == 1 else next(remaining).shape for of in avals]

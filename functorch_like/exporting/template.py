@@ -2,7 +2,7 @@
 
 The texts are the same but for numbers, and each of these is a function of the dimensions: `c * m + d` or
 `c * m + k * l + d`, where m and l are products of dimensions; for floats also the reciprocal of such a number, its root
-and the root's reciprocal. There is one text more than it takes to find the function, so each is checked.
+and the root's reciprocal. There are more texts than the function has coefficients, so each function is checked.
 """
 
 from __future__ import annotations
@@ -163,10 +163,10 @@ def _solved(rows: Sequence[Sequence[Fraction]], values: Sequence[Fraction]) -> l
 
 
 def whole(found: Polynomial, dimensions: Dimensions) -> int:
-    """The value of a function of the dimensions, which is a size.
+    """Evaluate a function of the dimensions whose value is a size.
 
     Raises:
-        UnsupportedError: where it is none.
+        UnsupportedError: where the value is negative or not an integer.
     """
     value = sum((c * _product(names, dimensions) for names, c in found.items()), Fraction(0))
     if value.denominator != 1 or value < 0:

@@ -1,4 +1,4 @@
-"""Training over several devices: data-parallel steps, split states, gradients in fewer bytes."""
+"""Training over several devices: data-parallel steps, split states, compressed gradients."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Sums over the devices of a mesh that send fewer bytes, with error feedback; for use inside of `shard_map`.
+"""Means over the devices of a mesh from compressed values, with error feedback; for use inside of `shard_map`.
 
-What a device could not send it keeps, and adds to what it sends the next time.
+Each device keeps the error of its compression, and adds it to the values that it sends the next time.
 
 J. Seide et al., "1-bit stochastic gradient descent and its application to data-parallel distributed training of speech
 DNNs", Interspeech 2014; S. U. Stich et al., "Sparsified SGD with memory", arXiv:1809.07599.
@@ -23,8 +23,8 @@ class Int8Error(NamedTuple):
     """Error feedback: the part of the gradient that a device has not sent yet.
 
     Attributes:
-        sent: of its own values, in the shape of the array.
-        summed: of the part that it adds up for all.
+        sent: error of the device's own values, in the shape of the array.
+        summed: error of the part of the mean that the device computes for all, a vector.
     """
 
     sent: Any
@@ -32,7 +32,14 @@ class Int8Error(NamedTuple):
 
 
 def int8_error(x: Array, axis_size: int) -> Int8Error:
-    """Return the error to begin `int8_pmean` with, for an array like `x`.
+    """Return the zero error for the first call of `int8_pmean`, for an array like `x`.
+
+    Args:
+        x: an array of floats.
+        axis_size: number of devices along the axis of the mean.
+
+    Returns:
+        An `Int8Error` of zeros, of the dtype of `x`.
 
     >>> int8_error(fnp.ones((3, 5)), 4).summed.shape
     (4,)
@@ -48,7 +55,7 @@ def _quantized(x: Any) -> tuple[Any, Any]:
 
 
 def int8_pmean(x: Array, axis_name: str, error: Int8Error) -> tuple[Array, Int8Error]:
-    """Return the mean over a named axis, sent as integers of 8 bits: a quarter of the bytes of float32.
+    """Compute the mean over a named axis from integers of 8 bits: a quarter of the bytes of float32.
 
     Args:
         x: an array of floats.
@@ -81,7 +88,7 @@ def int8_pmean(x: Array, axis_name: str, error: Int8Error) -> tuple[Array, Int8E
 
 
 def topk_pmean(x: Array, axis_name: str, error: Array, k: int) -> tuple[Array, Array]:
-    """Return the mean over a named axis of the `k` entries of each device that are greatest in size.
+    """Compute the mean over a named axis of the `k` entries of each device with the greatest absolute values.
 
     Args:
         x: an array of floats.

@@ -30,20 +30,21 @@ def data_parallel(
 ) -> Any:
     """Compile a training step whose batch is split over the devices of a mesh.
 
-    Gradients that the step takes of a mean over the batch are those of the whole batch: the compiler adds up the parts.
+    The gradient of a mean over the batch is that of the whole batch: the compiler adds up the parts of the devices.
 
     Args:
         step: `step(state, batch)`, which returns `(state, anything)`; written as for one device.
-        mesh: all devices, along `axis`, if None.
+        mesh: the mesh; one of all devices along `axis` if None.
         axis: the axis that splits the first dimension of each array of the batch.
         state: shardings of the state, as a prefix pytree, e.g. of `fsdp_shardings`; a copy on each device if None.
         donate: let the new state take the memory of the old one, which cannot be used again.
 
     Returns:
-        The compiled step. States and batches of NumPy arrays are split when they come.
+        The compiled step. It splits states and batches of NumPy arrays itself.
 
     Raises:
-        ArgumentError: for an axis that the mesh lacks; at the call, ShapeError for a batch that does not divide.
+        ArgumentError: for an axis that the mesh lacks.
+        ShapeError: at the call, for a batch that does not divide.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> loss = lambda w, batch: fnp.mean((batch @ w) ** 2)

@@ -1,4 +1,4 @@
-"""References to arrays: `Ref` objects that are read and written in place, for state and for values on the side.
+"""References to arrays: `Ref` objects that are read and written in place, for state and side outputs.
 
 >>> import functorch_like as ft, functorch_like.numpy as fnp
 >>> count = ft.new_ref(fnp.zeros(3))

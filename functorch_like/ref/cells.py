@@ -66,7 +66,7 @@ def refuse_paths(what: Any) -> None:
     """Raise where Python's control flow is followed: the state of Python that is compared has no values of Refs.
 
     Raises:
-        UnsupportedError: there.
+        UnsupportedError: in a function that is traced with `control_flow="paths"`.
     """
     if follower(state.trace) is not None:
         raise error(

@@ -26,8 +26,8 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
     to it, or closed over; each call then reads its value and writes it. See docs/refs.md.
 
     Args:
-        init_val: the first value: an array or number, which is not changed by later writes. A number gives the dtype
-            of an array of it.
+        init_val: the first value: an array or number; later writes do not change it. A Python number has the default
+            dtype of its kind.
         memory_space: JAX's name of the kind of memory; None only.
         kind: JAX's option of rematerialization; None only.
         pin: JAX's name for memory that stays in place; False only.
@@ -123,7 +123,10 @@ def get(ref: Ref, idx: Index | None = None) -> Array:
         idx: an index as of arrays; None for all of it.
 
     Returns:
-        The array that is indexed.
+        The array `ref[idx]`.
+
+    Raises:
+        DtypeError: for anything but a Ref.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> ft.ref.get(ft.new_ref(fnp.arange(5)), slice(1, 3)).tolist()
@@ -154,7 +157,7 @@ def set(ref: Ref, idx: Index | None, value: ArrayLike) -> None:
 
 
 def swap(ref: Ref, idx: Index | None, value: ArrayLike) -> Array:
-    """Write, and return the values from before.
+    """Write, and return the previous values.
 
     Args:
         ref: a Ref.
@@ -162,7 +165,11 @@ def swap(ref: Ref, idx: Index | None, value: ArrayLike) -> Array:
         value: as for `set`.
 
     Returns:
-        `ref[idx]` from before.
+        The array `ref[idx]` before the write.
+
+    Raises:
+        DtypeError: as for `set`.
+        ShapeError: as for `set`.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> ref = ft.new_ref(fnp.arange(3))
@@ -175,12 +182,16 @@ def swap(ref: Ref, idx: Index | None, value: ArrayLike) -> Array:
 
 
 def addupdate(ref: Ref, idx: Index | None, x: ArrayLike) -> None:
-    """Add to the indexed elements; of positions that occur several times, each addend counts.
+    """Add to the indexed elements. Where a position occurs several times, all its addends are added.
 
     Args:
         ref: a Ref.
         idx: an index as of arrays; None for all of it.
         x: as the value of `set`.
+
+    Raises:
+        DtypeError: as for `set`.
+        ShapeError: as for `set`.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> ref = ft.new_ref(fnp.zeros(2))

@@ -4,8 +4,8 @@ A jaxpr holds no Refs. A read returns the value held, a write replaces it by a v
 So transformations of values also transform functions that make and use Refs.
 
 A Ref may also be used below its own trace. Traces that compute at once, such as those of grad, read and write the
-Ref itself. A trace that stages, of jit or of a loop, has a `Cell` with its value there. The caller of `stage` hands the
-first value in and the last one out, by `hold` and `Handed`. Otherwise `stage` raises `CapturedRefs`.
+Ref itself. A trace that stages, of jit or of a loop, has a `Cell` with its value there. The caller of `stage` passes
+the first value in and the last one out, by `hold` and `Handed`. Otherwise `stage` raises `CapturedRefs`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Ref:
         raise AttributeError(f"a Ref has no {name!r}{f'; its value has: ref[...].{name}' if known else ''}")
 
     def __bool__(self) -> bool:
-        raise error(DtypeError, f"the truth of {self!r} is that of no array", "write `if ref[...]:`")
+        raise error(DtypeError, f"{self!r} has no truth value", "write `if ref[...]:`")
 
     def __iter__(self) -> Iterator[Array]:
         return iter(self.read())
@@ -149,7 +149,7 @@ class Ref:
         self._put(*self.cell(True), value)
 
     def addupdate(self, x: ArrayLike, idx: Index = ...) -> None:
-        """Add to the indexed elements; of positions that occur several times, each addend counts.
+        """Add to the indexed elements. Where a position occurs several times, all its addends are added.
 
         Args:
             x: an array that broadcasts to the indexed elements, or a number.

@@ -1,4 +1,4 @@
-"""Arrays on several devices from the parts of each."""
+"""Arrays on several devices, made from the part on each device."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def make_array_from_callback(
     *,
     dtype: Any = None,
 ) -> Any:
-    """Return an array whose parts a function computes, each for its index.
+    """Make an array whose parts a function computes, each from its index.
 
     Args:
         shape: of the whole array.
         sharding: a NamedSharding, a SingleDeviceSharding, or a PartitionSpec within `use_mesh`.
-        data_callback: takes a tuple of slices and returns that part of the array, as a NumPy array or number. Called
-            for the devices of this process alone, once for each different part.
+        data_callback: takes a tuple of slices and returns that part of the array, as a NumPy array or number. It is
+            called once for each different part on the devices of this process.
         dtype: of the array; that of the first part if None.
 
     Returns:
@@ -87,7 +87,7 @@ def _part(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Any:
-    """Return an array that consists of arrays on one device each; nothing is copied.
+    """Make an array of arrays on one device each; nothing is copied.
 
     Args:
         shape: of the whole array.

@@ -1,4 +1,4 @@
-"""One value, split by a sharding: moved at once, or a constraint of the program that it is part of."""
+"""Application of a sharding to a value: a transfer outside of programs, a constraint inside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functorch_like.primitives.structural.sharding_constraint import sharding_co
 
 
 def to_memory(x: Any, where: Any) -> Any:
-    """Return a value of a program, kept in the memory whose kind a sharding names; `x` if it names none."""
+    """Place a value of a program in the kind of memory that a sharding names; return `x` if it names none."""
     kind = where._memory_kind
     return x if kind is None else memory_placement(x, kind=kind)
 

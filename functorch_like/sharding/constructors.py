@@ -1,7 +1,7 @@
-"""Shardings as users make them: checked before jaxlib's classes see the arguments.
+"""Public classes of shardings, which check arguments before they construct jaxlib's.
 
-jaxlib's classes answer wrong arguments in C++. So the public names are stand-ins: called they check, and `isinstance`
-takes them for the classes themselves.
+jaxlib's classes raise errors of C++ for wrong arguments. So the public names are stand-ins: a call checks its
+arguments, and `isinstance` accepts instances of jaxlib's classes.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ else:
 
         Args:
             device: of `ft.devices()`.
-            memory_kind: "device", "pinned_host" or "unpinned_host"; that of the device if None. What is computed of
-                arrays in other memory is in the usual memory of the device.
+            memory_kind: "device", "pinned_host" or "unpinned_host"; that of the device if None. Results computed from
+                arrays in other memory are in the default memory of the device.
 
         Raises:
-            ArgumentError: for something else than a device, or a kind of memory that it lacks.
+            ArgumentError: for anything but a device, or a kind of memory that it lacks.
 
         >>> import functorch_like as ft
         >>> ft.device_put(1.0, ft.sharding.SingleDeviceSharding(ft.devices()[0])).devices() == {ft.devices()[0]}

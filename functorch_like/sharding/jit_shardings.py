@@ -1,4 +1,4 @@
-"""The shardings that `jit` is given: spread over the leaves of arguments and results, and checked against them."""
+"""Shardings of `jit`: broadcast over the leaves of arguments and results, and checked against them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class JitShardings:
                     raise
 
     def name_a_place(self, traced: Any, call: FlatCall) -> bool:
-        """Return True if any sharding is given, so that results stay where they are."""
+        """Return True if any sharding is given, which commits the results to their devices."""
         return any(s is not None for s in (*self.arguments(call), *(self.results(traced) or ())))
 
     def place(self, traced: Any, call: FlatCall) -> Any:
@@ -163,7 +163,7 @@ class JitShardings:
         return [x if s is None else constrain(x, s) for x, s in zip(operands, ins, strict=True)]
 
     def constrain_results(self, traced: Any, outs: Sequence[Any]) -> list[Any]:
-        """The results of one."""
+        """The results of a call inside of another traced function, with their constraints."""
         each = self.results(traced)
         return (
             list(outs)

@@ -1,4 +1,4 @@
-"""The mesh that partition specs refer to where none is named."""
+"""The default mesh, which PartitionSpecs refer to where none is given."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class _Chosen:
 
 @api_boundary.public
 def set_mesh(mesh: Mesh | None) -> AbstractContextManager[Mesh | None]:
-    """Choose the mesh of specs that name none, in every thread.
+    """Set the default mesh of PartitionSpecs, in every thread.
 
     Args:
         mesh: the mesh; None for none.
 
     Returns:
-        A context manager, whose end puts the mesh from before back. It need not be used as one.
+        A context manager, whose end restores the previous mesh. Without a `with` block the mesh stays set.
 
     Raises:
         ArgumentError: for anything else.
@@ -58,7 +58,7 @@ def set_mesh(mesh: Mesh | None) -> AbstractContextManager[Mesh | None]:
 
 
 def use_mesh(mesh: Mesh | None) -> AbstractContextManager[Mesh | None]:
-    """Choose the mesh of specs that name none, within a block and in this thread.
+    """Set the default mesh of PartitionSpecs, within a block and in this thread.
 
     Args:
         mesh: the mesh; None for none.
@@ -88,7 +88,7 @@ def _within(mesh: Mesh | None) -> Generator[Mesh | None]:
 
 
 def get_mesh() -> Mesh | None:
-    """Return the mesh of specs that name none, or None.
+    """Return the default mesh of PartitionSpecs, or None.
 
     >>> import functorch_like as ft
     >>> with ft.use_mesh(ft.make_mesh((1,), ("data",))):
@@ -106,7 +106,7 @@ def make_mesh(
     *,
     devices: Sequence[Any] | None = None,
 ) -> Mesh:
-    """Return a mesh of the first devices there are.
+    """Make a mesh of the first devices.
 
     Args:
         axis_shapes: the size of each axis; one of them may be -1, for as many as there are devices.

@@ -18,23 +18,23 @@ from functorch_like.errors import ShapeError
 def make_array_from_process_local_data(
     sharding: Any, local_data: Any, global_shape: Sequence[int | None] | None = None
 ) -> Any:
-    """Return an array of which each process gives the part for its own devices.
+    """Make an array from the parts that each process has for its own devices.
 
-    Along each dimension, the data are either those parts alone, joined in order, or all of the array, of which the
-    parts are cut. Processes whose devices hold the same part give the same data.
+    Along each dimension, `local_data` is either those parts, joined in order, or the whole array, from which the parts
+    are cut. Processes whose devices hold the same part must pass the same data.
 
     Args:
         sharding: a NamedSharding, or a PartitionSpec within `use_mesh`.
         local_data: NumPy array or number; the data of this process.
-        global_shape: of the whole array; None for a size that follows from the local one, as parts alone.
+        global_shape: shape of the whole array. None, or a None in it: the local data are the parts of this process.
 
     Returns:
         An array on the devices of the sharding.
 
     Raises:
         ShapeError: where a size does not divide, or fits neither the parts of this process nor the whole array.
-        DistributedError: where processes make arrays of different shapes or dtypes. They compare each shape once, when
-            it is new, so all processes of the mesh call this.
+        DistributedError: where processes make arrays of different shapes or dtypes. Processes compare each new shape
+            once, so all processes of the mesh must call this.
 
     >>> import functorch_like as ft, numpy as np
     >>> from functorch_like.sharding import NamedSharding, PartitionSpec as P
@@ -68,7 +68,7 @@ def make_array_from_process_local_data(
 
 
 class _Blocks:
-    """The parts along one dimension: which of them this process has.
+    """The parts of an array along one dimension that this process holds.
 
     Args:
         where: the sharding.
@@ -119,7 +119,7 @@ class _Blocks:
         return whole
 
     def local(self, index: slice) -> slice:
-        """Return where the local data have a part of the whole array."""
+        """Return the slice of the local data that is a part of the whole array."""
         if self._is_whole or index.start is None:
             return index
         at = self._place[index.start // self._part] * self._part
@@ -127,7 +127,7 @@ class _Blocks:
 
 
 def _held(where: Any, ndim: int, d: int) -> dict[int, set[int]]:
-    """Return which parts along a dimension each process holds."""
+    """Return the parts along a dimension that each process holds."""
     counts = named_sharding.shard_counts(where, ndim)
     held: dict[int, set[int]] = {}
     for device, index in where.devices_indices_map(counts).items():

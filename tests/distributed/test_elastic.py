@@ -296,7 +296,9 @@ def test_a_newcomer(tmp_path):
         errors = training.finish(workers=2)
         ((output, _),) = collect([other])
     assert other.returncode == 0 and "state 80" in output
-    assert "worker 2 wants to join" in errors and "with 3 workers" in errors and " ends: " not in errors
+    assert (
+        "worker 2 joins with the next generation" in errors and "with 3 workers" in errors and " ends: " not in errors
+    )
     steps = [report.step for report in training.reports() if report.rank == 0]
     assert steps == list(range(1, 81)), "no step was taken twice"
 

@@ -90,8 +90,8 @@ def test_devices_that_are_here_are_left_alone():
     [
         ({"mesh": (4, 2)}, r"mesh=\(4, 2\) of type tuple is not a mesh"),
         ({"mesh": MESH, "target": "h20"}, "target='h20' is unknown; did you mean 'h200'"),
-        ({"mesh": MESH, "rates": {"flop": 1}}, "are none"),
-        ({"mesh": MESH, "rates": {"flops": 1, "memory": 0, "links": 1}}, "are none"),
+        ({"mesh": MESH, "rates": {"flop": 1}}, "are not rates"),
+        ({"mesh": MESH, "rates": {"flops": 1, "memory": 0, "links": 1}}, "are not rates"),
     ],
 )
 def test_wrong_options(options, text):

@@ -1,4 +1,4 @@
-"""`minify`."""
+"""`minify`: the smallest part of a program that fails as the program does."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Tolerance(NamedTuple):
     atol: float | None
 
     def close(self, actual: Any, expected: Any) -> bool:
-        """Return True for equal arrays."""
+        """Return True for arrays that are equal within the bounds."""
         actual, expected = np.asarray(actual), np.asarray(expected)
         if actual.dtype.kind in "biu" or not actual.size:
             return actual.shape == expected.shape and bool((actual == expected).all())

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def fewest(items: list[T], ok: Callable[[list[T]], bool]) -> list[T]:
-    """Return few items that are still accepted: ever smaller groups are left out, as far as that goes.
+    """Return a small part of `items` that `ok` accepts, by leaving out smaller and smaller groups (ddmin).
 
     A. Zeller, R. Hildebrandt, "Simplifying and isolating failure-inducing input", 2002.
     """
@@ -62,7 +62,7 @@ class Search:
         self.tried += 1
         try:
             return self._fails(program)
-        except Exception:  # another failure than the one that is looked for
+        except Exception:  # another failure than the one that is searched for
             return False
 
     def take(self, program: Program | None, what: str) -> bool:

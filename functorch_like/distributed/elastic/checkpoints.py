@@ -36,7 +36,7 @@ class Checkpoints:
         return [path for _, path in sorted(numbered)]
 
     def save(self, state: HostState) -> Path:
-        """Write the newest state; older files go."""
+        """Write the newest state, and delete all but the newest `keep` files."""
         path = self._folder / f"step_{state.step:012d}.ftstate"
         payload = state.payload()
         header = {"step": state.step, "size": len(payload), "sha256": state.digest(), "layout": state.description()}
@@ -52,7 +52,7 @@ class Checkpoints:
         return path
 
     def load(self, state: HostState) -> bool:
-        """Replace a state by the newest one on file that is whole and has seen more steps; return True if there is one.
+        """Load the newest undamaged file of a later step than the state's; return True if there is one.
 
         Raises:
             ArgumentError: where that file has another structure, other shapes or dtypes.

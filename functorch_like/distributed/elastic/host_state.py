@@ -1,7 +1,7 @@
 """The newest state of a training run in host memory, shared by a process and its children.
 
-There are two slots. A new state goes into the older one, and counts from the moment that one number is written. So
-whichever process is killed, a whole state is there.
+There are two slots. A new state is written into the older one, and becomes the newest when a single number is written.
+So the memory holds a complete state whenever a process is killed.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class HostState:
     Args:
         state: pytree of arrays and numbers; settles structure, shapes and dtypes.
         step: how many steps it has seen.
-        file: descriptor of a file in memory. A state of the same structure that it holds is taken over: one that a
-            worker has left that was killed. Memory of this process and its children if None.
+        file: descriptor of a file in memory; anonymous memory of this process and its children if None. A state of the
+            same structure in the file, left by a worker that was killed, is taken over.
 
     Raises:
         ArgumentError: for leaves that are not arrays.
@@ -99,7 +99,7 @@ class HostState:
         return int(self._numbers[_NEWEST]) % 2
 
     def write(self, step: int, leaves: Sequence[np.ndarray[Any, Any]]) -> None:
-        """Keep a newer state.
+        """Store a newer state.
 
         Raises:
             ArgumentError: where its shapes or dtypes are not those of the state before.
@@ -142,7 +142,7 @@ class HostState:
         return self._slots[self._slot, : self.size].tobytes()
 
     def write_payload(self, step: int, payload: bytes) -> None:
-        """Keep a newer state that `payload` of another process returned."""
+        """Store a newer state, from the bytes that `payload` of another process returned."""
         slot = 1 - self._slot
         self._slots[slot, : self.size] = np.frombuffer(payload, np.uint8)
         self._numbers[_NEWEST] = 2 * step + slot
@@ -157,12 +157,12 @@ class HostState:
 
     # ------------------------------------------------------------------------------------------------------- progress
     def enter(self, phase: str, step: int) -> None:
-        """Note what this process begins to do."""
+        """Record the phase that this process enters."""
         self._numbers[_PHASE], self._numbers[_AT] = PHASES.index(phase), step
         self._numbers[_SINCE] = time.monotonic_ns()
 
     def progress(self) -> Progress:
-        """Return what the child does, and since when."""
+        """Return the present phase of the child, and its duration."""
         seconds = (time.monotonic_ns() - int(self._numbers[_SINCE])) * 1e-9
         return Progress(PHASES[int(self._numbers[_PHASE])], int(self._numbers[_AT]), seconds)
 

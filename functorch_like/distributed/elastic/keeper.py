@@ -1,4 +1,4 @@
-"""The process of a worker that computes nothing: it holds the state, and starts and ends the child that computes.
+"""The keeper, a worker's process that computes nothing: it holds the state, and starts and ends the child.
 
 It has one thread and has not started XLA, so that it can be forked. A child inherits what the script has loaded.
 """
@@ -38,7 +38,7 @@ class Keeper:
     Args:
         address: of the launcher.
         state: shared with the children.
-        compute: what a child does; returns its exit status.
+        compute: the work of a child; returns its exit status.
         step_timeout: seconds without progress after which a child counts as frozen.
         connect_timeout: seconds to wait for the launcher.
     """
@@ -181,7 +181,7 @@ class _Child:
         return self._handle >= 0
 
     def fileno(self) -> int:
-        """Return what is readable when the child has ended."""
+        """Return the pidfd, which is readable when the child has ended."""
         return self._handle
 
     def start(self, work: Callable[[], int]) -> None:

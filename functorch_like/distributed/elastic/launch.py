@@ -1,4 +1,4 @@
-"""The launcher of an elastic run: starts workers, replaces those that are killed, and has the membership."""
+"""The launcher of an elastic run: starts workers, replaces those that are killed, and runs the membership."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ElasticLaunch(Launch):
         options: of the command line.
         environment: variables of all workers.
         membership: of the run; None on machines other than the first.
-        memory: descriptor of a file in memory for each worker; what it has there outlives it.
+        memory: descriptor of a file in memory for each worker; its contents outlive the worker.
         folder: for files that name the workers that have joined.
     """
 

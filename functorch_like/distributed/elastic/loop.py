@@ -37,7 +37,7 @@ def elastic_loop(
     checkpoint_every: int = 100,
     step_timeout: float = 600.0,
 ) -> PyTree:
-    """Take training steps over workers that may be killed, freeze, be replaced, or join while it goes on.
+    """Run a training loop over workers that may be killed, freeze, be replaced, or join meanwhile.
 
     Start the script with `python -m functorch_like.distributed.run --elastic --nproc 4 script.py`. Without a launcher
     the steps are taken in this process alone. With one, `step`, `batches`, `report` and `shardings` are called in a

@@ -1,4 +1,4 @@
-"""The workers of an elastic run: which there are, and when a generation begins and ends. Runs in the launcher.
+"""The workers of an elastic run, and the begin and end of its generations. Runs in the launcher.
 
 All events, from every connection, go through one queue and are handled by one thread.
 """
@@ -65,7 +65,7 @@ class Membership:
         start_timeout: seconds to wait for `expected`; `minimum` is enough afterwards.
         heartbeat_timeout: seconds of silence after which a worker counts as frozen.
         max_stalls: how many generations in a row may end without a step.
-        newest: returns how many steps the newest state in memory on this machine has seen, that of workers included
+        newest: returns the number of steps of the newest state in this machine's memory, including that of workers
             that are being replaced.
         running: returns the numbers of this machine's workers that run or are being replaced.
         tell: takes lines for the user.
@@ -158,7 +158,7 @@ class Membership:
         self._workers.append(worker)
         self._returns.pop(worker.number, None)
         if self._is_running:
-            self._tell(f"worker {worker.number} wants to join")
+            self._tell(f"worker {worker.number} joins with the next generation")
             for other in self._members():
                 other.connection.send({"op": "join"})
 
@@ -247,10 +247,9 @@ class Membership:
             self._begin()
 
     def _awaits_others(self) -> bool:
-        """Return True while a worker that was lost is on its way, when all steps have been taken: it gets the state.
+        """Return True while a lost worker is being replaced, after all steps have been taken: it gets the state.
 
-        Otherwise it would depend on the time that it takes to start whether what the script does after the loop is done
-        in all workers.
+        Without this wait, a worker that starts too late would not run the script's code after the loop.
         """
         now, here = time.monotonic(), {worker.number for worker in self._workers}
         coming = (self._running() | {number for number, until in self._returns.items() if now < until}) - here
@@ -260,7 +259,7 @@ class Membership:
         return bool(coming) and now < self._ends_at
 
     def _must_wait(self) -> bool:
-        """Return True while the worker with the newest state is on its way."""
+        """Return True while the worker with the newest state is being replaced."""
         now = time.monotonic()
         if max(worker.step for worker in self._workers) >= self._newest():
             self._waits_until = 0.0

@@ -1,4 +1,4 @@
-"""The state from the worker that is furthest to the others: over TCP, from memory to memory."""
+"""Transfer of the newest state to the other workers: over TCP, from memory to memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PART = 1 << 26
 
 
 def share(state: HostState, member: Member, timeout: float) -> int:
-    """Give all workers of a generation the state of the one that has most steps; return its number.
+    """Give all workers of a generation the state with most steps; return the number of the worker that had it.
 
     Args:
         state: of this process; replaced where it differs.
@@ -23,7 +23,8 @@ def share(state: HostState, member: Member, timeout: float) -> int:
         timeout: seconds to wait for the others.
 
     Raises:
-        DistributedError: where one of the others ends meanwhile, or states do not fit each other.
+        DistributedError: where one of the others ends meanwhile.
+        ValueError: where states differ in structure.
     """
     listener = socket.create_server((member.hostname, 0), family=_family(member.hostname))
     try:
