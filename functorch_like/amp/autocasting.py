@@ -1,4 +1,4 @@
-"""`autocast` as an interpreter: a trace without tracers, which converts operands and results of primitives."""
+"""`autocast`, an interpreter without tracers that converts operands and results of primitives."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from functorch_like.typing import DTypeLike
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Higher-order primitives whose functions stay as they are: solvers iterate to the precision of their operands, and
-#: the others hold scalar functions.
+#: Higher-order primitives whose functions are not cast: solvers iterate to the precision of their operands, and the
+#: others hold scalar functions.
 UNTOUCHED = frozenset((linear_solve, reduce, reduce_window, scatter_apply))
-#: Parameters that are a user's function or rules: Python functions, or a jaxpr.
+#: Names of the parameters that are a user's function or rule: a Python function, or a jaxpr.
 FUNCTIONS: dict[Primitive, tuple[str, ...]] = {
     custom_jvp_call: ("fun", "rule"),
     custom_vjp_call: ("fun", "fwd"),
@@ -45,20 +45,20 @@ FUNCTIONS: dict[Primitive, tuple[str, ...]] = {
 
 
 class AutocastTrace(Trace):
-    """Applies primitives in the dtypes of a policy. Results have the dtypes that they have without it.
+    """Trace that computes primitives in the dtypes of a policy. Results keep the dtypes that they have without it.
 
     Attributes:
         policy: the policy.
-        changed: True once a primitive was applied in another dtype, or with other functions among its parameters.
+        changed: True once a primitive has been applied in another dtype, or with cast functions as parameters.
     """
 
     __slots__ = ("changed", "policy")
 
     def __init__(self, parent: Trace, policy: Policy) -> None:
-        # A block directly inside of another one replaces it.
+        # A block directly inside of another block replaces it.
         super().__init__("autocast", parent.parent if isinstance(parent, AutocastTrace) else parent)
         self.policy, self.changed = policy, False
-        self.staging = True  # functions that compile at once must come here as primitives
+        self.staging = True  # C++ then runs no compiled function: they come here as primitives
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         parent = state.trace = self.parent
@@ -75,7 +75,7 @@ class AutocastTrace(Trace):
             state.trace = self
 
     def inner_params(self, prim: Primitive, params: dict[str, Any]) -> dict[str, Any]:
-        """Parameters of a higher-order primitive, with the policy applied to the functions among them."""
+        """Return the parameters of a higher-order primitive, with the policy applied to the functions among them."""
         if prim in UNTOUCHED:
             return params
         names = FUNCTIONS.get(prim, ())
@@ -88,7 +88,7 @@ class AutocastTrace(Trace):
         return params
 
     def jaxprs(self, value: Any) -> Any:
-        """The jaxprs among a parameter's values, cast; anything else as it is."""
+        """Return a parameter with its jaxprs cast, and other values as they are."""
         if isinstance(value, Jaxpr):
             return cast_jaxpr(value, self.policy)
         if isinstance(value, tuple) and any(isinstance(v, Jaxpr) for v in value):
@@ -97,7 +97,7 @@ class AutocastTrace(Trace):
         return value
 
     def function(self, fun: Any) -> Any:
-        """A user's function or rule, cast; so is the function that comes last among the results of a forward rule."""
+        """Return a user's function or rule, cast; so is a function that is its last result, as of a forward rule."""
         if isinstance(fun, Jaxpr):
             return cast_jaxpr(fun, self.policy)
 
@@ -115,12 +115,12 @@ class AutocastTrace(Trace):
 def _apply_in(
     dtype: dtypes.DType, prim: Primitive, args: Sequence[Any], avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> Any:
-    """Apply a primitive under the current trace to floats of a dtype, and give the results their own dtypes again."""
+    """Apply a primitive under the current trace to floats of a dtype, and convert the results to their own dtypes."""
     expected = abstract_eval(prim, avals, params)
     operands = [_convert(a, dtype, aval.weak_type) if dtypes.is_float(aval.dtype) else a
                 for a, aval in zip(args, avals, strict=True)]  # fmt: skip
     if params.get("preferred_element_type") is not None:
-        # A wider result would make products of its cotangents, in reverse mode, as wide.
+        # A wider result has wider cotangents, whose products in reverse mode would be wide, too.
         params = {**params, "preferred_element_type": None}
     out = state.trace.process(prim, operands, params)
     if prim.multiple_results:
@@ -136,7 +136,7 @@ def _convert(x: Any, dtype: dtypes.DType, weak_type: bool) -> Any:
 
 
 def cast_jaxpr(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
-    """Return a jaxpr with a policy applied, which takes and gives the same avals; itself where nothing changes."""
+    """Return a jaxpr of equal avals with a policy applied; the same jaxpr if nothing changes."""
 
     def make() -> Jaxpr:
         changed: list[bool] = []
@@ -146,19 +146,19 @@ def cast_jaxpr(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
             with new_trace(trace):
                 outs = evaluate(jaxpr, args)
             changed[:] = [trace.changed]
-            # Literals are strongly typed when they are applied again.
+            # Literals among the outputs may have become strongly typed.
             return [_convert(o, aval.dtype, aval.weak_type) for o, aval in zip(outs, jaxpr.out_avals, strict=True)]
 
         origin = f"autocast of {jaxpr.name}"
         made, consts = stage(cast, jaxpr.in_avals, name=jaxpr.name, origin=origin, parent=EVALUATE, chain="")
-        assert not consts  # all is passed
+        assert not consts  # `cast` closes over no arrays
         return made if changed[0] else jaxpr
 
     return jaxpr.memo(("autocast", policy), make)
 
 
 class AutocastBlock:
-    """A `with` block or decorator in which operations are autocast, in its thread. It can be used many times."""
+    """Context manager or decorator under which operations of its thread are autocast. It can be used many times."""
 
     __slots__ = ("_entered", "_policy")
 
@@ -206,33 +206,32 @@ def autocast(
 ) -> Any:
     """Compute products and convolutions in bfloat16 or float16.
 
-    Their float32 operands are converted; what overflows or accumulates (exp, log, pow, sums, ...) is computed in
-    float32 where its operands are narrower. Every result keeps the dtype it has without autocast, so that `grad`,
-    `vmap`, `jit`, loops, branches, `checkpoint` and custom rules compose with it in any order. With `grad` outside or
-    inside, the products of the backward pass are narrow as well.
+    Their float32 operands are converted. Operations that overflow or accumulate (exp, log, pow, sums, ...) are computed
+    in float32 if their operands are narrower. Every result keeps the dtype it has without autocast, so `grad`, `vmap`,
+    `jit`, loops, branches, `checkpoint` and custom rules compose with it in any order. Products of the backward pass
+    are narrow, too, with `grad` outside or inside.
 
     Operands that are not float32 stay as they are, and so does a product whose call names a precision other than
     "default". Linear solvers iterate in the precision of their operands.
 
-    It costs a conversion of each operand and result, which `jit` fuses. For the backward pass products keep narrow
-    operands, half the bytes; other residuals stay float32. What is needed as both, such as the result of a tanh before
-    a product, is kept twice. Processors without units for the narrow dtype gain no speed.
-    Outside of `jit` each operation is compiled alone, as for every function that is not jitted.
+    The cost is a conversion of each operand and result, which `jit` fuses. Residuals of products are narrow, half the
+    bytes; other residuals stay float32. A value that is a residual of both kinds, such as the result of a tanh before a
+    product, is kept twice. Processors without units for the narrow dtype gain no speed.
 
     Args:
-        fun: the function. Left out, autocast is a `with` block or a decorator. A block holds for what is traced or
-            computed in it; the innermost of two blocks counts.
+        fun: the function. Without it, the result is a context manager or a decorator, for operations that are traced
+            or computed in its block. The innermost of two blocks counts.
         dtype: "bfloat16", or "float16", whose gradients need `ft.amp.scaled_value_and_grad`.
-        allow: names of more primitives to compute in this dtype.
+        allow: names of further primitives to compute in this dtype.
         deny: names of primitives to compute in float32: `deny=["conv_general_dilated"]`.
-        enabled: False casts nothing: a block with it ends the effect of the one around it.
+        enabled: False to cast nothing: such a block turns off the one around it.
 
     Returns:
         The function, or the block.
 
     Raises:
         DtypeError: for other dtypes.
-        ArgumentError: for names that are not primitives.
+        ArgumentError: for names that are not primitives, and for generators and coroutines.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> f = ft.autocast(lambda x: x @ x + 1)

@@ -1,4 +1,4 @@
-"""Loss scaling: gradients of float16 programs that would underflow are computed of a multiple of the loss."""
+"""Loss scaling: gradients in float16 are computed for a multiple of the loss, so that they do not underflow."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class LossScale(NamedTuple):
     """The state of dynamic loss scaling.
 
     Attributes:
-        scale: the factor of the loss, a float32 scalar.
-        good_steps: steps with finite gradients since it last changed, an int32 scalar.
+        scale: factor of the loss, a float32 scalar.
+        good_steps: number of steps with finite gradients since the scale last changed, an int32 scalar.
     """
 
     scale: Array
@@ -33,9 +33,9 @@ class Scaled(NamedTuple):
     """Result of a function made by `scaled_value_and_grad`.
 
     Attributes:
-        value: the loss, or `(loss, aux)` with `has_aux`, not scaled.
-        grads: the gradients, not scaled; of no use where `finite` is False.
-        finite: a bool scalar: no gradient has a NaN or an infinity.
+        value: the unscaled loss, or `(loss, aux)` with `has_aux`.
+        grads: the unscaled gradients; not valid if `finite` is False.
+        finite: bool scalar, True if no gradient has a NaN or an infinity.
         state: the loss scale for the next step.
     """
 
@@ -53,7 +53,7 @@ def loss_scale(initial: float = 2.0**15) -> LossScale:
         initial: the first scale. One that is too large costs a few skipped steps.
 
     Raises:
-        ArgumentError: unless it is a positive number that float32 holds.
+        ArgumentError: unless initial is a positive number in the range of float32.
 
     >>> loss_scale(8.0).scale.item()
     8.0
@@ -78,27 +78,30 @@ def scaled_value_and_grad(
 ) -> Callable[..., Scaled]:
     """Make a function that computes a loss and its gradients with the loss scaled.
 
-    The scale shrinks when a gradient overflows, and grows after a number of steps without. Skip a step whose gradients
-    are not finite, with `apply_if_finite`. All is a function of the state, without branches: use it under `jit`,
-    `scan` and meshes. It costs one product and one look at each gradient, which `jit` fuses.
+    The scale shrinks when a gradient overflows, and grows after a number of steps without overflow. `apply_if_finite`
+    skips a step whose gradients are not finite. The function is pure, without branches: use it under `jit`, `scan` and
+    meshes. The cost is a division and a test of each gradient, which `jit` fuses.
+
+    P. Micikevicius et al., "Mixed precision training", arXiv:1710.03740.
 
     Args:
-        fun: returns the loss, a scalar; or, with `has_aux`, the loss and anything else.
-        argnums: which of `fun`'s arguments to differentiate with respect to.
-        has_aux: `fun` returns `(loss, aux)`.
-        growth_interval: finite steps in a row until the scale grows; None keeps the scale as it is (static scaling).
-        growth: the factor of the scale then.
-        shrink: the factor after an overflow.
-        smallest: the scale never falls below.
-        largest: the scale never grows beyond.
-        axis_name: of a `shard_map` or `vmap` whose members must agree: `finite` holds for all of them.
+        fun: function that returns the loss, a scalar; or, with `has_aux`, the loss and a pytree.
+        argnums: positions of the arguments to differentiate with respect to.
+        has_aux: True if `fun` returns `(loss, aux)`.
+        growth_interval: number of finite steps in a row after which the scale grows; None for a constant scale.
+        growth: factor of the scale when it grows.
+        shrink: factor of the scale after an overflow.
+        smallest: lower bound of the scale.
+        largest: upper bound of the scale.
+        axis_name: name of an axis of `shard_map` or `vmap`. `finite` is then True if all members have finite gradients.
 
     Returns:
         A function of a `LossScale` and `fun`'s arguments that returns a `Scaled`. Gradients have the dtypes that
         `ft.grad` gives them.
 
     Raises:
-        ArgumentError: for factors that grow or shrink the wrong way; at the call, for another state.
+        ArgumentError: for growth below 1, shrink outside of (0, 1], or bounds in the wrong order; at the call, for a
+            first argument that is not a `LossScale`.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> loss = lambda w, x: fnp.mean((x @ w) ** 2)
@@ -117,7 +120,7 @@ def scaled_value_and_grad(
     def scaled_loss(scale: Any, *args: Any, **kwargs: Any) -> Any:
         out = fun(*args, **kwargs)
         loss, aux = out if has_aux else (out, None)
-        # The loss is at least float32 when it is scaled, and the cotangent of a narrow one overflows where it must.
+        # Scale in float32 at least. The cotangent of a narrow loss may still overflow, which the scale adapts to.
         wide = dtypes.promote(aval_of(loss), aval_of(scale))[0]
         return fnp.asarray(loss, wide) * scale, (loss, aux)
 
@@ -141,7 +144,7 @@ def scaled_value_and_grad(
 
 
 def _divided(gradient: Any, scale: Any) -> Any:
-    """A gradient over the scale, in its own dtype; computed in float32, which holds every scale."""
+    """Return a gradient divided by the scale, in its own dtype; the division is in float32, the dtype of the scale."""
     return (gradient / scale).astype(gradient.dtype)
 
 
@@ -161,11 +164,11 @@ def _next(
 
 @api_boundary.public
 def apply_if_finite(finite: Array, new: T, old: T) -> T:
-    """Return the new state of a training loop where the gradients were finite, and the old one where they were not.
+    """Return the new state of a training loop if the gradients are finite, and the old one if not.
 
     Args:
-        finite: as `Scaled` has it.
-        new: pytree of arrays, or of arrays and anything static.
+        finite: bool scalar, as `Scaled.finite`.
+        new: pytree of arrays.
         old: pytree of the same structure, shapes and dtypes.
 
     Raises:

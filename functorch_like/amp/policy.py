@@ -1,6 +1,6 @@
 """The policy of `autocast`: which primitives are computed in the narrow dtype, and which in float32.
 
-The lists are in the manner of torch.autocast: products are narrow; what overflows, cancels or accumulates is not.
+The lists follow torch.autocast: products are narrow; operations that overflow, cancel or accumulate are not.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from functorch_like.primitives.reductions.cumulative import cumprod, cumsum
 from functorch_like.primitives.reductions.reductions import reduce_prod
 from functorch_like.primitives.structural import reduce_sum
 
-#: Computed in the narrow dtype.
+#: Primitives that are computed in the narrow dtype.
 PRODUCTS: frozenset[Primitive] = frozenset((dot_general, conv_general_dilated, ragged_dot))
-#: Computed in float32 where operands are narrower.
+#: Primitives that are computed in float32 if operands are narrower.
 SENSITIVE: frozenset[Primitive] = frozenset((
     elementwise.acos, elementwise.asin, elementwise.cosh, elementwise.erf_inv, elementwise.exp, elementwise.exp2,
     elementwise.expm1, elementwise.log, elementwise.log1p, elementwise.logistic, elementwise.pow, elementwise.rsqrt,
@@ -57,17 +57,17 @@ class Policy(NamedTuple):
 
 
 def _is_exact(params: dict[str, Any]) -> bool:
-    """Return True for a product that was called with a precision; settings do not count."""
+    """Return True for a product whose call named a precision; global settings do not count."""
     precision = params.get("precision")
     return precision not in (None, "default", ("default", "default")) and type(precision) is not Fp32
 
 
 def make_policy(dtype: Any, allow: Iterable[str | Primitive], deny: Iterable[str | Primitive]) -> Policy:
-    """Return the policy for a narrow dtype with the exceptions a user names.
+    """Return the policy for a narrow dtype, with the user's exceptions.
 
     Raises:
         DtypeError: for a dtype other than bfloat16 and float16.
-        ArgumentError: for unknown primitives, those that hold functions, and those in both lists.
+        ArgumentError: for unknown and higher-order primitives, and for primitives in both lists.
     """
     narrow = dtypes.as_dtype(dtype)
     if narrow not in NARROW:
@@ -82,7 +82,7 @@ def make_policy(dtype: Any, allow: Iterable[str | Primitive], deny: Iterable[str
     return Policy(narrow, (PRODUCTS | low) - high, (SENSITIVE | high) - low)
 
 
-#: Casts nothing.
+#: Policy that casts nothing.
 NOTHING = Policy(dtypes.float32, frozenset(), frozenset())
 
 

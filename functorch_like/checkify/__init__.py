@@ -12,7 +12,8 @@ Traceback (most recent call last):
 functorch_like.errors.CheckError: x must be positive, got -1.0
   at: ... in f
 
-It survives jit, vmap, grad, scan, while loops and cond. (Idea and names are those of jax.experimental.checkify.)
+Checks work under jit, vmap, grad, scan, while loops and cond. (Design and names are those of
+jax.experimental.checkify.)
 """
 
 from __future__ import annotations

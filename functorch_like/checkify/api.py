@@ -21,7 +21,7 @@ from functorch_like.core import EVALUATE, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.effects.check import Message
-from functorch_like.primitives.effects.check import check as check_row
+from functorch_like.primitives.effects.check import check as check_primitive
 
 if TYPE_CHECKING:
     from functorch_like.calling.type_variables import P, R
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 @transformation
 def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callable[P, tuple[Error, R]]:
-    """A function that returns its error beside its result: `(error, result)`.
+    """Make a function return its error beside its result: `(error, result)`.
 
     Args:
-        f: takes and returns pytrees of arrays. It is traced: a Python `if` on a value needs `lax.cond`.
-        errors: kinds of errors: `user_checks` (the calls of `check`), `nan_checks`, `div_checks` (division by zero),
-            `index_checks` (positions out of bounds, which are otherwise clamped or left out), or several joined by
-            `|`: `float_checks` are nan and div, `automatic_checks` all but the user's, `all_checks` all.
+        f: function of pytrees of arrays. It is traced, so that a condition on a value needs `lax.cond`.
+        errors: kinds of errors, or several joined by `|`: `user_checks` (calls of `check`), `nan_checks`, `div_checks`
+            (division by zero) and `index_checks` (indices out of bounds, which are otherwise clamped or dropped).
+            `float_checks` are nan and div, `automatic_checks` all except the user's, `all_checks` all.
 
     Returns:
-        The function. The error is the first failure in the order of the program; the result is what it would be
-        without checks. `error.throw()` raises it, `error.get()` gives its text or None.
+        The function. The error is the first failure in program order; the result is that without checks.
+        `error.throw()` raises the error, `error.get()` returns its text or None.
 
     Raises:
-        ArgumentError: for unknown sets of errors.
+        ArgumentError: for unknown kinds of errors; if f is not callable.
 
     >>> import functorch_like as ft
     >>> from functorch_like import checkify
@@ -78,19 +78,21 @@ def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callabl
 def check(pred: ArrayLike, msg: str, *fmt_args: ArrayLike, debug: bool = False, **fmt_kwargs: ArrayLike) -> None:
     """Check a condition in a function that `checkify` wraps.
 
-    Outside of transformations it is an ordinary check, and raises at once. Inside of `jit` it needs `checkify` around
-    it: compiled code cannot raise.
+    Outside of transformations a false condition raises at once. A check under `jit` needs `checkify` around it, since
+    compiled code cannot raise.
 
     Args:
-        pred: a bool scalar, which must be True.
-        msg: the error's text if it is not; a format string, as for `str.format`.
-        fmt_args: values for its fields; arrays appear with their values at the time.
-        debug: whether it may be left out where nothing checkifies it.
-        fmt_kwargs: values for its named fields.
+        pred: bool scalar, which must be True.
+        msg: text of the error; a format string, as for `str.format`.
+        fmt_args: arrays and numbers for the positional fields of msg.
+        debug: True if a program that is compiled without `checkify` drops the check.
+        fmt_kwargs: arrays and numbers for the named fields of msg.
 
     Raises:
-        CheckError: where `pred` is False and nothing is traced.
-        UnsupportedError: when a program is compiled that still has the check in it.
+        CheckError: if `pred` is False outside of transformations.
+        ShapeError: if `pred` is not a scalar.
+        DtypeError: if `pred` is not a bool.
+        UnsupportedError: at the compilation of a program with a check that `checkify` has not removed.
 
     >>> from functorch_like import checkify
     >>> checkify.check(fnp.asarray(2) > 1, "too small: {}", 2)
@@ -109,18 +111,19 @@ def check(pred: ArrayLike, msg: str, *fmt_args: ArrayLike, debug: bool = False, 
         args, kwargs = rebuild(values)
         return msg.format(*args, **kwargs)
 
-    check_row(pred, *operands, message=Message(fill), debug=bool(debug))
+    check_primitive(pred, *operands, message=Message(fill), debug=bool(debug))
 
 
 @api_boundary.public
 def check_error(error: Error) -> None:
-    """Check that an error value is none: an error of an inner `checkify` becomes one of the outer.
+    """Check that an error value has no failure; under `checkify`, pass a failure on to its error.
 
     Args:
-        error: as a checkified function returned it.
+        error: error value that a checkified function returned.
 
     Raises:
-        CheckError: as `check`.
+        CheckError: for a failure, outside of transformations.
+        ArgumentError: for another object.
 
     >>> from functorch_like import checkify
     >>> checkify.check_error(checkify.init_error)
@@ -131,4 +134,4 @@ def check_error(error: Error) -> None:
         error.throw()
     elif error._flat:
         fill = lambda *flat: str(Error(flat, error._places).get())
-        check_row(elementwise.eq(error._flat[0], NONE), *error._flat, message=Message(fill), debug=False)
+        check_primitive(elementwise.eq(error._flat[0], NONE), *error._flat, message=Message(fill), debug=False)

@@ -1,4 +1,4 @@
-"""Checks inside of functions with rules of the user's, which keep their rules."""
+"""Checks inside of functions with custom rules, which keep their rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vma
 
 
 def _custom(rule: str) -> Any:
-    """Check the function, not its rules; `rule` is the parameter of the rule whose results get the failures added."""
+    """Make a rule that checks the function. `rule` is the parameter with its custom rule, which gets failures, too."""
 
     def custom(
         state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]
@@ -75,13 +75,13 @@ def _with_vjp(fwd: Any, more: Callable[[Sequence[Any]], list[Any]], count: int) 
 
 
 def _silent(fun: Callable[..., list[Any]], args: Sequence[Any]) -> list[Any]:
-    """Results of a rule, in which nothing is checked: failures are reported by the function."""
+    """Return the results of a custom rule without checks: the function reports failures."""
     jaxpr, consts = stage(fun, [aval_of(a) for a in args], name="rule", chain="")
     return run(jaxpr, [*consts, *args], frozenset())[0]
 
 
 def _inlined(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Inline the function: a rule for batches has no errors, so a map outside of `checkify` runs without the rule."""
+    """Inline the function: a custom batch rule returns no failures, so `vmap` outside of `checkify` does not use it."""
     part = checked(params["fun"], state.checks)
     if part.same:
         return list(prim(*operands, **params))

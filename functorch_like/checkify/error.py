@@ -1,4 +1,4 @@
-"""The error value, a pytree of arrays: which place of a program failed first, and the values kept there."""
+"""The error value: a pytree of arrays with the first site of a program that failed, and values for its message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functorch_like import source_info, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.errors import CheckError
 
-#: Number of failed elements of a map that are listed.
+#: Largest number of failed elements under vmap that a message lists.
 _MOST_SHOWN = 8
 
 
@@ -21,10 +21,10 @@ class Site:
     """A place in a program that can fail. Equality is identity.
 
     Attributes:
-        text: the message, from a position (see `Places`) and the values that were kept.
-        avals: of these values.
-        source: the user's line.
-        loops: the loops around it, the outermost last: the name of each, and the level of its steps.
+        text: function `(position, values) -> message`; see `Places` for the position.
+        avals: avals of the values.
+        source: recorded traceback of the user's line.
+        loops: name and level of each loop around it, the outermost last; the level is the index of its step.
     """
 
     text: Callable[[int, Sequence[Any]], str]
@@ -33,12 +33,12 @@ class Site:
     loops: tuple[tuple[str, int], ...] = ()
 
     def message(self, at: int, steps: Sequence[Any], values: Sequence[Any]) -> str:
-        """Message of the failure."""
+        """Return the message of a failure, with the steps of the loops around it."""
         around = [_step(int(steps[level]), what) for what, level in reversed(self.loops)]
         return "".join(around) + self.text(at, values)
 
 
-#: Name of loops that take the elements of a map one after the other.
+#: Name of loops over the elements of a sequential vmap.
 ELEMENTS = "elements"
 
 
@@ -50,11 +50,15 @@ NUMBER = ShapedArray((), np.dtype(np.int32))
 
 
 class Places(NamedTuple):
-    """Places that can fail, and the layout of their failures when a program runs.
+    """Sites that can fail, which determine the layout of failures.
 
-    Failures are flat arrays (none where nothing can fail): the number of the first place that failed, from 1, or 0; the
-    position in the checked value, counted in rows; the steps of the loops around it, of the innermost first; and
-    values of each place, which mean something where the number is its own.
+    Failures are a list of arrays, empty without sites: the number of the first site that failed, counted from 1, or 0;
+    the row-major position in the checked value; the step of each loop around the site, the innermost first; and the
+    values of each site, which are valid for the site with that number.
+
+    Attributes:
+        sites: the sites, in program order.
+        depth: largest number of loops around a site.
     """
 
     sites: tuple[Site, ...] = ()
@@ -64,7 +68,7 @@ class Places(NamedTuple):
         return [NUMBER] * (2 + self.depth) + [a for s in self.sites for a in s.avals] if self.sites else []
 
     def inside(self, what: str) -> Places:
-        """The same places in a loop."""
+        """Return the sites as parts of a loop's body."""
         loop = (what, self.depth)
         return Places(tuple(dataclasses.replace(s, loops=(*s.loops, loop)) for s in self.sites), self.depth + 1)
 
@@ -72,8 +76,8 @@ class Places(NamedTuple):
 class Error:
     """Error value that a checkified function returns beside its result.
 
-    It is a pytree of arrays, so that it may be returned from `jit`, carried through loops, and mapped: under vmap
-    there is one for each element, and `get` names those that failed.
+    It is a pytree of arrays, so that it may be returned from `jit`, carried through loops, and mapped. Under vmap it
+    has a batch axis, and `get` lists the elements that failed.
     """
 
     __slots__ = ("_flat", "_places")
@@ -85,7 +89,7 @@ class Error:
         """Return the first failure with its line; None if nothing failed.
 
         Raises:
-            ConcretizationError: inside of a transformation, where it is not known yet.
+            ConcretizationError: for a traced error value.
         """
         failures = self.failures()
         return "\n".join(f"{text} ({line})" if line else text for text, line in failures) if failures else None
@@ -99,13 +103,13 @@ class Error:
         return CheckError("\n".join(text for text, _ in failures), at=", ".join(filter(None, lines)))
 
     def throw(self) -> None:
-        """Raise CheckError if something went wrong."""
+        """Raise CheckError if there is a failure."""
         failed = self.get_exception()
         if failed is not None:
             raise failed
 
     def failures(self) -> list[tuple[str, str]]:
-        """Return the failure and its line for each element of a map."""
+        """Return message and line of each failure; under vmap, of each element that failed."""
         if not self._flat:
             return []
         codes, positions, *rest = map(np.asarray, self._flat)

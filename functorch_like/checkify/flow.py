@@ -1,4 +1,4 @@
-"""Checks inside of calls, branches and loops, which get additional results for failures."""
+"""Checks inside of calls, branches and loops: their jaxprs get additional results for failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from functorch_like.primitives.higher_order.control_flow.while_loop import while
 
 def _staged(name: str, fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Jaxpr:
     made, consts = stage(fun, avals, name=name, origin=f"checks of {name}", parent=core.EVALUATE, chain="")
-    assert not consts  # all is passed
+    assert not consts  # `fun` closes over no arrays
     return made
 
 
@@ -77,7 +77,7 @@ def _cond(state: State, source: Any, prim: Primitive, operands: Sequence[Any], p
 
 
 def _padded(own: Places, branch: Jaxpr, places: Places, before: int) -> Jaxpr:
-    """A branch with the places of all branches, of which its own come after the first `before`."""
+    """Return a branch with the failures of all branches as results; its own sites follow the first `before` sites."""
     count = len(branch.outputs) - len(own.avals())
     left = [aval for site in places.sites[:before] for aval in site.avals]
     right = [aval for site in places.sites[before + len(own.sites) :] for aval in site.avals]
@@ -100,7 +100,7 @@ def _padded(own: Places, branch: Jaxpr, places: Places, before: int) -> Jaxpr:
 
 # -------------------------------------------------------------------------------------------------------------- loops
 def _merged(before: Sequence[Any], now: Sequence[Any], step: Any, depth: int) -> list[Any]:
-    """Merge the failures of a step of a loop, with places at a depth inside of it: the first in time counts."""
+    """Return the failures before a step of a loop, or those of the step if there are none; `depth` is its body's."""
     if not now:
         return []
     now = [*now[: 2 + depth], step, *now[2 + depth :]]
@@ -140,7 +140,7 @@ def _scan(state: State, source: Any, prim: Primitive, operands: Sequence[Any], p
 
 
 def _while(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Rule of while loops: the condition runs before the loop and in each step, where it may fail like the body."""
+    """Rule of while loops: the condition is evaluated before the loop and in each step, and may fail as the body."""
     cond, body = params["cond_jaxpr"], params["body_jaxpr"]
     test, done = checked(cond, state.checks), checked(body, state.checks)
     if test.same and done.same:
@@ -154,13 +154,13 @@ def _while(state: State, source: Any, prim: Primitive, operands: Sequence[Any], 
 
     def make() -> tuple[Jaxpr, Jaxpr]:
         def step(*args: Any) -> list[Any]:
-            questions, consts, (_, count, *rest) = groups(args, n, m)
+            test_consts, consts, (_, count, *rest) = groups(args, n, m)
             before, carries = rest[: len(failure_avals)], rest[len(failure_avals) :]
             part = State(state.checks)
             outs = evaluate(done.jaxpr, [*consts, *carries])
             part.absorb(done.places, outs[len(carries) :])
             outs = outs[: len(carries)]
-            more, *failure = evaluate(test.jaxpr, [*questions, *outs])
+            more, *failure = evaluate(test.jaxpr, [*test_consts, *outs])
             part.absorb(test.places, failure)
             return [more, elementwise.add(count, ONE), *_merged(before, part.flat(), count, inner.depth), *outs]
 

@@ -1,6 +1,6 @@
-"""Checks of single primitives: NaN, infinities, division by zero, indices out of bounds, the user's checks.
+"""Rules of first-order primitives: checks for NaN, infinities, division by zero, and indices, and the user's checks.
 
-A table of rules `(state, source, primitive, operands, params) -> results`. The rule of a primitive is
+`RULES` is a table of functions `(state, source, primitive, operands, params) -> results`. The rule of a primitive is
 `RULES.get(primitive, plain)`.
 """
 
@@ -43,7 +43,7 @@ _MOVING = frozenset((
 
 # -------------------------------------------------------------------------------------------------- not a finite number
 def plain(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Apply a primitive, and check its results."""
+    """Apply a primitive, and check its results for NaN and infinities."""
     out = prim(*operands, **params)
     outs = list(out) if prim.multiple_results else [out]
     if state.checks & {"nan", "inf"} and prim not in _MOVING:
@@ -53,7 +53,7 @@ def plain(state: State, source: Any, prim: Primitive, operands: Sequence[Any], p
 
 
 def finite(state: State, source: Any, name: str, x: Any) -> None:
-    """Check one result."""
+    """Check one result for NaN and infinities."""
     aval = aval_of(x)
     if not dtypes.is_inexact(aval.dtype) or not aval.size:
         return
@@ -71,7 +71,7 @@ def finite(state: State, source: Any, name: str, x: Any) -> None:
 
 
 def _anywhere(state: State, source: Any, what: str, bad: Any, aval: ShapedArray) -> None:
-    """A place that fails where an element of `bad` is true."""
+    """Record a site that fails if an element of `bad` is true."""
 
     def text(position: int, values: Sequence[Any]) -> str:
         at = tuple(map(int, np.unravel_index(position, aval.shape)))
@@ -93,7 +93,7 @@ def _division(state: State, source: Any, prim: Primitive, operands: Sequence[Any
 def _bounds(
     state: State, source: Any, operand: ShapedArray, indices: Any, dims: Sequence[int], sizes: Sequence[int]
 ) -> None:
-    """Windows of these sizes, at these positions in some dimensions of an operand, must lie inside of it."""
+    """Check that windows of some sizes, whose start indices are for the dimensions `dims`, are inside of an operand."""
     aval = aval_of(indices)
     if "index" not in state.checks or not aval.size:
         return
@@ -150,17 +150,17 @@ def _check(state: State, source: Any, prim: Primitive, operands: Sequence[Any], 
     message: Message = params["message"]
     mapped = aval_of(pred).shape
     failed, position = first_true(elementwise.not_(pred))
-    found = [_element(v, position, len(mapped)) for v in values]
+    kept = [_element(v, position, len(mapped)) for v in values]
 
-    def text(at: int, kept: Sequence[Any]) -> str:
-        return message.text(tuple(map(int, np.unravel_index(at, mapped))), kept)
+    def text(at: int, values: Sequence[Any]) -> str:
+        return message.text(tuple(map(int, np.unravel_index(at, mapped))), values)
 
-    state.add(Site(text, tuple(aval_of(v).strong() for v in found), message.source), failed, position, found)
+    state.add(Site(text, tuple(aval_of(v).strong() for v in kept), message.source), failed, position, kept)
     return []
 
 
 def _element(x: Any, position: Any, axes: int) -> Any:
-    """The element of a map at a position counted in rows; maps come first."""
+    """Return the element at a row-major position of the first `axes` axes, which are batch axes."""
     if not axes:
         return x
     shape = aval_of(x).shape
@@ -171,7 +171,7 @@ def _element(x: Any, position: Any, axes: int) -> Any:
 
 
 def _print(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Print nothing: a program that runs again to find a failure must not print again."""
+    """Apply `debug.print`, unless "silent" is among the checks, for a second run that is to find a failure."""
     return [] if "silent" in state.checks else list(prim(*operands, **params))
 
 

@@ -1,4 +1,4 @@
-"""Running a jaxpr with its checks; and the jaxpr of that, for primitives that hold one."""
+"""Evaluation of a jaxpr with checks, and the jaxpr of that evaluation, for higher-order primitives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import derive
 
 
 def run(jaxpr: Jaxpr, args: Sequence[Any], checks: frozenset[str]) -> tuple[list[Any], State]:
-    """Results of a jaxpr, and its failures."""
+    """Evaluate a jaxpr with checks; return its results, and the state with its failures."""
     state = State(checks)
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     carried = core.state.source
@@ -30,12 +30,13 @@ def run(jaxpr: Jaxpr, args: Sequence[Any], checks: frozenset[str]) -> tuple[list
 
 
 class Checked(NamedTuple):
-    """A jaxpr with its checks: its outputs are the results, and after them the failures of its places.
+    """A jaxpr with checks: its outputs are the results, followed by the failures.
 
     Attributes:
-        jaxpr, consts: it, and the values of its first inputs.
-        places: the places where it can fail.
-        same: whether it is no other than the one it was made from.
+        jaxpr: the jaxpr with checks.
+        consts: the values of its first inputs.
+        places: the sites that can fail.
+        same: True if the original jaxpr can be used: it has nothing to check, and no effects to drop.
     """
 
     jaxpr: Jaxpr
@@ -45,7 +46,7 @@ class Checked(NamedTuple):
 
 
 def checked(jaxpr: Jaxpr, checks: frozenset[str]) -> Checked:
-    """The jaxpr that runs a jaxpr with its checks."""
+    """Return a jaxpr with checks, memoised on the original one."""
 
     def make() -> Checked:
         places: list[Places] = []

@@ -1,4 +1,4 @@
-"""Checks inside of `shard_map`: each device looks at its own parts, and the failure of the first device counts."""
+"""Checks inside of `shard_map`: each device checks its own shards, and the failure of the first device counts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _shard_map(
             avals = [*map(aval_of, part.consts), *jaxpr.in_avals]
             name, origin = jaxpr.name, f"checks of {jaxpr.name}"
             made, consts = stage(fun, avals, name=name, origin=origin, parent=core.EVALUATE, chain="")
-        assert not consts  # all is passed
+        assert not consts  # `fun` closes over no arrays
         return made
 
     failure_count = len(part.places.avals())
@@ -62,7 +62,7 @@ def _shard_map(
 
 
 def _row(stack: Any, index: Any) -> Any:
-    """One element along the first axis; the last one for an index past the end."""
+    """Return one element along the first axis; the last one for an index past the end."""
     shape = aval_of(stack).shape
     zero = np.zeros((), np.int32)
     row = dynamic_slice(stack, index, *(zero for _ in shape[1:]), slice_sizes=(1, *shape[1:]))

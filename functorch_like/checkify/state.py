@@ -1,4 +1,4 @@
-"""Failures found so far, while a jaxpr is run with its checks."""
+"""Failures that have been found so far, while a jaxpr is evaluated with checks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ all_checks = automatic_checks | user_checks
 NONE, ONE = np.zeros((), np.int32), np.ones((), np.int32)
 
 
-#: In the place of a number, where nothing failed: the least number is that of the first place.
+#: Number for no failure, greater than that of any site: the least number is that of the first site that failed.
 _NEVER = 2**31 - 1
 
 
 class _Candidate(NamedTuple):
-    """The number of a place that failed, or `_NEVER`; the position there, and the steps of loops around it."""
+    """Number of a site that failed, or `_NEVER`; the position in its value, and the steps of the loops around it."""
 
     number: Any
     position: Any
@@ -39,8 +39,8 @@ class _Candidate(NamedTuple):
 class State:
     """Sites recorded so far, with the traced values of their failures.
 
-    Most places look for elements that are not finite. Of arrays of one shape, one array keeps the number of the first
-    such place for each element. So a check is two elementwise operations, which fuse with the checked operation, and
+    Most sites check for elements that are not finite. For all arrays of one shape, one array holds for each element the
+    number of the first such site. So a check is two elementwise operations, which fuse with the checked operation, and
     there is one reduction at the end.
     """
 
@@ -49,10 +49,10 @@ class State:
         self.places = Places()
         self._values: list[Any] = []
         self._candidates: list[_Candidate] = []
-        self._elements: dict[tuple[int, ...], Any] = {}  # numbers, by shape
+        self._elements: dict[tuple[int, ...], Any] = {}  # arrays of numbers, by shape
 
     def look(self, site: Site, bad: Any) -> None:
-        """Record a place that fails where an element of `bad` is true."""
+        """Record a site that fails if an element of `bad` is true."""
         shape = aval_of(bad).shape
         self.places = Places((*self.places.sites, site), self.places.depth)
         number, never = (structural.full(shape, n, NUMBER.dtype) for n in (len(self.places.sites), _NEVER))
@@ -61,11 +61,11 @@ class State:
         self._elements[shape] = index if before is None else elementwise.min(before, index)
 
     def add(self, site: Site, failed: Any, position: Any, values: Sequence[Any] = ()) -> None:
-        """Record a place: whether it failed, at which position, and the values to keep."""
+        """Record a site, with a flag of its failure, the position of that, and values for its message."""
         self.absorb(Places((site,)), [elementwise.select_n(failed, NONE, ONE), position, *values])
 
     def absorb(self, places: Places, flat: Sequence[Any]) -> None:
-        """Record the places of a part that has run, with its failures."""
+        """Record the sites of a part that has been evaluated, with its failures."""
         if not places.sites:
             return
         before, count = len(self.places.sites), 2 + places.depth
@@ -76,7 +76,7 @@ class State:
         self.places = Places((*self.places.sites, *places.sites), max(self.places.depth, places.depth))
 
     def flat(self) -> list[Any]:
-        """Failures as a flat list, in the layout of `Places`."""
+        """Return the failures as a list, in the layout of `Places`."""
         candidates = [*self._candidates, *(_least(x) for x in self._elements.values())]
         if not candidates:
             return []
@@ -102,7 +102,7 @@ def _int(number: int) -> Any:
 
 
 def _least(numbers: Any) -> _Candidate:
-    """The least number of an array, and where it is first."""
+    """Return the least number of an array, with its first position."""
     size = aval_of(numbers).size
     if not aval_of(numbers).shape:
         return _Candidate(numbers, NONE, [])
@@ -113,7 +113,7 @@ def _least(numbers: Any) -> _Candidate:
 
 
 def first_true(flags: Any) -> tuple[Any, Any]:
-    """Return whether any element is true, and the position of the first in row-major order."""
+    """Return a flag that any element is true, and the row-major position of the first such element."""
     size = aval_of(flags).size
     if not aval_of(flags).shape:
         return flags, NONE
@@ -126,7 +126,7 @@ def first_true(flags: Any) -> tuple[Any, Any]:
 
 
 def first(before: Any, now: Any) -> Any:
-    """Return True if something fails now, and nothing has before."""
+    """Return a flag of a failure now without one before."""
     return elementwise.and_(elementwise.eq(before, NONE), elementwise.ne(now, NONE))
 
 

@@ -1,8 +1,8 @@
-"""`jit(mode="max-autotune")`: a program is compiled by several candidates, and the one that runs fastest is kept.
+"""`jit(mode="max-autotune")`: compile a program with several candidates, and keep the one that runs fastest.
 
-Candidates are timed on the arguments of the first call. They are XLA's option sets and, on CPUs, the primitives'
-standard lowerings beside the fast ones. What was chosen is remembered on disk beside the programs. A candidate that
-might make XLA abort is tried in another process first.
+Candidates are timed on the arguments of the first call. They are sets of XLA's options and, on CPUs, the primitives'
+standard lowerings instead of the fast ones. The choice is stored on disk beside the programs. A candidate that may
+make XLA abort is tried in another process first.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from functorch_like.backends.xla import option_sets as sets
 from functorch_like.compiler.lower import Lowered
 from functorch_like.errors import FtError
 
-#: A candidate must be this much faster than the default one to be taken: less may be noise.
+#: Ratio of times to the default candidate that another one must reach: a smaller gain may be noise.
 _GAIN = 0.97
 _ROUNDS = 7
-#: Seconds that one sample lasts at least, for the clock not to matter.
+#: Least duration of a sample in seconds, so that the resolution of the clock does not matter.
 _SAMPLE = 2e-3
 
 
@@ -34,9 +34,9 @@ class Candidate:
     Attributes:
         name: unique among the candidates.
         fitting: compile options; None for those that the default rule chooses.
-        fast: whether primitives take their fast lowerings.
-        risky: whether XLA might abort.
-        of: the operation that it is about: programs without it leave the candidate out.
+        fast: True for the fast lowerings of primitives.
+        risky: True if XLA may abort.
+        of: name of an operation; the candidate is left out for programs without it.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Candidate:
     of: bytes = b""
 
     def settings(self) -> AbstractContextManager[Any]:
-        """The settings under which it is lowered."""
+        """Return the context manager of the settings for lowering."""
         return nullcontext() if self.fast else flags({"cpu.fast_lowerings": False})
 
 
@@ -71,15 +71,15 @@ def choose(
     """Return the candidate whose program runs fastest on a device.
 
     Args:
-        make: lowers it, under the settings in force.
-        device: where it will run.
-        options: the user's, which hold for each candidate.
-        args: arguments to time it with.
-        name: for events.
+        make: function that lowers the program, under the settings in force.
+        device: the device.
+        options: the user's compile options, for all candidates.
+        args: arguments for timing.
+        name: name of the program in events.
     """
     candidates = CANDIDATES.get(device.platform, (DEFAULT,))
     standard = make()
-    if standard.calls_python:  # timing it would call again and again
+    if standard.calls_python:  # timing would call Python many times
         events.emit("tune", name, how=f"{candidates[0].name}, because the program has callbacks")
         return candidates[0]
     note = cache.key(standard.module, compile_options.options(device, options), device, f"tuned among {candidates}")
@@ -95,13 +95,13 @@ def choose(
     for candidate in candidates:
         try:
             program, identity = _compiled(candidate, make, device, options)
-        except FtError as e:  # options that are unknown to this version
+        except FtError as e:  # options that this version of XLA does not have
             failures.append(e)
             continue
         if program is not None and identity not in seen:
             seen.add(identity)
             programs[candidate] = program
-    if not programs and failures:  # so not the candidates are refused, but the user's options
+    if not programs and failures:  # all failed, because of the user's options
         raise failures[0]
     seconds = _time(programs, args)
     best = min(seconds, key=lambda candidate: seconds[candidate])
@@ -115,19 +115,19 @@ def choose(
 
 
 def _recalled(text: str | None, candidates: Sequence[Candidate]) -> tuple[Candidate, dict[Candidate, float]] | None:
-    """The candidate that an earlier process chose, and the seconds that it measured; None where there was none."""
+    """Return the choice of an earlier process, and the seconds that it measured; None without a valid record."""
     try:
         record = json.loads(text or "null")
         by_name = {candidate.name: candidate for candidate in candidates}
         return by_name[record["chosen"]], {by_name[name]: took for name, took in record["seconds"].items()}
-    except (ValueError, LookupError, TypeError):  # none, or of an earlier version
+    except (ValueError, LookupError, TypeError):  # no record, or one of an earlier version
         return None
 
 
 def _compiled(
     candidate: Candidate, make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None
 ) -> tuple[xla.Executable | None, bytes]:
-    """The program of a candidate, None if there is no use in it or a trial of it died, and the program's identity."""
+    """Return the program of a candidate, or None if it is left out or its trial died; and the program's identity."""
     from functorch_like.backends.xla import mlir, subprocess_trial
 
     with candidate.settings():
@@ -143,7 +143,7 @@ def _compiled(
 
 
 def _time(programs: dict[Candidate, xla.Executable], args: Sequence[Any]) -> dict[Candidate, float]:
-    """Seconds of one run, the least of several samples taken in turn."""
+    """Return the seconds of one run of each program: the least of several samples taken in turn."""
     counts: dict[Candidate, int] = {}
     for candidate, program in programs.items():
         _run(program, args, 1)

@@ -1,7 +1,7 @@
-"""Fingerprints: equal for equal programs, in every process. A program on disk is found by it before it is lowered.
+"""Fingerprints of programs, equal in all processes: keys by which programs are loaded from disk without lowering.
 
-The lowering of a jaxpr depends on the jaxpr, on the settings, and on the code that lowers it; all three are covered.
-A jaxpr that holds something else (a Python function, a primitive defined outside of the package) has no fingerprint.
+The lowering of a jaxpr depends on the jaxpr, on the settings, and on the package's code; the fingerprint covers all
+three. A jaxpr with a Python function or a primitive from outside of the package has no fingerprint.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from functorch_like.primitives import __file__ as _primitives_file
 
 
 class _Opaque(Exception):
-    """An object whose text does not identify it."""
+    """Error for an object without a text that identifies it."""
 
 
 def fingerprint(jaxpr: Jaxpr, *parts: Any) -> bytes | None:
-    """A digest of a jaxpr, the settings and the package's code; None where it cannot be computed.
+    """Return a digest of a jaxpr, the settings and the package's code; None if it cannot be computed.
 
     Args:
         jaxpr: the program.
@@ -67,10 +67,10 @@ def _read(jaxpr: Jaxpr) -> str | None:
 
     try:
         define(jaxpr.inputs)
-        texts += [repr(v.aval) for v in jaxpr.inputs]  # those of results follow
+        texts += [repr(v.aval) for v in jaxpr.inputs]  # avals of results follow from the equations
         for e in jaxpr.equations:
             if not e.prim.builtin or effects(e):
-                raise _Opaque  # programs that call Python must be lowered, for the calls to be known
+                raise _Opaque  # lowering finds the calls of Python in a program
             texts.append(e.prim.name)
             write(e.inputs)
             _write(e.params, texts)
@@ -87,7 +87,7 @@ def _write(value: Any, texts: list[str]) -> None:
         texts.append(repr(value))
     elif kind is tuple or kind is list or isinstance(value, tuple):
         items: Sequence[Any] = value
-        if kind is tuple and _PLAIN.issuperset(map(type, items)):  # nearly all: shapes, axes
+        if kind is tuple and _PLAIN.issuperset(map(type, items)):  # most tuples: shapes, axes
             texts.append(repr(items))
             return
         texts.append(f"{kind.__name__}{len(items)}")
@@ -111,7 +111,7 @@ def _write_object(value: Any, kind: type[Any], texts: list[str]) -> None:
     if isinstance(value, Jaxpr):
         texts.append(_digest(value))
     elif kind is ShapedArray:
-        texts.append(repr(value))  # weak or not, it lowers alike
+        texts.append(repr(value))  # without the weak type, which does not change the lowering
     elif isinstance(value, np.dtype):
         texts.append(value.name)
     elif isinstance(value, (np.ndarray, np.generic)) and value.dtype != object:
@@ -119,7 +119,7 @@ def _write_object(value: Any, kind: type[Any], texts: list[str]) -> None:
         texts.append(f"{array.dtype.name}{array.shape}{array.tobytes().hex()}")
     elif isinstance(value, enum.Enum):
         texts.append(f"{kind.__qualname__}.{value.name}")
-    elif hasattr(kind, "shape_tuple"):  # a mesh; which devices it has is in the options of the program
+    elif hasattr(kind, "shape_tuple"):  # a mesh; its devices are in the options of the program
         texts.append(f"mesh {kind.shape_tuple.fget(value)}")
     elif dataclasses.is_dataclass(kind):
         texts.append(kind.__qualname__)
@@ -137,7 +137,7 @@ def _code() -> str:
 
 
 def _sources() -> Iterator[os.DirEntry[str]]:
-    """The source files that lower and compile a jaxpr. Those that trace do not count: the key holds the jaxpr."""
+    """Yield the source files that lower and compile a jaxpr; not those that trace, since the key has the jaxpr."""
     package = Path(__file__).parents[1]
     yield from (entry for entry in _sorted(package) if entry.name.endswith(".py"))
     folders = [package / name for name in ("ir", "interpreters", "compiler", "sharding")]

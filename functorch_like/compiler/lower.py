@@ -26,13 +26,13 @@ from functorch_like.status_line import stage
 
 
 class Lowered:
-    """A jaxpr that is lowered when its module is read, with what is needed to compile and call it.
+    """A jaxpr, lowered when `module` is first read, with the data to compile and call it.
 
     Attributes:
-        kept_inputs: for each input of the jaxpr, whether the module takes it.
-        in_avals: avals of the inputs that the module takes, in the dtypes in which they arrive.
+        kept_inputs: mask of the jaxpr's inputs that the module takes.
+        in_avals: avals of these inputs, in the dtypes in which they arrive.
         out_avals: avals of the results.
-        partitioning: how the program is split over a mesh; None for one device.
+        partitioning: shardings of the program over a mesh; None for one device.
     """
 
     def __init__(
@@ -68,26 +68,26 @@ class Lowered:
     def options(
         self, device: Any, options: dict[str, Any] | None = None, *, mode: str = "default", fitting: Any = None
     ) -> dict[str, Any]:
-        """All options that `compile` would compile under, by name."""
+        """Return all options that `compile` would use, by name."""
         fitting = self.fitting(device, mode) if fitting is None else fitting
         return compile_options.chosen(device.platform, options, fitting)
 
     def fitting(self, device: Any, mode: str = "default") -> dict[str, Any]:
-        """Return the options that the rule on the program's content chooses."""
+        """Return the options that `option_rules.choose` gives for the program."""
         return choose(self.jaxpr, mode, device.platform)
 
     @property
     def calls_python(self) -> bool:
-        """True if the program has callbacks; kernels of NumPy are none."""
-        assert self.module is not None  # building it finds them
+        """True if the program has callbacks; the package's NumPy kernels do not count."""
+        assert self.module is not None  # building the module finds the callbacks
         return not host_kernels.only_kernels(self._host_calls)
 
     def identify(self) -> bytes | None:
-        """The fingerprint of the program under the settings in force; None where it cannot be had."""
+        """Return the fingerprint of the program under the settings in force; None if it has none."""
         return self._identify(self.partitioning)
 
     def _about(self, options: dict[str, Any] | None, fitting: Any, fingerprint: bytes | None) -> dict[str, Any]:
-        """The arguments of `xla.compile` and `xla.load` besides the module and the device."""
+        """Return the arguments of `xla.compile` and `xla.load` besides the module and the device."""
         return {
             "options": options,
             "fitting": fitting,
@@ -107,9 +107,9 @@ class Lowered:
         *,
         lowering: bool,
     ) -> xla.Executable | None:
-        """Load from the on-disk cache what `compile` would return, for one device; None if it is not there.
+        """Load the program for one device from the on-disk cache; None if it is not found.
 
-        Without lowering it may be there and not be found.
+        With `lowering=False` the fingerprint is the only key, so that a program may not be found although it exists.
         """
         make = (lambda: self.module) if lowering else None
         return xla.load(make, device=device, **self._about(options, fitting, fingerprint))
@@ -126,27 +126,27 @@ class Lowered:
         """Compile for a device (or load from the on-disk cache, if possible without lowering at all).
 
         Args:
-            device: where it will run.
-            options: XLA's, by name.
-            mode: of `jit`: which options are chosen besides.
-            fitting: these are, instead.
-            fingerprint: what `identify` returned before there was a module.
+            device: the device.
+            options: the user's options of XLA, by name.
+            mode: mode of `jit`, by which further options are chosen.
+            fitting: further options, in place of those of the mode.
+            fingerprint: result of `identify` from before the module was built.
         """
         if fingerprint is None and "module" not in vars(self):
-            # Once there is a module, it is the key; settings may have changed since it was made.
+            # A module that has been built is the key itself, since settings may have changed after it was built.
             fingerprint = self.identify()
         about = self._about(options, self.fitting(device, mode) if fitting is None else fitting, fingerprint)
         if self.partitioning is None:
             with nullcontext() if events.is_in_background() else stage("compiling", self.name, self._size):
                 return xla.compile(lambda: self.module, device=device, **about)
-        from functorch_like.backends.xla import sharded_executable  # few programs have meshes
+        from functorch_like.backends.xla import sharded_executable  # late: few programs have meshes
 
         with stage("compiling", self.name, self._size):
             made = sharded_executable.compile(lambda: self.module, self.partitioning, **about)
         settled = made.settled()
         if settled is None:
             return made
-        # XLA has split some argument or result in a way that no spec describes.
+        # XLA has chosen a sharding of an argument or result that no PartitionSpec describes.
         again = Lowered(
             self._build,
             self.jaxpr,
@@ -174,14 +174,15 @@ def lower(
     """Lower a jaxpr.
 
     Args:
-        jaxpr: what to lower.
-        name: of the module.
-        donated: inputs whose memory the results may take.
-        keep_unused: keep inputs that nothing reads.
-        physical: the dtype an input arrives in where that differs from its aval: Python numbers arrive 64 bits wide.
+        jaxpr: the jaxpr.
+        name: name of the module.
+        donated: mask of the inputs whose memory the results may take.
+        keep_unused: True to keep inputs that no equation reads.
+        physical: for each input, the dtype in which it arrives if that is not its aval's; Python numbers arrive with 64
+            bits.
         platform: "cpu" or "gpu"; primitives may lower differently.
-        partitioning: how inputs, all of them, and results are split over a mesh; None for one device.
-        portable: whether the program may run where this package is not.
+        partitioning: shardings of all inputs and of the results over a mesh; None for one device.
+        portable: True if the program is to run without this package: it then has no NumPy kernels.
     """
     jaxpr = passes.simplify(jaxpr)
     used = passes.used_inputs(jaxpr)
@@ -203,7 +204,7 @@ def lower(
     donated_inputs = [d for d, k in zip(donated or [False] * len(kept), kept, strict=True) if k]
     donated_inputs = tuple(i for i, d in enumerate(donated_inputs) if d)
     host_calls: list[Any] = []
-    # Not where calls return before they are done: a process that ends must not leave a kernel running.
+    # No kernels if calls are asynchronous: at its end, a process must not leave a kernel running.
     with_kernels = platform == "cpu" and partitioning is None and not portable and not client.CPU_ASYNC
     if partitioning is not None:
         partitioning = partitioning._replace(ins=tuple(s for s, k in zip(partitioning.ins, kept, strict=True) if k))
@@ -232,21 +233,21 @@ def lower(
 def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool = False) -> list[Any]:
     """Emit the equations of a jaxpr into the current block.
 
-    `inlined`: XLA will put them into another function, so that the readers of their results are not known here.
+    `inlined` is True if XLA will inline them into another function, so that the readers of their results are unknown.
     """
     if e.platform == "cpu":
         jaxpr = narrow_products(jaxpr)
-    # XLA's partitioner looks at one function at a time, so that of programs on a mesh nothing is set apart.
+    # XLA's partitioner works on one function at a time, so programs on a mesh are not outlined.
     whole = inlined or e.platform != "cpu" or e.partitioning is not None
     return _emit_steps(e, jaxpr, jaxpr.equations if whole else outline(jaxpr), operands)
 
 
 def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr], operands: Sequence[Any]) -> list[Any]:
-    """Emit what a jaxpr does: equations, and jaxprs that become functions of their own."""
+    """Emit the steps of a jaxpr: equations, and outlined jaxprs, which become functions."""
     values = _Values(zip(jaxpr.inputs, operands, strict=True))
     values.emitter = e
     read = values.__getitem__
-    # The user's lines, and their places in the module: many equations are of one line.
+    # By recorded traceback, the user's line and its location in the module: many equations have one line.
     lines: dict[Any, Any] = e.memo.setdefault("lines", {})
     templates = _templates(e)
     for eqn in steps:
@@ -295,7 +296,7 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
 
 
 class _Values(dict[Any, Any]):
-    """Values of a block by atom. Literals become constants of it when they are read."""
+    """Values of a block by atom. A literal becomes a constant of the block when it is first read."""
 
     emitter: xla.Emitter
 
@@ -304,8 +305,8 @@ class _Values(dict[Any, Any]):
         return made
 
 
-#: What equations are lowered to: by platform, kinds of calls and settings, and in these by signature; a `Template`, or
-#: False where there is none. It is made at the second time, so that what comes once costs nothing: the first leaves
+#: Lowerings of equations: by platform, kernels and settings, a dictionary by signature of a `Template`, or False if
+#: there is none. The second lowering of a signature makes it, so that single equations cost nothing; the first stores
 #: `_MET`.
 _TEMPLATES: Cache[Any, dict[Any, Any]] = Cache()
 _MET = ()
@@ -313,7 +314,7 @@ _MOST_TEMPLATES = 16384
 
 
 def _templates(e: xla.Emitter) -> dict[Any, Any]:
-    """Return the templates that hold for a module. Rules may depend on meshes: with one, each module has its own."""
+    """Return the templates for a module. Lowerings may depend on a mesh, so modules with one have their own."""
     templates = e.memo.get(("templates", e.manual))
     if templates is None:
         key = e.platform, e.host_kernels, xla.settings()
@@ -326,7 +327,7 @@ def _templates(e: xla.Emitter) -> dict[Any, Any]:
 
 
 def _place(e: xla.Emitter, source: Any) -> tuple[source_info.Line | None, Any]:
-    """Return the user's line of a recorded traceback, and that line as a place in a module."""
+    """Return the user's line of a recorded traceback, and its location in a module."""
     line = None if source is None else source_info.user_line(source)
     if line is None:
         return None, None
@@ -340,14 +341,14 @@ def _emit_part(e: xla.Emitter, part: Jaxpr, operands: Sequence[Any]) -> list[Any
 
 
 def token_avals(*jaxprs: Jaxpr) -> list[ShapedArray]:
-    """Return the avals that a region or function carries besides values: a token, if a body has ordered effects."""
+    """Return the avals that a region carries besides values: a token, if a jaxpr has ordered effects."""
     return [xla.TOKEN] if any("ordered" in jaxpr.effects for jaxpr in jaxprs) else []
 
 
 def emit_carrying(
     e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], carries: Sequence[Any], *, inlined: bool = False
 ) -> list[Any]:
-    """`emit` into a new region or function: where `token_avals` has one, the token comes last and goes last."""
+    """Apply `emit` in a new region or function; with a token in `carries`, it is the last operand and result."""
     if not carries:
         return emit(e, jaxpr, operands, inlined=inlined)
     *operands, e.token = operands
@@ -355,5 +356,5 @@ def emit_carrying(
 
 
 def as_text(module: Any, debug_info: bool = False) -> str:
-    """StableHLO text, with or without where its operations come from."""
+    """Return the StableHLO text, with source locations if `debug_info`."""
     return xla.module_text(module, debug_info)

@@ -1,7 +1,7 @@
-"""The compile options of a program: a rule on its equations, for each of jit's modes.
+"""Choice of the compile options of a program by its equations and jit's mode.
 
-The rule follows measurements on XLA:CPU: handing products to libraries of kernels changes the speed 2 to 3 times, of
-attention, convolutions and recurrent products, in either direction.
+The rule follows measurements on XLA:CPU. Kernel libraries for products change the speed of attention, convolutions and
+recurrent products by a factor of 2 to 3, in either direction.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from functorch_like.primitives.contractions.precision import Product
 #: Values of `jit(mode=)`.
 MODES = ("default", "fast-compile", "reduce-overhead", "max-autotune")
 
-_LARGE = 1 << 16  # elements; below, it does not matter
-#: Movements that YNNPACK's fusions of products take in.
+_LARGE = 1 << 16  # elements; smaller arrays do not matter
+#: Data movements that YNNPACK fuses with products.
 _MOVES = (transpose, reshape, broadcast_in_dim)
 _NARROW = frozenset(("bfloat16", "int8", "uint8"))
 
@@ -30,18 +30,18 @@ _NARROW = frozenset(("bfloat16", "int8", "uint8"))
 class Content:
     """Facts about a program that its options depend on. Work is counted in multiplications."""
 
-    products: float = 0  # of all matrix products and convolutions
-    batched: float = 0  # of products of many matrices, none of them tiny
+    products: float = 0  # work of all matrix products and convolutions
+    batched: float = 0  # work of batched products with large enough matrices
     narrow: bool = False  # products in bfloat16 or int8
     looped: bool = False  # products inside of a loop
-    chained: bool = False  # a product whose left operand is made of another product that nothing else reads
-    short_reduction: bool = False  # a short reduction of something much larger than all arguments
-    long_reduction: bool = False  # a long reduction of something large, as in softmax
-    random_bits: bool = False  # random bits, many
+    chained: bool = False  # a product whose left operand depends on another product that nothing else reads
+    short_reduction: bool = False  # a short reduction of an array much larger than all arguments
+    long_reduction: bool = False  # a long reduction of a large array, as in softmax
+    random_bits: bool = False  # large arrays of random bits
 
 
 def content(jaxpr: Jaxpr) -> Content:
-    """Collect the facts about a program, the jaxprs inside of its equations included."""
+    """Return the facts about a program, inner jaxprs included."""
     result = Content()
     largest = max((v.aval.size for v in jaxpr.inputs), default=0)
     _read(jaxpr, result, largest, looped=False)
@@ -78,13 +78,13 @@ def _read_dot(e: Equation, work: float, facts: Content, looped: bool) -> None:
 
 
 def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
-    """Return whether a product's left operand is made of another product, and the outputs that are made of one.
+    """Return True if a product's left operand depends on another product; and the mask of outputs that depend on one.
 
     YNNPACK fuses two such products into one kernel and computes the inner one again for each block of the outer one.
 
     Args:
         jaxpr: the program, or the jaxpr of a call in it.
-        of_product: for each input, whether it is made of a product that nothing else reads.
+        of_product: mask of the inputs that depend on a product that nothing else reads.
     """
     reads = Counter(a for e in jaxpr.equations for a in e.inputs if type(a) is Var)
     reads.update(a for a in jaxpr.outputs if type(a) is Var)
@@ -109,7 +109,7 @@ def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
 
 
 def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
-    """Default options that a program is compiled under.
+    """Return the default compile options of a program.
 
     Args:
         jaxpr: the program.

@@ -1,12 +1,12 @@
-"""Programs in which XLA:CPU would compute the same values many times, cut into parts that it keeps apart.
+"""Outlining: parts of programs become functions, where XLA:CPU's fusion would compute values many times.
 
-XLA fuses cheap operations into everything that reads them. In a chain of n cheap operations every value may be read
-outside, as residuals of a gradient are. XLA makes n kernels, each of which computes the chain from its start: n**2
+XLA fuses cheap operations into each of their readers. In a chain of n cheap operations, every value may be read
+outside, as residuals of a gradient are. Then XLA makes n kernels, each of which computes the chain from its start: n**2
 operations to compile and to run (gradient of a jitted chain of 100 sines: 3 s to compile, 35 times the time to run).
-Nothing is fused across the border of a function that is not inlined, so such chains become several functions.
+XLA does not fuse across functions that are not inlined, so such a chain is outlined as several functions.
 
-So do transposes that elementwise operations read. XLA has a fast transpose, by blocks, but fuses it into a loop that
-reads along columns. (Outlined, x + x.T of 1024 x 1024 takes 0.6 ms instead of 4.2.)
+Transposes that elementwise operations read are outlined, too. XLA has a fast transpose, by blocks, but would fuse it
+into a loop that reads along columns. (Outlined, x + x.T of 1024 x 1024 takes 0.6 ms instead of 4.2.)
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from functorch_like.backends.cpu import fast_lowering
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Var
 from functorch_like.primitives.base.shapes import transpose
 
-#: Fewer equations than this are left as they are;
+#: Number of cheap equations from which on chains are outlined.
 _FEW = 64
-#: so are those that would be computed this often on average;
+#: Mean number of times that XLA would compute a cheap equation, from which on chains are outlined.
 _OFTEN = 8
-#: and a part has this many at most. (Of a chain of sines, 12 compiled and ran fastest among 12, 24, 48.)
+#: Largest number of equations of a part. (For a chain of sines, 12 compiled and ran fastest among 12, 24, 48.)
 _PART = 16
-#: Number of places of use that are distinguished, so that their sets stay small.
+#: Number of kernels that are distinguished, so that sets of them stay small.
 _PLACES = 1024
-#: Transposes of fewer elements are fused as before.
+#: Number of elements from which on transposes are outlined.
 _LARGE = 1 << 16
 
 _ON = fast_lowering(
@@ -37,9 +37,9 @@ _ON = fast_lowering(
 
 
 def outline(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
-    """The equations in order; in place of runs that are to be kept apart, jaxprs that do the same.
+    """Return the equations in order, with a jaxpr in place of each run of equations that is outlined.
 
-    A part's inputs and outputs are the variables of the jaxpr.
+    Inputs and outputs of such a part are variables of the whole jaxpr.
     """
     if not _ON():
         return jaxpr.equations
@@ -48,12 +48,12 @@ def outline(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
 
 
 def is_transpose(part: Jaxpr) -> bool:
-    """Return True if a part is one. Its result must be laid out row by row, or XLA leaves the work to its readers."""
+    """Return True if a part is a transpose. Its result needs a row-major layout, or XLA leaves the work to readers."""
     return part.equations[-1].prim is transpose
 
 
 def part_key(part: Jaxpr) -> Any:
-    """Key of a part: equal for parts of equal equations on equal lines, which become one function."""
+    """Return the key of a part: parts of equal equations on equal lines have one key, and become one function."""
     places: dict[Any, int] = {v: k for k, v in enumerate(part.inputs)}
     key: list[Any] = []
     append = key.append
@@ -70,19 +70,19 @@ def part_key(part: Jaxpr) -> Any:
 
 
 def _transposes(jaxpr: Jaxpr) -> dict[Atom, Jaxpr]:
-    """Transposes to keep apart, by their results."""
+    """Return the transposes to outline, by their results."""
     made = {e.outputs[0]: e for e in jaxpr.equations if e.prim is transpose and _is_slow(e)}
     if not made:
         return {}
     constants = {v for e in jaxpr.equations if _is_constant(e) for v in e.outputs}
-    # XLA may as well write a product in the other order.
+    # XLA can write a product in the transposed order.
     produced = {v for e in jaxpr.equations if e.prim.kind == "product" for v in e.outputs}
     candidates = {v for v, e in made.items() if e.inputs[0] not in produced}
     read: set[Atom] = set()
     for e in jaxpr.equations:
         arrays = {a for a in e.inputs if type(a) is Var and a not in constants}
         read.update(arrays)
-        # Only elementwise loops fuse a transpose; and where only transposes meet, XLA transposes their result instead.
+        # Only elementwise loops fuse a transpose. If all operands are transposes, XLA transposes the result instead.
         if e.prim.kind != "elementwise" or (len(arrays) > 1 and arrays <= made.keys()):
             candidates -= arrays
     return {
@@ -97,7 +97,7 @@ def _is_slow(e: Equation) -> bool:
 
 
 def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
-    """The equations in order; runs of chains to keep apart become jaxprs."""
+    """Return the equations in order, with a jaxpr in place of each run of a chain to outline."""
     if len(jaxpr.equations) < _FEW:
         return jaxpr.equations
     often, last = _copies(jaxpr)
@@ -107,7 +107,7 @@ def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
     runs: list[Equation | Jaxpr] = []
     run: list[Equation] = []
     hot = False
-    made: dict[Atom, Equation] = {}  # constants, which every part makes anew
+    made: dict[Atom, Equation] = {}  # equations of constants, which every part repeats
 
     def close(end: int) -> None:
         nonlocal hot
@@ -139,14 +139,15 @@ def _is_constant(e: Equation) -> bool:
 
 
 def _copies(jaxpr: Jaxpr) -> tuple[list[int], dict[Atom, int]]:
-    """Count for each equation the separately computed places that use it: XLA would compute it that often.
+    """Count for each equation the kernels that use it, directly or through cheap equations: XLA computes it in each.
 
-    It is 0 for constants and for equations that are not part of fusions.
+    The count is 0 for constants and for equations that XLA does not fuse.
 
     Returns:
-        The counts; and for each variable the position of the last equation that reads it, beyond them for results.
+        The counts; and for each variable the position of the last equation that reads it. For outputs of the jaxpr
+        this is the number of equations.
     """
-    needed_at: dict[Atom, int] = {}  # sets of places, as bits
+    needed_at: dict[Atom, int] = {}  # sets of kernels, as bits
     last: dict[Atom, int] = {}
     places, k = 0, len(jaxpr.equations)
     for a in jaxpr.outputs:

@@ -19,7 +19,7 @@ OneDevice = xla.OneDevice
 def device_for(args: Sequence[Any]) -> Any:
     """Return the device of the first committed operand, else the default one.
 
-    Where that operand is on several devices, a `Partitioning` of all operands.
+    If that operand is on several devices, return a `Partitioning` of all operands.
     """
     for a in args:
         where = _bound_to(a)
@@ -29,12 +29,12 @@ def device_for(args: Sequence[Any]) -> Any:
 
 
 def split_of(args: Sequence[Any], mesh: Any, ins: Sequence[Any] = (), outs: Any = None) -> Any:
-    """Return a `Partitioning` on a mesh: operands stay as they are, and XLA chooses for those that may move.
+    """Return a `Partitioning` on a mesh. Committed operands keep their shardings; XLA chooses those of others.
 
     Args:
         args: the operands.
         mesh: the mesh.
-        ins: a sharding for each operand, or None; () for none.
+        ins: a sharding for each operand, or None; () if there are none.
         outs: shardings of the results.
 
     Raises:
@@ -50,7 +50,7 @@ def split_of(args: Sequence[Any], mesh: Any, ins: Sequence[Any] = (), outs: Any 
 def _sharding_of(a: Any, mesh: Any) -> Any:
     where = _bound_to(a)
     if where is not None and type(where) is not OneDevice and where.mesh is mesh:
-        return where  # nearly always, and calls that do not leave Python come here each time
+        return where  # the usual case, first: calls through Python run this each time
     from functorch_like.backends.xla import named_sharding
     from functorch_like.backends.xla.partition_spec import PartitionSpec
 
@@ -59,7 +59,7 @@ def _sharding_of(a: Any, mesh: Any) -> Any:
         return None if aval.ndim else named_sharding.named(mesh, PartitionSpec())
     if type(where) is not OneDevice:
         result = named_sharding.on_mesh(where, mesh, aval.ndim)
-    else:  # a mesh of one device is that device
+    else:  # a mesh of one device is equivalent to the device
         result = named_sharding.named(mesh, PartitionSpec()) if list(mesh.devices.flat) == [where._device] else None
     if result is None:
         raise DeviceError(
@@ -71,7 +71,7 @@ def _sharding_of(a: Any, mesh: Any) -> Any:
 
 
 def _difference(first: Sequence[Any], second: Sequence[Any]) -> str:
-    """Return a text about lists of devices that differ: meshes of one shape look alike."""
+    """Return a text for an error about the difference of two lists of devices."""
     if set(first) == set(second):
         return "the same devices in another order"
     return f"other devices: {_shown(second)} instead of {_shown(first)}"
@@ -83,16 +83,16 @@ def _shown(devices: Sequence[Any]) -> str:
 
 
 def _bound_to(a: Any) -> Any:
-    """The sharding of an operand that may not be moved, or None."""
+    """Return the sharding of a committed operand; None if the operand may be moved."""
     if type(a) is ArrayImpl:
         return a._sharding if a._committed else None
     return a.sharding if type(a) is ShapeDtypeStruct else None
 
 
 def settle(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], place: Any) -> Any:
-    """Return the `Partitioning` of a program with its constants; None where it runs on one device.
+    """Return the `Partitioning` of a program with its constants; None if it runs on one device.
 
-    A program whose arguments are on one device runs on a mesh where its constants are on one, or its text names one.
+    A program whose arguments are on one device runs on a mesh if its constants are on one, or its equations name one.
 
     Args:
         jaxpr: its first inputs are `consts`, the others the arguments.
@@ -124,7 +124,7 @@ def settle(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], place: Any)
 
 
 def meshes_in(jaxpr: Jaxpr) -> list[Any]:
-    """The meshes, with devices, that equations name, each once."""
+    """Return the meshes with devices that equations name, each once."""
     return jaxpr.memo("meshes", lambda: list(dict.fromkeys(_named(jaxpr))))
 
 
@@ -140,7 +140,7 @@ def _named(jaxpr: Jaxpr) -> Iterator[Any]:
 
 
 def physical_dtype(x: Any) -> np.dtype[Any] | None:
-    """The dtype in which C++ hands over a Python number (64 bits wide); None where it is the aval's."""
+    """Return the dtype in which C++ passes a Python number (64 bits wide); None if it is the aval's."""
     kind = type(x)
     if kind is ArrayImpl or kind is np.ndarray or isinstance(x, np.generic) or kind is ShapeDtypeStruct:
         return None

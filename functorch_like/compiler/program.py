@@ -1,4 +1,4 @@
-"""Programs: a jaxpr compiled for a device, with its constants and its record for C++."""
+"""Programs: a jaxpr compiled for a device, with its constants and its fast path for C++."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ from functorch_like.ir.jaxpr import Jaxpr
 
 
 class Program:
-    """A jaxpr compiled for a device: runs on flat arguments, and gives C++ the record to run it without Python.
+    """A jaxpr compiled for a device, which runs on flat arguments and gives C++ a fast path without Python.
 
     Args:
         jaxpr: its first inputs are `consts`, the others the arguments.
         consts: arrays.
-        args: example arguments, or their `ShapeDtypeStruct`s; it is compiled for their device and kinds of numbers.
-        donated: which arguments' memory the results may take.
-        keep_unused: whether arguments that nothing reads are passed all the same.
-        options: compile options of XLA.
-        mode: how others are chosen: see `jit`.
-        tiered: whether it may start in the quick tier.
-        eager: the same for a program outside of jit, which `eager_tiers` runs.
+        args: example arguments, or their `ShapeDtypeStruct`s; they determine the device and the dtypes of numbers.
+        name: name of the program.
+        donated: mask of the arguments whose memory the results may take.
+        keep_unused: True to pass arguments that no equation reads.
+        options: the user's compile options of XLA.
+        mode: mode of `jit`, by which further options are chosen.
+        device: device or `Partitioning`; by default that of the arguments.
+        committed: True if results are committed to the device; by default, if an argument is.
+        tiered: True if the program may start in the quick tier.
+        eager: likewise for a program outside of jit, which `eager_tiers` runs.
 
     Attributes:
-        executable: the form that runs now.
-        quick: the stay in the quick tier; None for a program in its last tier.
+        executable: the compiled form that runs now.
+        quick: state of the quick tier; None for a program in its last tier.
     """
 
     def __init__(
@@ -82,8 +85,8 @@ class Program:
                 for a, p, k in zip([*consts, *args], physical, first.kept_inputs, strict=True)
                 if k
             ]
-            way = autotune.choose(lowered, self.device, options, operands, name)
-            fitting, settings = way.fitting, way.settings()
+            candidate = autotune.choose(lowered, self.device, options, operands, name)
+            fitting, settings = candidate.fitting, candidate.settings()
         self.quick: QuickTier | None = None
         with settings:
             self.lowered = lowered(donated)
@@ -100,7 +103,7 @@ class Program:
         self._physical = physical
 
     def _placed(self, consts: Sequence[Any]) -> list[Any]:
-        """Constants, once and for all where the program takes them."""
+        """Return the constants with the shardings that the program takes, so that runs do not move them."""
         from functorch_like.backends.xla import sharded_arrays
 
         places = iter(self.executable.in_shardings)
@@ -115,7 +118,7 @@ class Program:
             if k
         ]
         inspect = INSPECTED.value
-        if inspect is not None and any(self._donated):  # what is inspected must still be there
+        if inspect is not None and any(self._donated):  # the inspector reads arguments after the run
             donated = [d for d, k in zip(self._donated, self.kept_inputs, strict=True) if k]
             flat = [np.array(a) if d else a for a, d in zip(flat, donated, strict=True)]
         try:
@@ -127,7 +130,7 @@ class Program:
             raise self._with_context(e, args)  # noqa: B904  (the same error, completed)
 
     def run_placed(self, args: Sequence[Any]) -> list[Any]:
-        """Run on arrays that are placed as those of a run before: of the same avals, on the same devices."""
+        """Run on arrays with the avals and shardings of an earlier run, without checks."""
         if INSPECTED.value is not None:
             return self.run(args)
         if not self._passes_all:
@@ -143,10 +146,10 @@ class Program:
         return error.add_context(operation=f"{self.lowered.name}({avals})")
 
     def exchange(self) -> None:
-        """Run the optimised form from now on, which has been compiled.
+        """Run the optimised form, which has been compiled, from now on.
 
         Raises:
-            FtError: where XLA has refused it. The program then stays in the quick tier for good.
+            FtError: if its compilation failed. The program then keeps the quick form for good.
         """
         quick, self.quick = self.quick, None
         if quick is not None and quick.compiled is not None:
@@ -154,15 +157,15 @@ class Program:
 
     @property
     def comes_to_python(self) -> bool:
-        """True if each call of it comes to Python, though it calls nothing there."""
+        """True if each call goes through Python although the program has no callbacks."""
         return self.executable.is_windowed and not self.executable.calls_python
 
     def leaves_python(self) -> bool:
-        """Return True if C++ may run it without Python."""
+        """Return True if C++ may run the program without Python."""
         return INSPECTED.value is None and not self.executable.calls_python
 
     def fastpath(self, out_tree: Any) -> Any:
-        """Return the record that lets C++ run later calls of the same signature; None where it may not."""
+        """Return the fast path by which C++ runs later calls of the signature; None if they go through Python."""
         if not self.leaves_python():
             return None
         return self.executable.fastpath(

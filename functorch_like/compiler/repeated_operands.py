@@ -1,8 +1,8 @@
-"""A pass over jaxprs: products of operands that repeat along a free dimension are computed once and broadcast.
+"""Pass over jaxprs: a product of an operand that repeats along a free dimension is computed once and broadcast.
 
 `x @ broadcast(v)` has equal columns, so one column is computed. Gradients of sums are such products: the cotangent of a
-sum is a broadcast. It is less work, and YNNPACK, which misreads such right operands (`backends.xla.library_check`),
-never gets them; operands that this pass misses are found there, at the price of a second compilation.
+sum is a broadcast. This saves work, and avoids an error of YNNPACK, which misreads such right operands.
+`backends.xla.library_check` finds operands that this pass misses, at the cost of a second compilation.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _ON = fast_lowering(
 
 
 def narrow_products(jaxpr: Jaxpr) -> Jaxpr:
-    """Replace each product of an operand that repeats along a free dimension; the same jaxpr if there is none."""
+    """Narrow each product of an operand that repeats along a free dimension; return the same jaxpr if there is none."""
     if not _ON() or not any(e.prim is dot_general for e in jaxpr.equations):
         return jaxpr
-    repeats: dict[Any, frozenset[int]] = {}  # the dimensions along which a variable repeats, where there are any
+    repeats: dict[Any, frozenset[int]] = {}  # the dimensions along which a variable repeats
     apart = repeats.keys().isdisjoint
     equations: list[Equation] = []
     for e in jaxpr.equations:
@@ -49,7 +49,7 @@ def narrow_products(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset[int]:
-    """The dimensions along which the result of an equation is known to repeat."""
+    """Return the dimensions along which the result of an equation is known to repeat."""
     out = e.outputs[0].aval
     if e.prim is broadcast_in_dim:
         operand = e.inputs[0]
@@ -75,7 +75,7 @@ def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset
 
 
 def _of_reshape(before: tuple[int, ...], after: tuple[int, ...], of: frozenset[int]) -> frozenset[int]:
-    """Follow repetition through a reshape: merged or divided dimensions repeat only if all that take part do."""
+    """Return the repeating dimensions after a reshape: merged or split ones repeat only if all their origins do."""
     result: set[int] = set()
     i = j = 0
     while i < len(before) and j < len(after):
@@ -111,7 +111,7 @@ def _of_product(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset[in
 
 
 def _narrowed(e: Equation, repeats: dict[Any, frozenset[int]]) -> list[Equation]:
-    """The product of operands of size 1 along the free dimensions that repeat, and the broadcast of it."""
+    """Return the equations of a product with operands of size 1 along repeating free dimensions, and its broadcast."""
     (lc, rc), (lb, rb) = e.params["dimension_numbers"]
     made: list[Equation] = []
     operands: list[Any] = []
@@ -132,7 +132,7 @@ def _narrowed(e: Equation, repeats: dict[Any, frozenset[int]]) -> list[Equation]
 
 
 def _first(operand: Any, along: Sequence[int], e: Equation, made: list[Equation]) -> Var:
-    """The first element along some dimensions, which keep size 1."""
+    """Append a slice to size 1 along some dimensions to `made`, and return its variable."""
     aval = operand.aval
     limits = tuple(1 if d in along else n for d, n in enumerate(aval.shape))
     first = Var(aval.update(shape=limits))

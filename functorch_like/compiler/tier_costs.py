@@ -1,6 +1,7 @@
-"""Estimates, from a jaxpr alone, of the compile time that full options cost and the run time they gain on CPUs.
+"""Estimates from a jaxpr of the compile time that full options cost, and the run time that they save, on CPUs.
 
-Both follow measurements of some 30 programs: nets, recurrences, stencils, linear algebra, single operations.
+Both are fitted to measurements of about 30 programs: networks, recurrences, stencils, linear algebra, single
+operations.
 """
 
 from __future__ import annotations
@@ -10,19 +11,19 @@ from typing import NamedTuple
 from functorch_like.backends.xla.jaxlib_api import VERSION
 from functorch_like.ir.jaxpr import Equation, Jaxpr, inner_jaxprs
 
-#: Seconds that XLA takes longer under full options: for a program, and for each equation that computes.
+#: Seconds that XLA compiles longer under full options: for a program, and for each equation that computes.
 _PROGRAM, _EQUATION = (10e-3, 3e-3) if VERSION < (0, 11) else (5e-3, 1.5e-3)
-#: Seconds that an element of an elementwise result takes longer under quick options.
+#: Seconds that an element of an elementwise result is computed longer under quick options.
 _ELEMENT = 2e-9
-#: Elements' worth of one element: functions are some instructions, random bits a hundred.
+#: Cost of an element in units of `_ELEMENT`: of transcendental functions, and of random bits.
 _FUNCTION, _BITS = 5, 100
-#: Steps of a loop whose number is not known.
+#: Steps that are assumed for a loop with an unknown number of steps.
 _STEPS = 1000
-#: Equations' worth of an operation of several kernels: sorting, cumulative sums, factorizations, random bits.
+#: Cost, in equations, of an operation of several kernels: sorting, cumulative sums, factorizations, random bits.
 _KERNELS = 6
-#: Equations' and elements' worth of special functions, by family. Those that iterate are as long as whole programs.
+#: Cost of special functions, by family, in equations and elements. Iterative ones cost as much as whole programs.
 _SPECIAL = {"incomplete_gamma": (150, 2000), "incomplete_beta": (300, 400), "zeta": (20, 40), "erf_and_gamma": (4, 30)}
-#: Equations below which both forms compile in about the same time.
+#: Number of equations below which both forms compile in about the same time.
 FEWEST = 2
 
 
@@ -30,8 +31,8 @@ class Estimate(NamedTuple):
     """Estimate of a program.
 
     Attributes:
-        equations: that compute something, each as often as it is compiled.
-        elements: that they compute in one run, weighted by their cost.
+        equations: number of equations that compute, each counted as often as it is compiled.
+        elements: number of elements that one run computes, weighted by their cost.
     """
 
     equations: int
@@ -39,12 +40,12 @@ class Estimate(NamedTuple):
 
     @property
     def compile_seconds(self) -> float:
-        """Time that XLA takes longer under full options."""
+        """Seconds that XLA compiles longer under full options."""
         return _PROGRAM + _EQUATION * self.equations
 
     @property
     def run_seconds(self) -> float:
-        """Time that one run takes longer under quick options."""
+        """Seconds that one run takes longer under quick options."""
         return _ELEMENT * self.elements
 
 

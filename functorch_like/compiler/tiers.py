@@ -1,9 +1,9 @@
-"""Tiers of compilation: a new program is compiled quickly and runs; what runs long is compiled again in the background.
+"""Tiers of compilation: programs are compiled quickly first; those that run long are compiled again in the background.
 
-A program starts in the quick tier unless its optimised form is on disk. It also starts optimised if one run would last
-longer than the compile time saved. `transforms/tier_watch.py` measures how long it runs. Once that has reached the
-estimated cost of the optimised form, one background thread compiles it. The next call of the function exchanges the
-two. So time lost to slow code and time lost to needless compiling are about equal at worst.
+A program starts in the quick tier unless its optimised form is on disk, or one run would last longer than the compile
+time saved. `transforms/tier_watch.py` measures its run time. When that reaches the estimated cost of the optimised
+form, a background thread compiles it. The next call of the function exchanges the two forms. So the time lost to slow
+code and the time lost to needless compiling are about equal at worst.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from functorch_like.backends.xla.jaxlib_api import VERSION
 from functorch_like.compiler import tier_costs
 from functorch_like.compiler.lower import Lowered
 
-#: Part of the estimated cost of the optimised form that a program runs until it is compiled: code runs some times
-#: faster after it, so that waiting for all of the cost would lose more than it saves.
+#: Run time after which the optimised form is compiled, as a fraction of its estimated cost. Optimised code is several
+#: times faster, so waiting for all of the cost would lose more than it saves.
 _PATIENCE = 0.5
-#: The same, where an earlier process has left the quick form on disk: the program comes again.
+#: The same fraction if an earlier process has left the quick form on disk: such a program is likely to run again.
 _PATIENCE_AGAIN = 0.1
-#: Seconds that an eager call may take longer: a fifth of what calling it takes.
+#: Seconds that an eager call may take longer under quick options: a fifth of the cost of a call.
 _UNNOTICED = 1e-6
-#: Seconds of compile time below which an eager program is not measured: its calls would come to Python meanwhile.
+#: Seconds of compile time below which an eager program has no tiers: measured calls go through Python.
 _LARGE = 50e-3 if VERSION < (0, 11) else 25e-3
 
 
 class QuickTier:
-    """A program's stay in the quick tier, and the way out of it.
+    """State of a program in the quick tier.
 
     Attributes:
-        worth: seconds of running after which the optimised form is compiled.
-        spent: seconds that it has run.
-        compiled: the future of the optimised form; None until its compilation starts.
-        watchers: are noted when it is there: one for each jitted function that runs the program.
+        worth: seconds of run time after which the optimised form is compiled.
+        spent: seconds that the program has run.
+        compiled: future of the optimised form; None until its compilation is requested.
+        watchers: objects whose `note()` is called after the compilation: one for each jitted function of the program.
     """
 
     def __init__(self, compile: Callable[[], xla.Executable], worth: float, name: str) -> None:
@@ -51,13 +51,13 @@ class QuickTier:
         _alive.add(self)
 
     def credit(self, seconds: float) -> None:
-        """Add time that it has run; once that is worth it, have the optimised form compiled."""
+        """Add run time; when it reaches `worth`, start to compile the optimised form."""
         self.spent += seconds
         if self.spent >= self.worth and self.compiled is None:
             self.optimise()
 
     def optimise(self) -> Future[xla.Executable]:
-        """Compile the optimised form in the background, once."""
+        """Compile the optimised form in the background, once; return its future."""
         with _lock:
             future = self.compiled
             if future is None:
@@ -71,7 +71,7 @@ class QuickTier:
 
     @property
     def is_over(self) -> bool:
-        """True once the optimised form has been compiled, or will not be."""
+        """True once the compilation of the optimised form has ended, failed or been cancelled."""
         return self.compiled is not None and self.compiled.done()
 
     def run(self) -> None:
@@ -88,7 +88,7 @@ class QuickTier:
             watcher.note()
 
 
-#: All that are alive, for reports.
+#: All programs in the quick tier, for reports.
 _alive: weakref.WeakSet[QuickTier] = weakref.WeakSet()
 
 
@@ -107,10 +107,10 @@ def _start() -> None:
     """Start the background thread if there is none. It ends when nothing is waiting."""
     global _thread
     if _thread is None:
-        # No daemon: a process that ends while XLA compiles waits for it, because XLA's threads must not outlive the
-        # interpreter. What comes of it is on disk for the next process.
+        # No daemon: at its end the process waits for XLA, whose threads must not outlive the interpreter. The compiled
+        # program is on disk for the next process.
         thread = threading.Thread(target=_work, name="functorch_like.tiers", daemon=False)
-        with suppress(RuntimeError):  # the interpreter ends, or there are too many threads
+        with suppress(RuntimeError):  # Python shuts down, or there are too many threads
             thread.start()
             _thread = thread
 
@@ -127,7 +127,7 @@ def _work() -> None:
                 return
             quick = _waiting.popleft()
         quick.run()
-        del quick  # or the thread keeps the program until the next one
+        del quick  # otherwise the thread keeps the program alive until the next one
 
 
 # ----------------------------------------------------------------------------------------------------------- beginning
@@ -140,12 +140,12 @@ def begin(
 
     Args:
         lowered: the program.
-        device: where it will run; one device.
+        device: the device; not a mesh.
         options: the user's compile options.
-        mode: of `jit`.
+        mode: mode of `jit`.
 
     Returns:
-        The executable, and the state of the quick tier; None where the program stays as it is.
+        The executable, and the state of the quick tier; None if the program is in its last tier.
     """
     if not _has_tiers(lowered, device, options, mode):
         return lowered.compile(device, options, mode=mode), None
@@ -174,8 +174,8 @@ def begin_eager(
 ) -> tuple[xla.Executable, QuickTier | None]:
     """Compile a program that runs outside of jit; as `begin`, with the same arguments and results.
 
-    On small arrays a program runs as long under quick options, which compile in a third of the time, so these are for
-    good. A large program has tiers. Others, such as one operation on many elements, are optimised at once.
+    A program on small arrays keeps the quick options, which compile in a third of the time and run as fast. A large
+    program has tiers. Others, such as one operation on many elements, are optimised at once.
     """
     if mode == "default" and _may_be_quick(lowered, device, options):
         costs = tier_costs.estimate(lowered.jaxpr)
@@ -197,7 +197,7 @@ def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None, mo
 
 
 def _may_be_quick(lowered: Lowered, device: Any, options: dict[str, Any] | None) -> bool:
-    """Return True if settings, options and effects leave it open how a program is compiled."""
+    """Return True unless settings, options or effects of a program exclude the quick tier."""
     if compilation.tiers == "off" or lowered.partitioning is not None:
         return False
     if device.platform != "cpu" or client.CPU_ASYNC or lowered.jaxpr.effects:

@@ -1,1 +1,1 @@
-"""One file for each interpreter of primitives: what applying a primitive means under each transformation."""
+"""Interpreters of primitives: evaluation, forward mode, reverse mode and batching."""

@@ -1,4 +1,4 @@
-"""vmap: each value may carry a hidden axis, which each primitive's `batch` rule carries to the result."""
+"""vmap: values may have a batch axis, which each primitive's `batch` rule carries to the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from functorch_like.primitives.reductions.reductions import reduce_and, reduce_o
 
 
 class BatchTracer(Tracer):
-    """A value with a hidden axis at position `dim`."""
+    """Tracer of a value with a batch axis at position `dim`, which its shape does not show."""
 
     __slots__ = ("_aval", "dim", "value")
 
@@ -39,10 +39,10 @@ class BatchTracer(Tracer):
         return value.creation_site() if isinstance(value, Tracer) else getattr(value, "traceback", None)
 
     def guarded(self, what: str) -> Any:
-        """The truth on which all elements agree: guards on "all" and "any" take the place of one.
+        """Return the truth value of all elements if they agree, with guards on "all" and "any"; else None.
 
         Raises:
-            Undecided: where Python control flow is followed, and elements may each go their own way.
+            Undecided: if Python control flow is followed, so that elements may take different paths.
         """
         if what != "bool" or not isinstance(self.value, Tracer) or self.aval.shape:
             return None
@@ -65,15 +65,20 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Trace that applies `batch` rules, where an operand has the axis, a collective names it or a key is drawn from."""
+    """Trace that applies `batch` rules: to operands with the batch axis, collectives over it, and random draws.
+
+    Attributes:
+        axis: the batch axis.
+        again: True if the function may be staged again, along all its paths.
+        unseen: True if the axis may matter to primitives without operands that have it.
+    """
 
     __slots__ = ("again", "axis", "unseen")
 
     def __init__(self, name: str, parent: Trace, axis: BatchAxis) -> None:
         super().__init__(name, parent)
         self.axis = axis
-        self.again = False  # whether the function may be staged, along all its paths
-        #: Whether the axis may matter to primitives none of whose operands has it.
+        self.again = False
         self.unseen = axis.name is not None or axis.randomness != "same"
         self.staging = parent.staging or self.unseen
 
@@ -91,8 +96,8 @@ class BatchTrace(Trace):
                 dims.append(None)
         parent = state.trace = self.parent
         try:
-            # The Python functions that a primitive holds may close over values of this trace, so rules of such
-            # primitives get the trace.
+            # Python functions among a primitive's parameters may close over values of this trace, so the batch rules
+            # of such primitives get the trace.
             functions = prim.stage_params is not None
             if not mine and not functions and not (self.unseen and self.matters(prim, params)):
                 return parent.process(prim, values, params)
@@ -106,7 +111,7 @@ class BatchTrace(Trace):
         return out if dim is None else BatchTracer(self, out, dim)
 
     def matters(self, prim: Primitive, params: dict[str, Any]) -> bool:
-        """Return True if the axis means something to a primitive without operands that have it, or to a jaxpr in it."""
+        """Return True if the axis matters to a primitive, or a jaxpr in it, without operands that have the axis."""
         axis = self.axis
         if prim.partial_eval is not None:
             return True
@@ -122,10 +127,20 @@ def batch(
     dims: Sequence[int | None],
     name: str = "vmap",
 ) -> tuple[list[Any], list[int | None]]:
-    """Results of a function of flat arguments mapped over one axis of each, and where the axis is in the results.
+    """Map a function over one axis of each argument.
 
-    Where Python control flow is followed, and `fun.traced_aux` returns what the function has found besides, each
-    element takes its own path. A function that cannot be staged along all its paths needs all elements to agree.
+    If Python control flow is followed and `fun` has `traced_aux` (see `stage`), each element takes its own path. If
+    such a function cannot be staged along all its paths, all elements must agree on each condition.
+
+    Args:
+        fun: function of flat arguments that returns a sequence.
+        axis: the batch axis.
+        args: arguments.
+        dims: position of the batch axis in each argument; None for arguments that are not mapped.
+        name: name of the transformation in errors.
+
+    Returns:
+        The results, and the position of the batch axis in each; None for results without it.
     """
     trace = BatchTrace(name, state.trace, axis)
     trace.again = hasattr(fun, "traced_aux")
@@ -157,8 +172,8 @@ def _parts(trace: BatchTrace, outs: Sequence[Any]) -> tuple[list[Any], list[int 
 def _of_all_paths(
     following: Any, fun: Any, axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], name: str
 ) -> Callable[..., Sequence[Any]]:
-    """Return a function without conditions: staged along all paths, or, where that cannot be, as it is."""
-    values = [k for k, a in enumerate(args) if core.is_value(a)]  # others may be of any type, and are not mapped
+    """Return a function without conditions, staged along all paths; if that is impossible, one without `traced_aux`."""
+    values = [k for k, a in enumerate(args) if core.is_value(a)]  # other arguments, of any type, are not mapped
 
     def flat(*leaves: Any) -> Sequence[Any]:
         whole = list(args)

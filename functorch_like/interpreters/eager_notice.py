@@ -1,4 +1,4 @@
-"""A note, once in a process, after many eager operations were compiled one by one."""
+"""Warning, once in a process, after many eager operations have been compiled one by one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functorch_like import source_info
 from functorch_like.core import state
 
-#: Programs of one operation, and the seconds that they took, after which a warning is logged.
+#: Number of programs of one operation, and seconds of compiling them, from which on a warning is logged.
 PROGRAMS, SECONDS = 50, 5.0
 
 _programs = 0
@@ -18,7 +18,7 @@ _seconds = 0.0
 
 @contextmanager
 def compiling(name: str) -> Generator[None]:
-    """Count a program that is compiled for one eager operation."""
+    """Count a program that is compiled within the block for one eager operation, and measure the time."""
     global _programs, _seconds
     started = time.perf_counter()
     yield

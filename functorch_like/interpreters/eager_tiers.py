@@ -1,7 +1,7 @@
-"""Eager programs in the quick tier: each call comes to Python and is measured, until the optimised form is there.
+"""Eager programs in the quick tier: calls go through Python and are measured, until the optimised form is compiled.
 
-A jitted function in the quick tier is called through C++ (`transforms/tier_watch.py`). Eager programs are many and most
-of them are called a few times. So the 50 us that Python costs occur seldom; they count as time spent.
+A jitted function in the quick tier is called through C++ (`transforms/tier_watch.py`). Eager programs are many, and
+most of them are called a few times. So the 50 us that a call through Python costs are rare; they count as run time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from functorch_like.backends.xla import events
 if TYPE_CHECKING:
     from functorch_like.compiler.program import Program
 
-#: Seconds that a call through Python takes longer than one through C++.
+#: Seconds that a call takes longer through Python than through C++.
 _DETOUR = 50e-6
 
 
 def run(program: Program, args: Sequence[Any]) -> list[Any]:
-    """Run a program from Python; in the quick tier measure it, and exchange it once its optimised form is there."""
+    """Run a program from Python; in the quick tier measure it, and exchange it once its optimised form is compiled."""
     quick = program.quick
     if quick is None:
         return program.run(args)
@@ -36,10 +36,10 @@ def run(program: Program, args: Sequence[Any]) -> list[Any]:
 
 
 def remembered(program: Program, out_tree: Any, narrowed: bool = False) -> tuple[Any, bool]:
-    """Return what C++ gets after a call: the record by which it runs later ones or None, and whether to forget all.
+    """Return the fast path for C++, or None; and True if C++ stores nothing for this signature (`xla.function`).
 
-    In the quick tier C++ forgets: where a call gave no record, it never requests one again. Where arguments were
-    `narrowed` in Python, all calls go through Python.
+    In the quick tier nothing is stored: after a None, C++ would never accept a fast path. If arguments were `narrowed`
+    in Python, None is stored, so that all calls go through Python.
     """
     if narrowed:
         return None, False
@@ -47,10 +47,10 @@ def remembered(program: Program, out_tree: Any, narrowed: bool = False) -> tuple
 
 
 def exchange(program: Program) -> None:
-    """Exchange a program for its optimised form, which has been compiled, or was refused."""
+    """Exchange a program for its optimised form, once its compilation has ended; warn if it has failed."""
     name, quick = program.lowered.name, program.quick
     if quick is None or quick.compiled is None or quick.compiled.cancelled():
-        program.quick = None  # another function of the same program was first, or the process ends
+        program.quick = None  # another function has exchanged the program, or the process ends
         return
     try:
         program.exchange()

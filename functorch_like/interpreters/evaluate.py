@@ -1,6 +1,6 @@
-"""Evaluation: outside of all transformations a primitive runs at once, as a compiled kernel of its own.
+"""Evaluation: outside of all transformations each primitive runs at once, as a kernel.
 
-One C++-dispatched function is kept for each primitive and set of parameters; it compiles for each new signature.
+A C++-dispatched function is cached for each primitive and set of parameters; it compiles for each new signature.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def process(self: core.Evaluate, prim: Primitive, args: Sequence[Any], params: d
 
 
 def _strong(x: Any) -> Any:
-    """A NumPy array of rank 0 as an array: C++ takes it for a NumPy scalar of its dtype, which is weakly typed."""
+    """Return a NumPy array of rank 0 as an array: C++ would treat it as a NumPy scalar, which is weakly typed."""
     return xla.device_put(core.native(x)) if type(x) is np.ndarray and not x.ndim else x
 
 
@@ -74,7 +74,7 @@ def _kernel_of(prim: Primitive, params: dict[str, Any]) -> Any:
             if made is not None:
                 dtype_origins.follow(args, [made])
                 return made, None, True
-        narrowed = any(map(dtypes.is_narrowed, args))  # C++ would hand over all of the 64 bits
+        narrowed = any(map(dtypes.is_narrowed, args))  # C++ would pass all 64 bits
         if narrowed:
             args = tuple(map(core.in_width, args))
         program = program_for(args, programs, make)
@@ -87,7 +87,7 @@ def _kernel_of(prim: Primitive, params: dict[str, Any]) -> Any:
 
 
 def program_for(args: Sequence[Any], programs: Cache[Any, Program], make: Callable[..., Program]) -> Program:
-    """The program for these arguments: `make(*args)`, or one from before, if calls keep coming back to Python."""
+    """Return the program for these arguments: `make(*args)`, or a cached one if every call goes through Python."""
     kinds = [(aval_of(a), physical_dtype(a), type(a) is ArrayImpl and a._committed) for a in args]
     key = (device_for(args), xla.settings(), *kinds)
     result = programs.get(key)

@@ -1,8 +1,8 @@
 """Forward mode: each value carries a tangent, which each primitive's `jvp` rule carries to the result.
 
-Nested derivatives stay apart: a `Dual` belongs to the trace that made it. The rule of an inner trace runs under the
-outer one, for which the inner primal and tangent are two ordinary values. (The hazard is known as perturbation
-confusion; Siskind and Pearlmutter, 2005.)
+Nested derivatives are not confused: a `Dual` belongs to the trace that made it. The rule of an inner trace runs under
+the outer one, for which the inner primal and tangent are two ordinary values. (J. M. Siskind and B. A. Pearlmutter,
+"Perturbation confusion and referential transparency", 2005.)
 """
 
 from __future__ import annotations
@@ -83,7 +83,17 @@ class JVPTrace(Trace):
 def jvp(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], name: str = "jvp"
 ) -> tuple[list[Any], list[Any]]:
-    """Results and their tangents, of a function of flat arguments. Tangents that are None are zero."""
+    """Differentiate a function in forward mode.
+
+    Args:
+        fun: function of flat arguments that returns a sequence.
+        primals: arguments.
+        tangents: tangent of each argument; None for zero.
+        name: name of the transformation in errors.
+
+    Returns:
+        The results, and their tangents; None for zero.
+    """
     trace = JVPTrace(name, state.trace)
     with new_trace(trace):
         outs = fun(*[p if t is None else Dual(trace, p, t) for p, t in zip(primals, tangents, strict=True)])
@@ -91,7 +101,7 @@ def jvp(
 
 
 def split_duals(trace: Trace, outs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Primals and tangents of results."""
+    """Return primals and tangents of results; a tangent that is zero is None."""
     mine = [type(o) is Dual and o._trace is trace for o in outs]
     return (
         [o.primal if m else o for o, m in zip(outs, mine, strict=True)],

@@ -1,8 +1,8 @@
-"""Eager calls of cheap primitives: NumPy computes the first ones, where its result is XLA's to the bit.
+"""Eager calls of cheap primitives: NumPy computes the first ones, if its result equals XLA's bit for bit.
 
-A derivative that is not under jit applies hundreds of primitives, each to other shapes, most of them a few times.
-Compiling one takes 15 to 100 ms, and NumPy takes microseconds. So a primitive is compiled for a signature once it is
-called more than `FIRST_CALLS` times with it; from then on C++ runs it.
+A derivative without jit applies hundreds of primitives, to many shapes, most of them a few times. Compiling a primitive
+takes 15 to 100 ms, and NumPy takes microseconds. So it is compiled for a signature after `FIRST_CALLS` calls with it;
+from then on C++ runs it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from functorch_like.core import ArrayImpl, Primitive, abstract_eval, aval_of
 
 #: Calls of a primitive with one signature that NumPy computes; 0 compiles at once. Set for tests and measurements.
 FIRST_CALLS = xla.config("first_calls_in_numpy", 32, in_trace_key=False)
-#: The largest operand or result, in elements: beyond, XLA's threads are worth a program.
+#: Largest number of elements of an operand or result. For more, XLA's threads are worth a compilation.
 _MOST_ELEMENTS = 2**14
 _MOST_SIGNATURES = 1024
 
 
 def for_primitive(prim: Primitive, params: dict[str, Any]) -> HostCalls | None:
-    """The `HostCalls` of a primitive, or None for one that XLA alone computes.
+    """Return the `HostCalls` of a primitive, or None for one that XLA alone computes.
 
-    Movement of data has the same result for all dtypes that are NumPy's own. Arithmetic, comparison and selection have
-    it for real numbers, if the primitive is `exact`.
+    Results of data movement are equal for all of NumPy's own dtypes. Results of arithmetic, comparison and selection
+    are equal for real numbers, if the primitive is `exact`.
     """
-    if not prim.builtin or prim.multiple_results or client.CPU_ASYNC:  # there no call may wait for its operands
+    if not prim.builtin or prim.multiple_results or client.CPU_ASYNC:  # an asynchronous call cannot wait for operands
         return None
     if prim.kind == "movement":
         return HostCalls(prim, params, "biufc")
@@ -42,8 +42,8 @@ class HostCalls:
     """The first calls of one primitive with one set of parameters.
 
     Args:
-        prim, params: the primitive.
-        kinds: NumPy's letters of the dtypes that it may have.
+        prim, params: the primitive and its parameters.
+        kinds: NumPy's kind letters of the dtypes that are computed.
     """
 
     __slots__ = ("_counts", "_kinds", "_params", "_prim")
@@ -53,7 +53,7 @@ class HostCalls:
         self._counts: dict[Any, int] = {}
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        """The result of a call; None where XLA computes it."""
+        """Return the result of a call; None if XLA is to compute it."""
         if not all(map(_is_plain, args)):
             return None
         avals = tuple(map(aval_of, args))
@@ -78,7 +78,7 @@ class HostCalls:
         return arrays.computed(result, out, device, bool(places))
 
     def _result(self, operands: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:
-        """Return what the reference gives; None where XLA may differ, or should raise the error."""
+        """Return the result of the `ref` rule; None if XLA's may differ, or if the rule raises."""
         with np.errstate(all="ignore"):
             try:
                 result = np.asarray(self._prim.ref(*operands, **self._params))
@@ -93,7 +93,7 @@ class HostCalls:
 
 
 def _is_usual(x: np.ndarray[Any, Any]) -> bool:
-    """Return False for floats with a NaN or a subnormal number, or the number beside these.
+    """Return False for floats with a NaN, a subnormal number or the smallest normal number.
 
     The sign and payload of a NaN depend on the order in which a processor takes the operands. XLA's programs run with
     subnormal numbers as zeros on CPUs.
@@ -105,7 +105,7 @@ def _is_usual(x: np.ndarray[Any, Any]) -> bool:
 
 
 def _is_plain(x: Any) -> bool:
-    """Return True for an array that is on one device or NumPy's; numbers of Python have no size of their own."""
+    """Return True for an array on one device or a NumPy array; Python numbers have no fixed dtype."""
     if type(x) is ArrayImpl:
         return type(x._sharding) is xla.OneDevice and not x.is_deleted()
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.isnative

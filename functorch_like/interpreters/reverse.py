@@ -1,8 +1,9 @@
 """Reverse mode: linearize, then transpose.
 
 `linearize` runs forward mode with tangents that are variables of a tape: each `jvp` rule computes its primal part at
-once and records what it does to tangents, which are linear primitives. Walking the tape backwards with the
-`transpose` rule pulls cotangents through. (Radul et al., "You Only Linearize Once", 2022.)
+once, and its linear operations on tangents are recorded. The backward pass applies `transpose` rules to the recorded
+equations in reverse order. (A. Radul et al., "You only linearize once: tangents transpose to gradients",
+arXiv:2204.10923.)
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ from functorch_like.primitives.structural import convert_element_type
 
 
 class TapeTracer(VarTracer):
-    """A tangent that is not known yet."""
+    """Tracer of a tangent that is a variable of a tape."""
 
     __slots__ = ()
 
 
 class TapeTrace(Trace):
-    """Trace that records equations of its own tracers; everything else is computed by the parent, at once.
+    """Trace that records equations with its own tracers as operands; the parent computes all others at once.
 
-    In a recorded equation an operand is a `Var` of the tape, or the value where it is known.
+    Operands of a recorded equation are variables of the tape and known values.
     """
 
     __slots__ = ("equations",)
 
     def __init__(self, parent: Trace) -> None:
-        super().__init__("", parent)  # no name: in errors it is one with the JVPTrace above it
+        super().__init__("", parent)  # no name: errors name the JVPTrace that runs under it
         self.equations: list[Equation] = []
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -88,17 +89,17 @@ class TapeTrace(Trace):
         return TapeTracer(self, Var(aval))
 
     def var(self, value: Any) -> Var | None:
-        """The variable of a recorded value; None for anything else (a tangent that is zero)."""
+        """Return the variable of a recorded value; None for other values (a tangent that is zero)."""
         return value._var if type(value) is TapeTracer and value._trace is self else None
 
 
 class LinearMap:
-    """A linear map as a tape: how tangents of inputs become tangents of outputs.
+    """A linear map from tangents of inputs to tangents of outputs, as a tape.
 
     Args:
         inputs: one variable for each input.
         equations: linear equations over them and known values.
-        outputs: a variable for each output, None where the tangent is zero.
+        outputs: a variable for each output; None for a tangent that is zero.
     """
 
     __slots__ = ("equations", "inputs", "outputs")
@@ -108,8 +109,8 @@ class LinearMap:
         self.equations = dead_code_elimination(equations, outputs)
 
     def keep(self) -> None:
-        """Copy the NumPy memory that equations read: a map that is kept must not change when its owner changes it."""
-        copies: dict[int, tuple[Any, Any]] = {}  # with the originals, so that an id stays its own
+        """Copy the NumPy arrays that equations read: the user may change them while the map is kept."""
+        copies: dict[int, tuple[Any, Any]] = {}  # with the originals, so that their ids are not reused
         for e in self.equations:
             if any(type(a) is np.ndarray for a in e.inputs):
                 for a in e.inputs:
@@ -118,7 +119,7 @@ class LinearMap:
                 e.inputs = [copies[id(a)][1] if type(a) is np.ndarray else a for a in e.inputs]
 
     def places(self) -> list[list[tuple[int, int]]]:
-        """Places where equations read each array: equation and operand."""
+        """Return, for each array, the positions at which equations read it: pairs of equation and operand."""
         places: dict[int, list[tuple[int, int]]] = {}
         for i, e in enumerate(self.equations):
             for k, a in enumerate(e.inputs):
@@ -127,11 +128,11 @@ class LinearMap:
         return list(places.values())
 
     def values(self, places: Sequence[Sequence[tuple[int, int]]]) -> list[Any]:
-        """Return the values that equations read at these places."""
+        """Return the value that equations read at each group of positions that `places` returns."""
         return [self.equations[i].inputs[k] for (i, k), *_ in places]
 
     def holding(self, places: Sequence[Sequence[tuple[int, int]]], values: Iterable[Any]) -> LinearMap:
-        """The same map with other values at these places."""
+        """Return the map with other values at these positions."""
         inputs = [list(e.inputs) for e in self.equations]
         for where, value in zip(places, values, strict=True):
             for i, k in where:
@@ -140,7 +141,7 @@ class LinearMap:
         return LinearMap(self.inputs, equations, self.outputs)
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
-        """Push tangents forward; None is zero."""
+        """Return the tangents of outputs for those of inputs; None is zero."""
         known = {v: t for v, t in zip(self.inputs, tangents, strict=True) if t is not None}
         missing = [v for v in self.inputs if v not in known]
         known.update((v, zeros(v.aval)) for v in missing)
@@ -155,12 +156,12 @@ class LinearMap:
         return [None if v is None else known[v] for v in self.outputs]
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
-        """Pull cotangents back; None is zero, also in the result."""
+        """Return the cotangents of inputs for those of outputs; None is zero."""
         return backward_pass(self.equations, self.inputs, self.outputs, cotangents)
 
 
 def dead_code_elimination(equations: list[Equation], outputs: Sequence[Any]) -> list[Equation]:
-    """The equations that some output depends on, and those with effects (the printing of a tangent)."""
+    """Return the equations that an output depends on, and those with effects (the printing of a tangent)."""
     needed = {v for v in outputs if type(v) is Var}
     result: list[Equation] = []
     for e in reversed(equations):
@@ -181,7 +182,17 @@ def dead_code_elimination(equations: list[Equation], outputs: Sequence[Any]) -> 
 def linearize(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], differentiated: Sequence[bool], name: str = "grad"
 ) -> tuple[list[Any], LinearMap]:
-    """Results of a function of flat arguments, and its derivative as a linear map of those marked."""
+    """Linearize a function at a point.
+
+    Args:
+        fun: function of flat arguments that returns a sequence.
+        primals: arguments.
+        differentiated: mask of the arguments to differentiate with respect to.
+        name: name of the transformation in errors.
+
+    Returns:
+        The results, and the derivative as a linear map of tangents of the differentiated arguments.
+    """
     tape = TapeTrace(state.trace)
     trace = JVPTrace(name, tape)
     with new_trace(tape), new_trace(trace):
@@ -198,9 +209,19 @@ _undefined = cleared(lru_cache(4096)(UndefinedPrimal))
 def backward_pass(
     equations: Sequence[Equation], inputs: Sequence[Var], outputs: Sequence[Any], cotangents: Sequence[Any]
 ) -> list[Any]:
-    """Walk linear equations backwards. Operands that are `Var` are linear, all others known values."""
+    """Apply the transpose rules of linear equations in reverse order.
+
+    Args:
+        equations: equations whose `Var` operands are linear; other operands are known values.
+        inputs: variables whose cotangents are returned.
+        outputs: a variable for each output; others have no cotangents.
+        cotangents: cotangent of each output; None for zero.
+
+    Returns:
+        The cotangent of each input; None for zero.
+    """
     pending: dict[Var, Any] = {}
-    wide: set[Var] = set()  # those whose cotangents are sums of narrow floats, kept in float32
+    wide: set[Var] = set()  # variables whose cotangents are sums of narrow floats, which accumulate in float32
 
     def accumulate(var: Var, ct: Any) -> None:
         if var not in pending:
@@ -251,7 +272,7 @@ def _converted(x: Any, dtype: Any) -> Any:
 
 
 def backward_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """Cotangents of the linear inputs of a jaxpr, given its other inputs."""
+    """Return the cotangents of the linear inputs of a jaxpr, for the values of its other inputs."""
     rest = iter(known)
     values: dict[Var, Any] = {v: next(rest) for v, lin in zip(jaxpr.inputs, linear, strict=True) if not lin}
     unknown = {v for v, lin in zip(jaxpr.inputs, linear, strict=True) if lin}

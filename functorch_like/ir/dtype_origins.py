@@ -1,7 +1,7 @@
-"""Values whose dtype NumPy chose: its arrays, arrays made of them, and results computed from these.
+"""Values whose dtype NumPy chose: NumPy arrays, arrays made of them, and results computed from these.
 
-NumPy makes float64 by default. Where such a value widens another one, `widening.py` issues a warning, by the origins
-recorded here. They are read while operations are traced; calls of compiled functions have no cost.
+NumPy makes float64 by default. If such a value widens another one, `widening.py` issues a warning with the origin
+recorded here. Origins are read while operations are traced; calls of compiled functions cost nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.ir.jaxpr import Equation, Var
 from functorch_like.ir.trace_to_jaxpr import StageTracer
 
-#: Arrays whose dtype NumPy chose, by identity (arrays have no hash), with what to call each; they leave when they die.
+#: Arrays whose dtype NumPy chose, by identity (arrays have no hash), with a description; freed arrays are removed.
 _MADE: dict[int, tuple[weakref.ref[Any], str]] = {}
 
 
@@ -30,7 +30,7 @@ def made(array: Any, text: str = "made of a NumPy array") -> Any:
 
 
 def follow(operands: Iterable[Any], results: Iterable[Any]) -> None:
-    """Record which results of a program are of 64 bits by NumPy alone, at first calls: later ones stay in C++."""
+    """Record the results of a program that have 64 bits by NumPy alone; at first calls, since C++ runs later ones."""
     arrays = [x for x in operands if type(x) is ArrayImpl or isinstance(x, np.ndarray)]
     wide = [origin(x) for x in arrays if x.ndim and dtypes.real_part(x.dtype) == dtypes.float64]
     if wide and all(wide):
@@ -43,7 +43,7 @@ def _computed_from(text: str) -> str:
 
 
 def chosen(x: Any) -> None:
-    """Note that the user has named the dtype that a value has."""
+    """Record that the user has named the dtype of a value."""
     x = _innermost(x)
     if type(x) is StageTracer:
         trace: Any = x._trace
@@ -54,7 +54,7 @@ def chosen(x: Any) -> None:
 
 
 def origin(x: Any) -> str:
-    """Return a name for a value whose dtype NumPy chose; "" for others.
+    """Return a description of a value whose dtype NumPy chose; "" for others.
 
     Arrays of rank 0 count as numbers, which widen nothing.
     """
@@ -68,19 +68,19 @@ def origin(x: Any) -> str:
 
 
 def hosts(values: Iterable[Any]) -> dict[int, str]:
-    """Positions of the values whose dtype NumPy chose, with what to call each: for `stage`."""
+    """Return the positions of the values whose dtype NumPy chose, with their descriptions, for `stage`."""
     return {i: text for i, x in enumerate(values) if (text := origin(x))}
 
 
 def _innermost(x: Any) -> Any:
-    """The array behind the tracers of vmap and of derivatives, or the tracer of what is being staged."""
+    """Return the array inside of tracers of vmap and derivatives, or the `StageTracer`."""
     while isinstance(x, Tracer) and type(x) is not StageTracer:
         x = x.beneath()
     return x
 
 
 def _staged(trace: Any, var: Var) -> str:
-    """`origin` of a variable; reads the equations recorded since the last call."""
+    """Return the `origin` of a variable; follows the equations recorded since the last call."""
     origins, (equations, constants) = trace.hosts, trace.looked
     if len(trace.const_vars) > constants:
         origins.update((v, text) for v, value in trace.originals()[constants:] if (text := origin(value)))
@@ -91,13 +91,13 @@ def _staged(trace: Any, var: Var) -> str:
 
 
 def _computed(equation: Equation, known: dict[Var, str]) -> dict[Var, str]:
-    """The results of an equation that have their dtype by NumPy alone; constants, which have no text, do not count."""
+    """Return the results of an equation whose dtype NumPy alone chose; constants, with an empty text, do not count."""
     operands = [v for v in equation.inputs if isinstance(v, Var)]
     result: dict[Var, str] = {}
     for out in equation.outputs:
         alike = [v for v in operands if _width(v) == _width(out) and not v.aval.weak_type]
         text = next(filter(None, (known.get(v) for v in alike)), "")
-        # Without operands of its width, a result is a constant only where all of them are.
+        # Without operands of its width, a result is a constant only if all operands are.
         if all(v in known for v in (alike if text else operands)):
             result[out] = _computed_from(text) if text else ""
     return result

@@ -1,8 +1,8 @@
-"""Jaxprs: recorded programs, as data. Their text, and running them again.
+"""Jaxprs: recorded programs as data, with their evaluation and text.
 
-A `Jaxpr` is closed: whatever the traced function closed over is among its inputs, so it may be cached, transformed
-and compiled wherever it is. Memos of what was derived from it (its jvp, its batched forms, its executable) live on
-the jaxpr and die with it.
+A `Jaxpr` is closed: the values that the traced function closes over are among its inputs. So it may be cached,
+transformed and compiled anywhere. Values derived from it (its jvp, its batched forms, its executable) are memoised on
+the jaxpr and freed with it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functorch_like.errors import refuse_pickling
 
 
 class Var:
-    """A value named in a jaxpr."""
+    """A variable of a jaxpr."""
 
     __slots__ = ("aval",)
 
@@ -28,12 +28,12 @@ class Var:
 
 
 class Literal:
-    """A small constant written into a jaxpr.
+    """A small constant of a jaxpr.
 
     Attributes:
-        value: an array of NumPy.
-        aval: its shape and dtype, and whether it is weak.
-        operand: what a primitive takes for it: of a weak constant NumPy's scalar, for an array would be strong.
+        value: NumPy array.
+        aval: its shape, dtype and weak type.
+        operand: operand for primitives: a NumPy scalar for a weak constant, since arrays are strongly typed.
     """
 
     __slots__ = ("aval", "operand", "value")
@@ -51,7 +51,7 @@ class Equation:
     """One applied primitive: operands, parameters, results, and the recorded traceback of the user's line.
 
     Attributes:
-        signature: of the primitive, avals and parameters; None for an equation that a pass has made.
+        signature: signature of the primitive, avals and parameters; None for an equation that a pass has made.
     """
 
     __slots__ = ("inputs", "outputs", "params", "prim", "signature", "source")
@@ -69,18 +69,18 @@ class Equation:
         self.signature = signature
 
     def of(self, inputs: Sequence[Any]) -> Equation:
-        """Return the same equation of other operands, which have the same avals."""
+        """Return the equation with other operands of the same avals."""
         return Equation(self.prim, inputs, self.params, self.outputs, self.source, self.signature)
 
 
 def effects(equation: Equation) -> frozenset[str]:
-    """Effects besides computing results: some of "ordered" and "unordered"."""
+    """Return the effects besides computing results: a subset of "ordered" and "unordered"."""
     of = equation.prim.effects
     return of(**equation.params) if of is not None else frozenset()
 
 
 def inner_jaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
-    """The jaxprs among an equation's parameters, those in tuples included."""
+    """Yield the jaxprs among an equation's parameters, those in tuples included."""
     for value in params.values():
         if type(value) is Jaxpr:
             yield value
@@ -97,8 +97,8 @@ class Jaxpr:
         inputs: variables.
         equations: in order of execution.
         outputs: variables and literals.
-        name: what it is called when printed.
-        origin: how it was made ("traced by jit", "jvp of loss").
+        name: name in its text.
+        origin: description of its making: "traced by jit", "jvp of loss".
     """
 
     __slots__ = ("__weakref__", "_effects", "_memo", "equations", "inputs", "name", "origin", "outputs")
@@ -118,7 +118,7 @@ class Jaxpr:
 
     @property
     def __name__(self) -> str:
-        """The name, where a jaxpr stands for a function."""
+        """The name, for code that takes a jaxpr as a function."""
         return self.name
 
     @property
@@ -131,15 +131,15 @@ class Jaxpr:
 
     @property
     def effects(self) -> frozenset[str]:
-        """Effects besides computing results: some of "ordered" and "unordered"."""
+        """Effects besides computing results: a subset of "ordered" and "unordered"."""
         if self._effects is None:
             self._effects = frozenset[str]().union(*(effects(e) for e in self.equations if e.prim.effects))
         return self._effects
 
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return the value derived from this jaxpr under a key; make it at the first request.
+        """Return the value that is memoised under a key; the first call makes it.
 
-        Two threads may make it at once; both get what the first one made, so that what hangs on it is not made twice.
+        If two threads make it at once, both get the value that was stored first, with the memos on it.
         """
         try:
             return self._memo[key]
@@ -156,7 +156,7 @@ class Jaxpr:
 
 
 def count_equations(jaxpr: Jaxpr) -> int:
-    """The number of equations of a jaxpr and of those inside of it, each as often as it stands there."""
+    """Return the number of equations of a jaxpr and its inner jaxprs, each counted at every place of use."""
 
     def count() -> int:
         return sum(1 + sum(map(count_equations, inner_jaxprs(e.params))) for e in jaxpr.equations)
@@ -165,7 +165,7 @@ def count_equations(jaxpr: Jaxpr) -> int:
 
 
 def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
-    """Apply the equations again, under the current trace; each keeps the user's line it was recorded at."""
+    """Apply the equations under the current trace; each keeps the user's line at which it was recorded."""
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     carried = state.source
     try:
@@ -183,7 +183,7 @@ def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
 
 
 # ---------------------------------------------------------------------------------------------------------- text
-#: Of the inputs, operands and results of one jaxpr or equation, so many are shown where a display is cut.
+#: Number of inputs, operands and results of a jaxpr or equation that a shortened display lists.
 MOST_LISTED = 30
 
 
@@ -192,9 +192,9 @@ class Row(NamedTuple):
 
     Attributes:
         results: names and avals.
-        primitive: its name.
+        primitive: name of the primitive.
         operands: names and literals.
-        params: "name=value" of each.
+        params: "name=value" of each parameter.
         place: the user's line and named scopes; empty if unknown.
         equation: the equation.
     """
@@ -214,10 +214,10 @@ class Definition(NamedTuple):
     """Text of one jaxpr, as a Python function.
 
     Attributes:
-        title: its name, unlike those of the other definitions.
+        title: its name, unique among the definitions.
         inputs: names and avals.
-        origin: of the jaxpr.
-        rows: one for each equation.
+        origin: origin of the jaxpr.
+        rows: a row for each equation.
         outputs: names and literals.
         jaxpr: the jaxpr.
     """
@@ -238,11 +238,11 @@ class Definition(NamedTuple):
 
 
 def definitions(jaxpr: Jaxpr, most: int | None = None) -> list[Definition]:
-    """Return the text of a jaxpr, in parts: a definition for each jaxpr it calls, and last its own.
+    """Return the text of a jaxpr in parts: a definition for each jaxpr that it calls, and last its own.
 
     Args:
-        jaxpr: any.
-        most: rows of each definition; all of them if None.
+        jaxpr: any jaxpr.
+        most: largest number of rows of each definition; None for all.
     """
     printer = _Printer(most)
     printer.define(jaxpr)
@@ -250,19 +250,19 @@ def definitions(jaxpr: Jaxpr, most: int | None = None) -> list[Definition]:
 
 
 def display(jaxpr: Jaxpr, most: int = 300) -> Any:
-    """Return a jaxpr in colours, with inner ones that fold in notebooks.
+    """Return a display of a jaxpr in colours; in notebooks, inner jaxprs fold.
 
     Args:
-        jaxpr: any.
-        most: equations that are shown of each jaxpr.
+        jaxpr: any jaxpr.
+        most: largest number of equations that are shown of each jaxpr.
     """
-    from functorch_like.ir.jaxpr_display import JaxprDisplay  # only where one is looked at
+    from functorch_like.ir.jaxpr_display import JaxprDisplay  # late: few programs display jaxprs
 
     return JaxprDisplay(definitions(jaxpr, most), count_equations(jaxpr))
 
 
 class _Printer:
-    """Python-like text: a `def` for the jaxpr, and one for each jaxpr it calls, before it."""
+    """Maker of Python-like text: a `def` for each jaxpr that is called, and then one for the jaxpr itself."""
 
     def __init__(self, most: int | None) -> None:
         self.most = most
@@ -299,7 +299,7 @@ class _Printer:
         return title
 
     def listed(self, texts: list[str]) -> str:
-        """Texts in a row; the first of very many."""
+        """Join texts by commas; with `most`, only the first `MOST_LISTED` of them."""
         most = len(texts) if self.most is None else MOST_LISTED
         more = f"... {len(texts) - most} more" if len(texts) > most else ""
         return ", ".join(filter(None, [*texts[:most], more]))
@@ -311,7 +311,7 @@ class _Printer:
             return f"({', '.join(map(self.param, value))})"
         if isinstance(value, np.dtype):
             return value.name
-        if callable(value):  # a rule of the user's
+        if callable(value):  # a user's rule
             return source_info.name_of(value)
         return repr(value)
 
@@ -324,7 +324,7 @@ class _Printer:
 
 
 def letters(n: int) -> str:
-    """a, b, ..., z, ba, bb, ...: the n-th variable's name, skipping Python's keywords."""
+    """Return the name of the n-th variable: a, b, ..., z, ba, bb, ...; Python's keywords get an underscore."""
     text = ""
     while True:
         text = chr(97 + n % 26) + text
@@ -334,5 +334,5 @@ def letters(n: int) -> str:
 
 
 def literal_text(value: Any) -> str:
-    """A number as Python writes it; of a small array, its elements."""
+    """Return the text of a number, or of the elements of a small array, as in Python."""
     return str(np.asarray(value).tolist())

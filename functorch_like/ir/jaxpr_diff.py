@@ -1,4 +1,4 @@
-"""Differences between two jaxprs: equations that one of them has, whatever the variables are called."""
+"""Differences between two jaxprs: equations that only one of them has. Names of variables do not count."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from functorch_like.ir.jaxpr_display import row_lines, row_markup
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 
-#: So many equal equations are shown before and after a difference.
+#: Number of equal equations that are shown before and after a difference.
 CONTEXT = 2
-#: More equations of one jaxpr are not compared: the time grows with the square.
+#: Largest number of equations of a jaxpr that are compared: the time grows with the square.
 MOST = 5000
-#: So many changes of one jaxpr are shown.
+#: Largest number of changes of a jaxpr that are shown.
 MOST_SHOWN = 300
 
 
@@ -23,8 +23,8 @@ class Change(NamedTuple):
     """One equation of a comparison.
 
     Attributes:
-        sign: " " where both have it, "-" where the first has it, "+" where the second has it.
-        row: its text.
+        sign: " " if both jaxprs have the equation, "-" if only the first has it, "+" if only the second has it.
+        row: text of the equation.
     """
 
     sign: str
@@ -35,11 +35,11 @@ class Section(NamedTuple):
     """Comparison of one jaxpr of the first with one of the second.
 
     Attributes:
-        title: of both, or of the one that is there.
-        header: inputs of the first and of the second, where they differ.
-        changes: every equation.
-        results: of the first and of the second, where they differ.
-        cut: True if one of them had more equations than are compared.
+        title: names of the jaxprs; one name if they are equal, or if only one jaxpr exists.
+        header: inputs of the first and of the second, or None if they are equal.
+        changes: all equations.
+        results: results of the first and of the second, or None if they are equal.
+        cut: True if a jaxpr has more equations than are compared.
     """
 
     title: str
@@ -56,8 +56,8 @@ class Section(NamedTuple):
 class JaxprDiff(Display):
     """Differences between two jaxprs, and between those that they call, paired by their names.
 
-    Two equations are equal if they apply one primitive with equal parameters to values that correspond. So a variable
-    that has another name is no difference.
+    Two equations are equal if they apply one primitive with equal parameters to corresponding values. So another name
+    of a variable is no difference.
 
     Attributes:
         sections: one for each pair of jaxprs.
@@ -138,7 +138,7 @@ def _types(part: Definition) -> list[str]:
 
 
 def _changes(first: Definition, second: Definition, same: _Correspondence) -> Iterator[Change]:
-    """Pair equations of equal primitives and types; of these, those are equal whose operands correspond."""
+    """Pair equations of equal primitives and types; a pair is equal if its operands correspond."""
     matcher = SequenceMatcher(None, [_key(row) for row in first.rows], [_key(row) for row in second.rows], False)
     for kind, i, k, j, m in matcher.get_opcodes():
         if kind == "equal":
@@ -160,20 +160,20 @@ def _key(row: Row) -> tuple[Any, ...]:
 
 
 class _Correspondence:
-    """Values of the first jaxpr that are values of the second."""
+    """Map from values of the first jaxpr to the corresponding values of the second."""
 
     def __init__(self, first: Jaxpr, second: Jaxpr) -> None:
         self._there: dict[Any, Any] = dict(zip(first.inputs, second.inputs, strict=False))
         self._taken = set(self._there.values())
 
     def add(self, one: Row, other: Row) -> None:
-        """Take the results of two equations as the same."""
+        """Record that the results of two equations correspond."""
         for a, b in zip(one.equation.outputs, other.equation.outputs, strict=True):
             self._there[a] = b
             self._taken.add(b)
 
     def holds(self, one: Sequence[Any], other: Sequence[Any]) -> bool:
-        """Return True if values are the same. Values that depend on earlier differences count as the same."""
+        """Return True if values correspond. Values that depend on earlier differences count as corresponding."""
         return len(one) == len(other) and all(map(self._same, one, other))
 
     def _same(self, a: Any, b: Any) -> bool:
@@ -183,7 +183,7 @@ class _Correspondence:
 
 
 def _near(changes: list[Change]) -> Iterator[Change | None]:
-    """Changes with some equal equations around them; None where others are left out."""
+    """Yield changes with `CONTEXT` equal equations around them, and None for equations that are left out."""
     positions = {k + d for k, c in enumerate(changes) if c.sign != " " for d in range(-CONTEXT, CONTEXT + 1)}
     before = -1
     for k in sorted(k for k in positions if 0 <= k < len(changes))[:MOST_SHOWN]:

@@ -1,4 +1,4 @@
-"""Jaxprs to look at: highlighted, with the user's lines, each inner jaxpr in a part that folds."""
+"""Displays of jaxprs: highlighted, with the user's lines; in notebooks, each inner jaxpr folds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functorch_like.markup.display import Display
 if TYPE_CHECKING:
     from functorch_like.ir.jaxpr import Definition, Row
 
-#: So many jaxprs are shown of those that one calls, and so many operands of an equation.
+#: Largest numbers of inner jaxprs of a jaxpr, and of operands of an equation, that are shown.
 MOST_PARTS, MOST_OPERANDS = 40, 30
 #: Parameters longer than this are cut in the middle: constants, and lists of dimension numbers.
 _LONGEST_PARAM = 60
@@ -25,7 +25,7 @@ class JaxprDisplay(Display):
     """A jaxpr in colours.
 
     Args:
-        parts: text of the jaxprs that it calls, and last its own.
+        parts: definitions of the jaxprs that it calls, and last its own.
         total: number of equations in all of them.
     """
 
@@ -33,14 +33,14 @@ class JaxprDisplay(Display):
         self._parts, self._total = parts, total
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:
-        """Return the jaxpr as text in lines of at most 100 columns, in full but for the longest parameters."""
+        """Return the jaxpr as text in lines of at most 100 columns; long parameters are shortened."""
         shown = self._parts[-MOST_PARTS:]
         left_out = len(self._parts) - len(shown)
         head = [f"... {left_out} more jaxprs"] if left_out else []
         return "\n\n".join([*head, *("\n".join(_lines(part, paint)) for part in shown)])
 
     def markup(self) -> elements.Markup:
-        """Return a part for each jaxpr: the whole one open, those it calls folded."""
+        """Return the jaxpr as HTML; inner jaxprs are folded."""
         inner, whole = self._parts[:-1], self._parts[-1]
         shown = inner[-MOST_PARTS:]
         more = elements.element("div", f"... {len(inner) - len(shown)} more jaxprs") if len(inner) > len(shown) else ""
@@ -69,7 +69,7 @@ def _summary(part: Definition) -> elements.Markup:
 
 
 def _code(part: Definition) -> elements.Markup:
-    """One jaxpr as a `pre`, in colours."""
+    """Return one jaxpr as a `pre` element, in colours."""
     span = elements.span
     first, *rest = _wrapped(f"({part.inputs}):", " " * len(f"def {part.title}"), "        ")
     top = [span("def ", "purple"), span(part.title, "head"), avals(first.strip())]
@@ -97,7 +97,7 @@ def row_markup(row: Row) -> elements.Markup:
 
 
 def avals(text: str) -> elements.Markup:
-    """Return names and avals, the avals in a colour."""
+    """Return text of names and avals, with the avals in green."""
     parts = _AVAL.split(text)  # text, ": ", aval, text, ...
     return elements.join(elements.span(part, "green") if k % 3 == 2 else part for k, part in enumerate(parts))
 
@@ -113,14 +113,14 @@ def short(row: Row) -> str:
 
 
 def trimmed_operands(row: Row) -> tuple[str, ...]:
-    """Return names and literals of operands, the first of many, and literals cut in the middle."""
+    """Return names and literals of the first operands; long literals are cut in the middle."""
     named = tuple(terminal.trimmed(text, _LONGEST_PARAM) for text in row.operands[:MOST_OPERANDS])
     more = len(row.operands) - MOST_OPERANDS
     return (*named, f"... {more} more") if more > 0 else named
 
 
 def _lines(part: Definition, paint: terminal.Paint) -> list[str]:
-    """One jaxpr as lines of at most 100 columns."""
+    """Return one jaxpr as lines of at most 100 columns."""
     origin = f"  # {part.origin}" if part.origin else ""
     lines = [
         _painted_def(line) if paint is terminal.ansi else line
@@ -142,8 +142,8 @@ def row_lines(row: Row, width: int, paint: terminal.Paint, margin: str = "    ")
     Args:
         row: the equation.
         width: column at which the user's line begins.
-        paint: gives parts a style.
-        margin: stands before it.
+        paint: function that styles a part of the text.
+        margin: text before the equation.
     """
     lines = _wrapped(short(row), margin, margin + "    ")
     place = f"  # {row.place}" if row.place else ""
@@ -160,7 +160,7 @@ def row_lines(row: Row, width: int, paint: terminal.Paint, margin: str = "    ")
 
 
 def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    """Lines of at most 100 columns, which part between values, not between a name and its aval."""
+    """Wrap text into lines of at most 100 columns, without a break between a name and its aval."""
     whole = text.replace(": ", ":\u00a0").replace(" = ", "\u00a0=\u00a0")
     return [line.replace("\u00a0", " ") for line in terminal.wrapped(whole, first, rest)]
 

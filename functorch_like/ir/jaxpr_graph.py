@@ -1,4 +1,4 @@
-"""A jaxpr as a graph: equations in layers, and arrows for values that pass between them. As SVG and for Graphviz."""
+"""Graph of a jaxpr, as SVG and for Graphviz: equations in layers, with arrows for the values between them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functorch_like.ir.jaxpr import MOST_LISTED, Definition, Jaxpr, Var, definit
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 
-#: Pictures of more equations show the first of them.
+#: Largest number of equations in a picture; of more, the first are shown.
 MOST = 150
 
 _ROW, _GAP, _HEIGHT, _LETTER = 58, 16, 26, 7.3
@@ -22,10 +22,10 @@ class Node(NamedTuple):
     """One box of the picture.
 
     Attributes:
-        label: text in it.
-        kind: of the primitive, or "input", "output" or "call".
-        about: the equation, as text.
-        before: numbers of the nodes whose values it takes, each with the aval.
+        label: text in the box.
+        kind: kind of the primitive, or "input", "output" or "call".
+        about: text of the equation.
+        before: numbers of the nodes whose values are its operands, each with the aval.
     """
 
     label: str
@@ -39,7 +39,7 @@ class JaxprGraph(Display):
 
     Attributes:
         nodes: inputs, equations and outputs.
-        layers: numbers of the nodes, by the length of the longest way from an input.
+        layers: numbers of the nodes, by the length of the longest path from an input.
     """
 
     def __init__(self, jaxpr: Jaxpr) -> None:
@@ -68,7 +68,7 @@ class JaxprGraph(Display):
 
     @property
     def svg(self) -> elements.Markup:
-        """The picture, as SVG; its colours are those of the page."""
+        """The picture as SVG; lines and text have the colour of the page."""
         widths = [max(len(node.label) * _LETTER + 16, 34) for node in self.nodes]
         places, width = _places(self.nodes, self.layers, widths)
         height = len(self.layers) * _ROW
@@ -96,7 +96,7 @@ class JaxprGraph(Display):
 
 
 def _opened(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr that is called, where one does nothing but call it."""
+    """Return the called jaxpr if a jaxpr consists of one call; otherwise the jaxpr itself."""
     while len(jaxpr.equations) == 1:
         inner = [value for value in jaxpr.equations[0].params.values() if isinstance(value, Jaxpr)]
         if jaxpr.equations[0].prim.kind != "call" or len(inner) != 1:
@@ -109,7 +109,7 @@ def _nodes(part: Definition) -> list[Node]:
     maker: dict[Var, int] = {}
     nodes: list[Node] = []
     inputs = part.jaxpr.inputs
-    for k, variable in enumerate(inputs[:MOST_LISTED]):  # the printer names them first
+    for k, variable in enumerate(inputs[:MOST_LISTED]):  # with the names that `definitions` gives them
         maker[variable] = len(nodes)
         nodes.append(Node(f"{letters(k)}: {variable.aval!r}", "input", "input", []))
     if len(inputs) > MOST_LISTED:
@@ -131,11 +131,11 @@ def _nodes(part: Definition) -> list[Node]:
 
 
 def _layers(nodes: list[Node]) -> list[list[int]]:
-    """Nodes by depth; within a layer ordered by where their operands stand, so that few arrows cross."""
+    """Return nodes by depth; a layer is ordered by the positions of operands, so that few arrows cross."""
     depth: list[int] = []
     for node in nodes:
         depth.append(max((depth[k] + 1 for k, _ in node.before), default=0))
-    for k in reversed(range(len(nodes))):  # constants stand right above their first use
+    for k in reversed(range(len(nodes))):  # constants are placed right above their first use
         after = [depth[u] for u, node in enumerate(nodes) if any(source == k for source, _ in node.before)]
         if not nodes[k].before and nodes[k].kind != "input" and after:
             depth[k] = min(after) - 1
@@ -157,16 +157,16 @@ def _mean(numbers: list[float], other: float) -> float:
 def _places(
     nodes: list[Node], layers: list[list[int]], widths: list[float]
 ) -> tuple[dict[int, tuple[float, float]], float]:
-    """Centres of the boxes, and the width of the picture."""
+    """Return the centres of the boxes, and the width of the picture."""
     rows = [sum(widths[k] + _GAP for k in layer) for layer in layers]
     width = max(rows, default=0) + _GAP
     places: dict[int, tuple[float, float]] = {}
     for number, layer in enumerate(layers):
-        # Each box stands below the middle of its operands, as far as its neighbours leave room.
+        # Each box is placed below the mean position of its operands, as far as its neighbours leave room.
         left, room = _GAP, width - _GAP - rows[number]
         for k in layer:
-            wish = _mean([places[source][0] for source, _ in nodes[k].before], width / 2) - widths[k] / 2
-            at = min(max(left, wish), left + max(room, 0))
+            preferred = _mean([places[source][0] for source, _ in nodes[k].before], width / 2) - widths[k] / 2
+            at = min(max(left, preferred), left + max(room, 0))
             room -= at - left
             places[k] = (at + widths[k] / 2, number * _ROW + _HEIGHT / 2 + 4)
             left = at + widths[k] + _GAP

@@ -1,4 +1,4 @@
-"""Passes over jaxprs: dead code, constant folding, common subexpressions. Jaxpr in, jaxpr out, same meaning."""
+"""Passes from jaxpr to jaxpr: dead code elimination, constant folding, common subexpression elimination."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ import numpy as np
 from functorch_like import core
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var, effects
 
-#: Floating arithmetic on the narrow kinds is left to XLA, which may keep more precision in between.
+#: NumPy's kinds of dtypes that are folded. Others, such as bfloat16, are not: XLA may keep more precision in between.
 _FOLDED_KINDS = "biufc"
 
 
 def dead_code(jaxpr: Jaxpr) -> Jaxpr:
-    """Drop equations that no output depends on, and inside equations that hold jaxprs the parts that none does.
-
-    What has effects stays.
-    """
+    """Drop equations that no output depends on, also inside of higher-order primitives. Those with effects stay."""
     needed: set[Atom] = set(jaxpr.outputs)
     equations: list[Equation] = []
     for e in reversed(jaxpr.equations):
         prim = e.prim
-        if prim.dce is None:  # nearly all: kept short, every program comes by here
+        if prim.dce is None:  # most equations; kept short, since it runs for every program
             for v in e.outputs:
                 if v in needed:
                     break
@@ -37,7 +34,7 @@ def dead_code(jaxpr: Jaxpr) -> Jaxpr:
                 continue
             made = _pruned(e, tuple(used))
         equations.append(made)
-        needed.update(made.inputs)  # its literals, too, which nothing looks for
+        needed.update(made.inputs)  # with literals, which are never looked up
     equations.reverse()
     if equations == jaxpr.equations:
         return jaxpr
@@ -55,7 +52,7 @@ def _pruned(e: Equation, used: tuple[bool, ...]) -> Equation:
 
 
 def without_unused(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[Jaxpr, list[bool]]:
-    """A jaxpr with only the outputs marked in `used`, and which of its inputs it then still has."""
+    """Return a jaxpr with only the outputs marked in `used`, and the mask of the inputs that it keeps."""
     outputs = [a for a, u in zip(jaxpr.outputs, used, strict=True) if u]
     live = dead_code(Jaxpr(jaxpr.inputs, jaxpr.equations, outputs, jaxpr.name, jaxpr.origin))
     mask = used_inputs(live)
@@ -66,7 +63,7 @@ def without_unused(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[Jaxpr, list[bool
 
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:
-    """Return for each input whether an equation or output reads it."""
+    """Return the mask of the inputs that an equation or output reads."""
     unread = set(jaxpr.inputs).difference(jaxpr.outputs)
     for e in jaxpr.equations:
         if not unread:
@@ -76,7 +73,7 @@ def used_inputs(jaxpr: Jaxpr) -> list[bool]:
 
 
 def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
-    """Compute equal expressions once. Without effects, equal operands and parameters mean equal results."""
+    """Compute equal expressions once: equations without effects of equal operands and parameters."""
     same: dict[Any, Any] = {}
     apart = same.keys().isdisjoint
     operands = _Operands()
@@ -109,29 +106,29 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
 
 
 class _Operands(dict[Any, Any]):
-    """Keys of operands: variables themselves, of literals aval and bytes."""
+    """Keys of operands: variables are their own keys; literals have aval and bytes."""
 
     def __missing__(self, a: Any) -> Any:
-        # Not by values: 0.0 and -0.0 are equal but not the same constant.
+        # Bytes, not values: 0.0 and -0.0 are equal but different constants.
         made = self[a] = a if type(a) is Var else (a.aval, a.value.tobytes())
         return made
 
 
 def _alike(e: Equation) -> Any:
-    """Key shared by equations that do the same to the same operands, for one without an interned signature."""
+    """Return the key of primitive, avals and parameters, for an equation without an interned signature."""
     known = core.find_signature(e.prim, [a.aval for a in e.inputs], e.params)
     if known is not None:
         return known
     key = (e.prim, *e.params.items())  # with values, not their repr: jaxprs compare by identity
     try:
         hash(key)
-    except TypeError:  # an unhashable parameter: left alone
+    except TypeError:  # an unhashable parameter: the equation stays
         return e
     return key
 
 
 def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
-    """Compute equations on literals now, where NumPy's result is XLA's bit for bit."""
+    """Compute equations on literals, if NumPy's result equals XLA's bit for bit."""
     known: dict[Any, Literal] = {}
     equations: list[Equation] = []
     for e in jaxpr.equations:
@@ -152,5 +149,5 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
-    """The passes that run before lowering."""
+    """Apply the passes that run before lowering."""
     return common_subexpressions(fold_constants(dead_code(jaxpr)))

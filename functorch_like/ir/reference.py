@@ -16,7 +16,7 @@ Evaluate = Callable[[Equation, Sequence[Any]], Sequence[Any]]
 
 
 def by_ref(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
-    """Return the results of one equation."""
+    """Return the results of one equation by its `ref` rule."""
     out = equation.prim.ref(*operands, **equation.params)
     return out if equation.prim.multiple_results else (out,)
 
@@ -26,10 +26,10 @@ _evaluate: ContextVar[Evaluate] = ContextVar("evaluate", default=by_ref)
 
 @contextmanager
 def evaluating(evaluate: Evaluate) -> Generator[None]:
-    """Evaluate equations in another way inside of the block, those of bodies of loops, branches and calls included.
+    """Replace the evaluation of equations within the block, also in bodies of loops, branches and calls.
 
     Args:
-        evaluate: `(equation, operands) -> results`; it calls `by_ref` where it needs the values.
+        evaluate: `(equation, operands) -> results`; it may call `by_ref` for the values.
     """
     token = _evaluate.set(evaluate)
     try:

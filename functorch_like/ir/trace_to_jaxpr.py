@@ -1,4 +1,4 @@
-"""Staging: run a Python function on tracers and record what it does as a jaxpr."""
+"""Staging: run a Python function on tracers and record its primitives as a jaxpr."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LITERAL_SIZE = 16
 
 
 class VarTracer(Tracer):
-    """A value that is only a variable of what is being recorded."""
+    """Tracer of a variable of the program that its trace records."""
 
     __slots__ = ("_var",)
 
@@ -48,7 +48,7 @@ class VarTracer(Tracer):
 
 
 class StageTracer(VarTracer):
-    """A value that will exist when the jaxpr runs."""
+    """Tracer of a variable of a jaxpr that is being staged."""
 
     __slots__ = ()
 
@@ -60,19 +60,19 @@ class StageTrace(Trace):
     """Trace that records every primitive as an equation; values of other traces become constants or literals.
 
     Attributes:
-        equations: what was recorded.
-        consts, const_vars: values from outside that became inputs, and the inputs.
-        hosts: the variables whose dtype NumPy chose, with a description of each, as far as `dtype_origins.py`
-            has looked:
-        looked: at how many equations and constants.
-        again: whether the function may be staged along other paths, too: what it finds beside its results is known.
-        literals: of arrays that are read-only, by the identity of the array.
-        cells: what `ft.Ref`s from outside hold in here, once one was read or written; `ref/reference.py` fills it.
+        equations: the recorded equations.
+        consts, const_vars: values from outside that became inputs, and the variables of these inputs.
+        hosts: the variables whose dtype NumPy chose, with descriptions; `dtype_origins.py` updates them.
+        looked: numbers of equations and constants that `hosts` takes into account.
+        again: True if the function may be staged again, along other paths; it then has `traced_aux` (see `stage`).
+        literals: literals of read-only arrays, by the identity of the array.
+        cells: contents of `ft.Ref`s from outside that were read or written; `ref/reference.py` sets them.
+        follows: True if Python control flow on traced values is followed; None if it is not followed inside either.
     """
 
     __slots__ = ("_const_of", "again", "cells", "const_vars", "consts", "equations", "hosts", "literals", "looked")
 
-    follows: bool | None = False  # Python control flow that depends on values; None: not inside of it, either
+    follows: bool | None = False
 
     def __init__(self, name: str, parent: Trace) -> None:
         super().__init__(name, parent)
@@ -81,11 +81,11 @@ class StageTrace(Trace):
         self.consts: list[Any] = []
         self.const_vars: list[Var] = []
         self.hosts: dict[Var, str] = {}
-        self.literals: dict[int, Literal] = {}  # each keeps its value alive, so that its id stays its own
+        self.literals: dict[int, Literal] = {}  # each keeps its value alive, so that its id is not reused
         self.looked = (0, 0)
         self.again = False
         self.cells: dict[Any, Any] | None = None
-        self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id stays its own
+        self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id is not reused
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if prim.stage_params is not None:
@@ -109,10 +109,10 @@ class StageTrace(Trace):
         return StageTracer(self, var)
 
     def guard(self, tracer: StageTracer, what: str) -> Any:
-        """The value of a tracer, where Python needs it; None: it has none.
+        """Return the concrete value of a tracer for a conversion by Python: None, since it has none.
 
         Raises:
-            Undecided: for a condition, where a trace around this one follows Python control flow.
+            Undecided: for a condition, if a trace around this one follows Python control flow.
         """
         if what == "bool" and self.again and tracer.aval.size == 1 and not self.finished:
             following = follower(self)
@@ -121,20 +121,20 @@ class StageTrace(Trace):
         return None
 
     def forget(self, start: int) -> None:
-        """Drop the equations from a position on: what they are of is staged in another way."""
+        """Drop the equations from a position on, since their function is staged again in another way."""
         del self.equations[start:]
 
     @staticmethod
     def body(fun: Callable[..., Any], avals: Sequence[Any], **of: Any) -> tuple[Jaxpr, list[Any]]:
-        """Return the jaxpr of a function with conditions that is staged inside of a trace that follows them."""
+        """Stage a function with conditions along all its paths; for types of traces that follow Python control flow."""
         raise NotImplementedError
 
     def input(self, aval: ShapedArray) -> StageTracer:
-        """A fresh tracer for an input."""
+        """Return a new tracer for an input."""
         return StageTracer(self, Var(aval))
 
     def lift(self, value: Any, using: str = "the result") -> Atom:
-        """The atom for a value from outside: a literal if small, an added input otherwise."""
+        """Return the atom for a value from outside: a literal if it is small, otherwise a new input."""
         if isinstance(value, StageTracer) and value._trace is self:
             return value._var
         literal = self.literals.get(id(value))
@@ -150,10 +150,10 @@ class StageTrace(Trace):
             aval = aval_of(value)
             host = np.asarray(value, aval.dtype)
             if host.size <= LITERAL_SIZE and not (host.ndim and dtypes.may_be_narrowed(host.dtype)):
-                if host is value and host.flags.writeable:  # its owner may change it before the jaxpr runs again
+                if host is value and host.flags.writeable:  # the user may change it before the jaxpr runs again
                     host = host.copy()
                 if not host.ndim:
-                    host.flags.writeable = False  # which keeps its dtype, wherever the jaxpr runs again
+                    host.flags.writeable = False  # read-only arrays of rank 0 are never narrowed (`dtypes.of_host`)
                 literal = Literal(host, aval)
                 if host is value:
                     self.literals[id(value)] = literal
@@ -163,7 +163,7 @@ class StageTrace(Trace):
         return self._constant(value, value)
 
     def originals(self) -> list[tuple[Var, Any]]:
-        """The inputs that values from outside became, and the values as they were given."""
+        """Return pairs of an added input and its value from outside, before conversion to an array."""
         return list(self._const_of.values())
 
     def _constant(self, key: Any, value: Any) -> Var:
@@ -175,7 +175,7 @@ class StageTrace(Trace):
 
 
 class RefusingTrace(StageTrace):
-    """Trace of a function whose Python control flow is not followed, even where that around it is."""
+    """Trace of a function whose Python control flow is not followed, even if that of the function around it is."""
 
     __slots__ = ()
 
@@ -183,11 +183,11 @@ class RefusingTrace(StageTrace):
 
 
 class Undecided(BaseException):
-    """A condition on values that are unknown was met. No error: nothing that users catch may stop it.
+    """Signal of a condition on unknown values. It is no Exception, so that a user's `except` does not stop it.
 
     Attributes:
-        trace: that the values belong to.
-        following: of the trace around it that follows Python control flow.
+        trace: trace of the values.
+        following: type of the trace around it that follows Python control flow.
     """
 
     def __init__(self, trace: Trace, following: type[StageTrace]) -> None:
@@ -196,17 +196,17 @@ class Undecided(BaseException):
 
 
 class CapturedRefs(UnsupportedError):
-    """A staged function reads or writes `ft.Ref`s from outside of it. Loops, branches and jit hand them in and out.
+    """A staged function reads or writes `ft.Ref`s from outside. (Loops, branches and jit pass them as operands.)
 
     Attributes:
-        trace: that staged the function.
-        refs: those that it was not given.
+        trace: trace that staged the function.
+        refs: the Refs that were not passed to it.
     """
 
     def __init__(self, trace: StageTrace, refs: list[Any]) -> None:
         count = "a Ref" if len(refs) == 1 else f"{len(refs)} Refs"
         super().__init__(
-            f"{trace.name or 'a function that is staged'} reads or writes {count} from outside of it: "
+            f"{trace.name or 'a staged function'} reads or writes {count} from outside of it: "
             f"{', '.join(map(repr, refs)):.100}",
             fix="pass ref[...] to it as an argument, return the new value, and assign that to ref[...] behind the call",
             chain=transform_stack(trace),
@@ -218,7 +218,7 @@ class CapturedRefs(UnsupportedError):
 
 
 def staging_trace() -> StageTrace | None:
-    """Return the trace that stages what the current trace computes, or None."""
+    """Return the innermost trace around the current one that stages a jaxpr, or None."""
     trace = state.trace
     while trace is not EVALUATE and not isinstance(trace, StageTrace):
         trace = trace.parent
@@ -226,7 +226,7 @@ def staging_trace() -> StageTrace | None:
 
 
 def follower(trace: Trace) -> type[StageTrace] | None:
-    """Return the type of trace that follows Python control flow in a trace; None where nothing does."""
+    """Return the type of the trace that follows Python control flow in a trace; None if it is not followed."""
     while trace is not EVALUATE:
         if isinstance(trace, StageTrace) and trace.follows is not False:
             return type(trace) if trace.follows else None
@@ -248,22 +248,22 @@ def stage(
     """Record a function of flat arguments and flat results.
 
     Args:
-        fun: takes one tracer for each aval, returns a sequence of values. Where it finds something besides, such as
-            their structure, `fun.traced_aux()` returns it, hashable; then conditions in it may be followed.
-        avals: of the arguments.
-        name: of the jaxpr.
-        origin: how the jaxpr came about, for its text.
-        parent: the trace to run under; the current one by default. `core.EVALUATE` where the function closes over
-            nothing, so that the result depends on nothing but the function.
-        chain: what errors call the transformation; the name by default, and nothing at all if empty.
-        hosts: positions of the arguments that are NumPy arrays, with what to call each.
-        trace: records instead of a new trace; then `parent` and `chain` are its own.
+        fun: function of one tracer for each aval, which returns a sequence of values. If it has another result, such as
+            their structure, `fun.traced_aux()` returns that, hashable; only then may its conditions be followed.
+        avals: avals of the arguments.
+        name: name of the jaxpr.
+        origin: description of the origin of the jaxpr, for its text.
+        parent: the trace to run under; the current one by default. `core.EVALUATE` if the function closes over
+            nothing: then the jaxpr depends on the function alone.
+        chain: name of the transformation in errors; `name` by default, none if empty.
+        hosts: positions of the arguments that are NumPy arrays, with descriptions.
+        trace: trace that records, instead of a new one with `parent` and `chain`.
 
     Returns:
-        The jaxpr, whose first inputs are what the function closed over, and those values.
+        The jaxpr, whose first inputs are the values that the function closes over, and these values.
 
     Raises:
-        CapturedRefs: where the function has read or written an `ft.Ref` from outside that its caller did not hand in.
+        CapturedRefs: if the function reads or writes an `ft.Ref` from outside that its caller has not passed.
     """
     if trace is None:
         trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)

@@ -1,4 +1,4 @@
-"""Activations: elementwise, each one kernel, stable and rightly differentiated at extreme values."""
+"""Piecewise activations, and the makers of elementwise activations: each is one kernel, also for extreme values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,17 @@ def real(x: Any, name: str, ints: bool = False) -> Any:
 def plain(
     name: str, body: Callable[[Any], Any], summary: str, at: str, shows: str, source: str = "", ints: bool = False
 ) -> Unary:
-    """Make an activation without parameters."""
+    """Make an activation without parameters.
+
+    Args:
+        name: name of the function.
+        body: function of one array, already converted by `real`.
+        summary: first line of the docstring.
+        at: operand of the example in the docstring.
+        shows: result of the example.
+        source: reference of the formula.
+        ints: True to keep integers as they are; otherwise they become floats.
+    """
     doc = _DOC.format(
         name=name, summary=summary, at=at, shows=shows, ints="stay integers" if ints else "become floats",
         source=f"\n    {source}\n" if source else "",
@@ -74,7 +84,7 @@ def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any,
     return function
 
 
-# ---------------------------------------------------------------------------------------------------- pieces of lines
+# ------------------------------------------------------------------------------------------------ piecewise functions
 def zero(x: Any) -> Any:
     """Return zeros in the shape and dtype of x."""
     return structural.full_like(x, 0)
@@ -83,7 +93,7 @@ def zero(x: Any) -> Any:
 def _relu(x: Any) -> Any:
     return elementwise.select_n(
         elementwise.le(x, zero(x)), x, zero(x)
-    )  # chosen, not maximised: NaN stays, and the slope at 0 is 0
+    )  # a selection, since max would give slope 1/2 at 0; NaN stays
 
 
 def _relu6(x: Any) -> Any:
@@ -115,11 +125,9 @@ def _sparse_sigmoid(x: Any) -> Any:
     )
 
 
-sparse_plus = plain(
-    "sparse_plus", _sparse_plus, "(x + 1)**2 / 4 from -1 to 1, before it 0, behind it x.", "0.0", "0.25"
-)
+sparse_plus = plain("sparse_plus", _sparse_plus, "(x + 1)**2 / 4 for -1 < x < 1; 0 below, x above.", "0.0", "0.25")
 sparse_sigmoid = plain(
-    "sparse_sigmoid", _sparse_sigmoid, "(x + 1) / 2 within 0 and 1: the slope of sparse_plus.", "0.5", "0.75"
+    "sparse_sigmoid", _sparse_sigmoid, "(x + 1) / 2, limited to [0, 1]: the derivative of sparse_plus.", "0.5", "0.75"
 )
 identity = plain("identity", lambda x: x, "x itself.", "0.5", "0.5", ints=True)
 relu = plain("relu", _relu, "max(x, 0), with slope 0 at 0.", "-1.5", "0.0", ints=True)
@@ -134,14 +142,17 @@ _leaky_relu = with_parameter(
 
 
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
-    """x, but where it is negative a fraction of it.
+    """x for x >= 0, negative_slope x below.
 
     Args:
         x: array or number; integers become floats.
-        negative_slope: the fraction: number, or array that broadcasts to x.
+        negative_slope: the slope for negative x: number, or array that broadcasts to x.
 
     Returns:
-        An array of the shape of x.
+        Floats, of the shape of x.
+
+    Raises:
+        DtypeError: for complex numbers and booleans.
 
     >>> round(float(nn.leaky_relu(-1.0)), 4)
     -0.01

@@ -39,31 +39,32 @@ def dot_product_attention(
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
 ) -> Array:
-    """softmax(scale query keyT + bias) value, for each head.
+    """softmax(scale query @ key^T + bias) @ value, for each head.
 
     A. Vaswani et al., "Attention is all you need", arXiv:1706.03762.
 
     Args:
         query: floats [B, T, N, H]: batch, target positions, heads, features; or [T, N, H].
-        key: [B, S, K, H], source positions; K divides N, and each head of it serves N/K heads of the query.
-        value: [B, S, K, H], the shape of key (the last dimension may differ).
-        bias: added to the logits; broadcasts to [B, N, T, S].
-        mask: booleans that broadcast to [B, N, T, S]: True takes part. Where nothing does the result is 0.
-        scale: of the logits; 1/sqrt(H) by default.
-        is_causal: position t takes part in sources 0 ... t only.
-        query_seq_lengths: integers [B]: how many positions of each query count; the others give 0.
-        key_value_seq_lengths: integers [B]: how many sources of each key and value take part.
-        local_window_size: pair (l, r): position t takes part in sources t - l ... t + r only; an int stands for both.
-        implementation: "math" (or "xla") computes all logits at once. "flash" goes by blocks of keys, "mem_efficient"
-            by blocks of queries: both need little memory, also for derivatives, for which they compute blocks again.
-            None: by the setting of `backends.mha`, "math" unless the logits are large.
+        key: floats [B, S, K, H] with S source positions. K divides N; each key head serves N/K query heads.
+        value: floats [B, S, K, H], the shape of key (the last dimension may differ).
+        bias: array that broadcasts to [B, N, T, S]; it is added to the logits.
+        mask: booleans that broadcast to [B, N, T, S]. Targets attend to sources where it is True; a target without
+            any gives 0.
+        scale: factor of the logits; 1/sqrt(H) by default.
+        is_causal: True if target t attends to sources 0 ... t only.
+        query_seq_lengths: integers [B]: number of valid targets; the others give 0.
+        key_value_seq_lengths: integers [B]: number of valid sources.
+        local_window_size: pair (l, r): target t attends to sources t - l ... t + r only; an int stands for both.
+        implementation: "math" (or "xla") computes all logits at once. "flash" computes blocks of keys in turn,
+            "mem_efficient" blocks of queries: both need little memory, and compute blocks again for derivatives.
+            None follows the settings of `backends.mha`: "math" unless the logits are large.
 
     Returns:
-        An array [B, T, N, H], or [T, N, H], in the dtype of query. Logits of 16-bit floats are kept in float32.
+        An array [B, T, N, H], or [T, N, H], in the dtype of query. Logits of 16-bit floats are computed in float32.
 
     Raises:
-        ShapeError: where the shapes do not fit together.
-        DtypeError: where the three dtypes differ or are not of floats.
+        ShapeError: if the shapes of query, key, value and lengths do not fit together.
+        DtypeError: if the three dtypes differ or are not floating-point; for a mask that is not of booleans.
         ArgumentError: for a bias or mask that does not broadcast; for an implementation that cannot be used.
 
     >>> q = np.ones((1, 4, 2, 8), np.float32)

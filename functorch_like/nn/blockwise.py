@@ -1,6 +1,6 @@
-"""Attention without the whole matrix of logits: by blocks of queries, or of keys. The derivative computes blocks again.
+"""Attention by blocks of queries or keys, without the whole matrix of logits. Derivatives compute blocks again.
 
-Both need memory that grows with T + S instead of T * S.
+Memory grows with T + S instead of T * S.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Parts(NamedTuple):
     Attributes:
         query: [B, K, G, T, H]: G heads of the query for each of the K of the key.
         key, value: [B, S, K, H].
-        logits: `(query, key, row, column) -> [B, N, T, S]` of a block that begins at that row and column, -inf where
-            a position takes no part.
+        logits: `(query, key, row, column) -> [B, N, T, S]` of a block that begins at that row and column; -inf where
+            masked.
         combine: `(weights [B, N, T, S], value) -> [B, N, T, V]`.
-        softmax: of logits, rows of -inf giving zeros.
+        softmax: softmax over the last axis; rows of -inf give zeros.
     """
 
     query: Any
@@ -38,7 +38,7 @@ class Parts(NamedTuple):
 
 
 def by_queries(parts: Parts) -> Any:
-    """One block of queries after the other, each with all keys: the numbers are those of the whole matrix.
+    """Compute attention for one block of queries after the other, each with all keys, as the whole matrix would.
 
     M. Rabe and C. Staats, "Self-attention does not need O(n^2) memory", arXiv:2112.05682.
     """
@@ -46,17 +46,17 @@ def by_queries(parts: Parts) -> Any:
     size = block_of(t) or t
 
     @checkpoint
-    def one(row: Any, query: Any, key: Any, value: Any) -> Any:
+    def attend(row: Any, query: Any, key: Any, value: Any) -> Any:
         return parts.combine(parts.softmax(parts.logits(query, key, row, np.int32(0))), value)
 
     blocks = fnp.moveaxis(parts.query.reshape((b, k, g, t // size, size, h)), 3, 0)
     rows = fnp.arange(t // size, dtype=fnp.int32) * size
-    outs = lax.map(lambda x: one(x[0], x[1], parts.key, parts.value), (rows, blocks))
+    outs = lax.map(lambda x: attend(x[0], x[1], parts.key, parts.value), (rows, blocks))
     return fnp.moveaxis(outs, 0, 2).reshape((b, k * g, t, -1))
 
 
 def by_keys(parts: Parts) -> Any:
-    """One block of keys after the other, with sums that are scaled anew as greater logits appear.
+    """Compute attention for one block of keys after the other; sums are rescaled when greater logits appear.
 
     M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867; T. Dao et al.,
     "FlashAttention", arXiv:2205.14135.
@@ -67,7 +67,7 @@ def by_keys(parts: Parts) -> Any:
     wide = fnp.promote_types(aval_of(parts.query).dtype, fnp.float32)
 
     @checkpoint
-    def one(sums: Any, block: Any) -> Any:
+    def accumulate(sums: Any, block: Any) -> Any:
         greatest, total, weighted = sums
         column, key, value = block
         logits = parts.logits(parts.query, key, np.int32(0), column)
@@ -87,5 +87,5 @@ def by_keys(parts: Parts) -> Any:
         fnp.zeros((b, k * g, t), wide),
         fnp.zeros((b, k * g, t, width), wide),
     )
-    (_, total, weighted), _ = lax.scan(one, start, (column, keys, values))
+    (_, total, weighted), _ = lax.scan(accumulate, start, (column, keys, values))
     return weighted / fnp.where(total == 0, 1, total)[..., None]

@@ -35,11 +35,11 @@ def _times(x: Any, factor: float) -> Any:
 
 # ---------------------------------------------------------------------------------------------------- constant values
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer that gives one value.
+    """An initializer with a constant value.
 
     Args:
         value: number, or array that broadcasts to the shape.
-        dtype: the default of the initializer's dtype; float32 if not given.
+        dtype: dtype for calls of the initializer without one; the default float dtype if None.
 
     Returns:
         A function `(key, shape, dtype)` that gives an array of that shape and dtype.
@@ -55,12 +55,12 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def zeros(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -> Array:
-    """Zeros; the key is not used.
+    """Return zeros; the key is not used.
 
     Args:
         key: not used.
-        shape: of the result.
-        dtype: of the result; the default float dtype if None.
+        shape: shape of the result.
+        dtype: dtype of the result; the default float dtype if None.
 
     Returns:
         An array of that shape, in that dtype.
@@ -72,12 +72,12 @@ def zeros(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -
 
 
 def ones(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -> Array:
-    """Ones; the key is not used.
+    """Return ones; the key is not used.
 
     Args:
         key: not used.
-        shape: of the result.
-        dtype: of the result; the default float dtype if None.
+        shape: shape of the result.
+        dtype: dtype of the result; the default float dtype if None.
 
     Returns:
         An array of that shape, in that dtype.
@@ -89,11 +89,11 @@ def ones(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) ->
 
 
 def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer that gives normal numbers of mean 0.
+    """An initializer with normal numbers of mean 0.
 
     Args:
         stddev: standard deviation.
-        dtype: of the numbers where the initializer is given none.
+        dtype: dtype for calls of the initializer without one; the default float dtype if None.
 
     Returns:
         A function `(key, shape, dtype) -> array`.
@@ -109,11 +109,11 @@ def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer that gives uniform numbers in [0, scale).
+    """An initializer with uniform numbers in [0, scale).
 
     Args:
         scale: upper bound.
-        dtype: of the numbers where the initializer is given none.
+        dtype: dtype for calls of the initializer without one; the default float dtype if None.
 
     Returns:
         A function `(key, shape, dtype) -> array`.
@@ -131,11 +131,11 @@ def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
 def truncated_normal(
     stddev: float = 1e-2, dtype: DTypeLike | None = None, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer:
-    """An initializer that gives normal numbers within bounds, then times `stddev`.
+    """An initializer with normal numbers, truncated to [lower, upper] and then multiplied by `stddev`.
 
     Args:
         stddev: factor of the numbers.
-        dtype: of the numbers where the initializer is given none.
+        dtype: dtype for calls of the initializer without one; the default float dtype if None.
         lower: lower bound, before the factor.
         upper: upper bound, before the factor.
 
@@ -154,21 +154,22 @@ def truncated_normal(
 
 # ---------------------------------------------------------------------------------------------------------- orthogonal
 def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
-    """An initializer of orthogonal matrices, uniformly distributed: all inputs keep their length.
+    """An initializer of uniformly distributed orthogonal matrices, which preserve the length of vectors.
 
     A. M. Saxe, J. L. McClelland, S. Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear
     neural networks", arXiv:1312.6120.
 
     Args:
         scale: the factor.
-        column_axis: the axis of the columns; all others together are the rows. The fewer of them are orthonormal.
-        dtype: the default of the initializer's dtype; float32 if not given.
+        column_axis: the axis of the columns; all others together are the rows. The columns are orthonormal if there
+            are no more of them than rows, otherwise the rows.
+        dtype: dtype for calls of the initializer without one; the default float dtype if None.
 
     Returns:
         A function `(key, shape, dtype)` that gives an array of that shape and dtype.
 
     Raises:
-        ShapeError: from the initializer, for a shape of less than two dimensions.
+        ShapeError: from the initializer, for a shape of fewer than two dimensions.
 
     >>> w = nn.initializers.orthogonal()(ft.random.key(0), (4, 3))
     >>> bool(fnp.allclose(w.T @ w, fnp.eye(3), atol=1e-5))
@@ -193,14 +194,14 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
 
     Args:
         scale: the factor.
-        column_axis: the axis of outputs, the last or the one before; inputs are the other of these.
-        dtype: the default of the initializer's dtype; float32 if not given.
+        column_axis: the axis of outputs, which is one of the last two; the other is the axis of inputs.
+        dtype: dtype for calls of the initializer without one; the default float dtype if None.
 
     Returns:
         A function `(key, shape, dtype)` that gives an array of that shape and dtype.
 
     Raises:
-        ShapeError: from the initializer, for a shape of less than three or more than five dimensions, or of more
+        ShapeError: from the initializer, for a shape of fewer than three or more than five dimensions, or with more
             inputs than outputs.
 
     >>> nn.initializers.delta_orthogonal()(ft.random.key(0), (3, 2, 4))[0].tolist()
@@ -244,8 +245,8 @@ def _columns(shape: Any, axis: int, least: int) -> tuple[tuple[int, ...], int]:
     return sizes, axis % len(sizes)
 
 
-# -------------------------------------------------------------------------------------------------- by the size of fans
-#: The standard deviation of a normal number, given that it is within (-2, 2).
+# ----------------------------------------------------------------------------------------------------- variance scaling
+#: The standard deviation of the standard normal distribution truncated to (-2, 2).
 _TRUNCATED = 0.87962566103423978
 
 
@@ -264,9 +265,9 @@ def variance_scaling(
         mode: "fan_in", "fan_out", "fan_avg" (their mean) or "fan_geo_avg" (the root of their product).
         distribution: "normal", "uniform", or "truncated_normal" (within two standard deviations).
         in_axis: the axis, or axes, of inputs.
-        out_axis: of outputs.
-        batch_axis: axes that count for neither.
-        dtype: the default of the initializer's dtype; float32 if not given.
+        out_axis: the axis, or axes, of outputs.
+        batch_axis: axes that count neither for fan_in nor for fan_out.
+        dtype: dtype for calls of the initializer without one; the default float dtype if None.
 
     Returns:
         A function `(key, shape, dtype)` that gives an array of that shape and dtype.
@@ -330,9 +331,9 @@ _DOC = """An initializer of variance {variance}.
 
     Args:
         in_axis: the axis, or axes, of inputs.
-        out_axis: of outputs.
-        batch_axis: axes that count for neither.
-        dtype: the default of the initializer's dtype; float32 if not given.
+        out_axis: the axis, or axes, of outputs.
+        batch_axis: axes that count neither for fan_in nor for fan_out.
+        dtype: dtype for calls of the initializer without one; the default float dtype if None.
 
     Returns:
         A function `(key, shape, dtype)` that gives an array of that shape and dtype.

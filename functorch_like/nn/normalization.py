@@ -1,4 +1,4 @@
-"""Indices as vectors, and data of mean 0 and variance 1."""
+"""One-hot encoding, and standardisation to mean 0 and variance 1."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 # ------------------------------------------------------------------------------------------------- one_hot, standardize
 def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1) -> Array:
-    """Indices as vectors with a single 1; indices out of bounds give zeros.
+    """Encode indices as vectors with a single 1; indices out of bounds give zeros.
 
     Args:
         x: array of integers.
         num_classes: the length of the vectors.
-        dtype: float32 by default.
-        axis: the place of their dimension in the result.
+        dtype: dtype of the result; the default float dtype if None.
+        axis: the dimension of the vectors in the result.
 
     Returns:
-        An array with one more dimension.
+        An array of that dtype with one more dimension, of size num_classes.
 
     Raises:
-        DtypeError: for indices that are not integers.
+        DtypeError: for indices that are neither integers nor booleans.
         ArgumentError: for a number of classes that is not a Python int.
         ShapeError: for an axis that the result does not have.
 
@@ -80,16 +80,17 @@ def standardize(
     Args:
         x: array; integers become floats.
         axis: int, or several, or None for all: the axes of mean and variance.
-        mean: instead of the mean of x.
-        variance: instead of the variance of x (the mean square of the distance from its mean).
-        epsilon: keeps the root away from 0.
-        where: booleans that broadcast to x: the elements to take.
+        mean: array that broadcasts to x; the mean of x by default.
+        variance: array that broadcasts to x; by default the mean of (x - mean)**2.
+        epsilon: positive number that avoids a division by 0.
+        where: booleans that broadcast to x; True for elements that count in mean and variance.
 
     Returns:
-        An array of the shape of x.
+        Floats, of the shape of x.
 
     Raises:
-        ShapeError: where there is no such axis.
+        ShapeError: for an axis that x does not have.
+        DtypeError: for complex numbers; for a `where` that is not of booleans.
 
     >>> nn.standardize(np.array([1.0, 3.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]

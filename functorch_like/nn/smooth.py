@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # --------------------------------------------------------------------------------------------- exponentials, logarithms
 def _softplus(x: Any) -> Any:
-    # log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), by choices whose derivatives of all orders agree at 0.
+    # log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), by selections whose derivatives of all orders are correct at 0.
     above = elementwise.gt(x, zero(x))
     return elementwise.add(
         elementwise.select_n(above, zero(x), x),
@@ -60,7 +60,7 @@ def _squareplus(x: Any, b: Any) -> Any:
 
 
 def _log1mexp(x: Any) -> Any:
-    # M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012: each half where it loses no digits.
+    # M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012: two formulas, each where it loses no digits.
     small = elementwise.lt(x, structural.full_like(x, math.log(2)))
     near = elementwise.log(
         elementwise.neg(elementwise.expm1(elementwise.neg(elementwise.select_n(small, structural.full_like(x, 1), x))))
@@ -72,13 +72,13 @@ def _log1mexp(x: Any) -> Any:
 
 
 log1mexp = plain(
-    "log1mexp", _log1mexp, "log(1 - exp(-x)), of positive x, exact for small and large ones.", "1.0", "-0.4587"
+    "log1mexp", _log1mexp, "log(1 - exp(-x)) for positive x, accurate for small and large x.", "1.0", "-0.4587"
 )
 sigmoid = plain("sigmoid", elementwise.logistic, "1 / (1 + exp(-x)).", "0.0", "0.5")
 log_sigmoid = plain(
     "log_sigmoid",
     lambda x: elementwise.neg(_softplus(elementwise.neg(x))),
-    "log(sigmoid(x)), exact for large x.",
+    "log(sigmoid(x)), accurate for large x.",
     "0.0",
     "-0.6931",
 )
@@ -112,7 +112,7 @@ _squareplus_of = with_parameter("squareplus", _squareplus)
 
 
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x, but where it is negative alpha (exp(x) - 1).
+    """x for x > 0, alpha (exp(x) - 1) below.
 
     D.-A. Clevert et al., "Exponential linear units", arXiv:1511.07289.
 
@@ -123,6 +123,9 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     Returns:
         Floats, of the shape of x.
 
+    Raises:
+        DtypeError: for complex numbers and booleans.
+
     >>> round(float(nn.elu(-1.0)), 4)
     -0.6321
     """
@@ -130,7 +133,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x, but where it is negative alpha (exp(x / alpha) - 1), whose slope is continuous.
+    """x for x > 0, alpha (exp(x / alpha) - 1) below, with a continuous derivative.
 
     J. T. Barron, "Continuously differentiable exponential linear units", arXiv:1704.07483.
 
@@ -141,6 +144,9 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     Returns:
         Floats, of the shape of x.
 
+    Raises:
+        DtypeError: for complex numbers and booleans.
+
     >>> round(float(nn.celu(-1.0)), 4)
     -0.6321
     """
@@ -150,12 +156,17 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 def squareplus(x: ArrayLike, b: ArrayLike = 4.0) -> Array:
     """(x + sqrt(x**2 + b)) / 2.
 
+    J. T. Barron, "Squareplus: a softplus-like algebraic rectifier", arXiv:2112.11687.
+
     Args:
         x: array or number; integers become floats.
         b: number, or array that broadcasts to x.
 
     Returns:
         Floats, of the shape of x.
+
+    Raises:
+        DtypeError: for complex numbers and booleans.
 
     >>> round(float(nn.squareplus(0.0)), 4)
     1.0
@@ -164,16 +175,16 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4.0) -> Array:
 
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
-    """x times the probability that a normal number is below x.
+    """x Phi(x), with the cumulative distribution function Phi of the standard normal distribution.
 
     D. Hendrycks, K. Gimpel, "Gaussian error linear units", arXiv:1606.08415.
 
     Args:
         x: array or number; integers become floats.
-        approximate: by tanh, as in the paper; otherwise by the error function.
+        approximate: True for the paper's approximation by tanh, False for the error function.
 
     Returns:
-        An array of the shape of x.
+        Floats, of the shape of x.
 
     Raises:
         DtypeError: for complex numbers and booleans.
@@ -191,7 +202,7 @@ def _gelu(x: Any, approximate: bool) -> Any:
     half = elementwise.mul(full(0.5), x)
     if not approximate:
         return elementwise.mul(half, elementwise.erfc(elementwise.mul(full(-math.sqrt(0.5)), x)))
-    # The cube as x (1 + c x**2): its slope stays finite as long as x**2 does.
+    # x (1 + c x**2) instead of x + c x**3: the derivative stays finite as long as x**2 does.
     inner = elementwise.mul(
         elementwise.mul(full(math.sqrt(2 / math.pi)), x),
         elementwise.add(full(1), elementwise.mul(full(0.044715), elementwise.square(x))),
@@ -205,14 +216,15 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     Y. N. Dauphin et al., "Language modeling with gated convolutional networks", arXiv:1612.08083.
 
     Args:
-        x: array.
-        axis: the dimension, of even size.
+        x: array; integers become floats.
+        axis: a dimension of even size.
 
     Returns:
-        An array with half of that dimension.
+        Floats, with half the size of that dimension.
 
     Raises:
-        ShapeError: where the dimension is odd or not there.
+        ShapeError: for a dimension of odd size, or one that x does not have.
+        DtypeError: for complex numbers and booleans.
 
     >>> nn.glu(np.zeros((2, 6))).shape
     (2, 3)

@@ -1,4 +1,4 @@
-"""Softmaxes and their relatives, along axes, with elements left out by a mask."""
+"""softmax, log_softmax, logsumexp and logmeanexp along axes, with a mask of elements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def axes_of(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
     """Return dimensions counted from 0, sorted; all for None.
 
     Raises:
-        ShapeError: where one is not there, or is named twice.
+        AxisError: for an axis that the array does not have.
+        ShapeError: for an axis that is named twice.
     """
     if axis is None:
         return tuple(range(ndim))
@@ -83,14 +84,14 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     Args:
         x: array; integers become floats.
         axis: int, or several, or None for all: the axes to sum over.
-        where: booleans that broadcast to x; False elements count as -inf; without True ones the result is 0.
+        where: booleans that broadcast to x. Elements where it is False count as -inf; if all are, the result is 0.
 
     Returns:
         An array of the shape of x.
 
     Raises:
-        ShapeError: where there is no such axis.
-        DtypeError: for complex numbers.
+        ShapeError: for an axis that x does not have.
+        DtypeError: for complex numbers; for a `where` that is not of booleans.
 
     >>> nn.softmax(np.array([0.0, 0.0, 5.0]), where=np.array([True, True, False])).tolist()
     [0.5, 0.5, 0.0]
@@ -125,14 +126,14 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     Args:
         x: array; integers become floats.
         axis: int, or several, or None for all: the axes to sum over.
-        where: booleans that broadcast to x; False elements count as -inf, also in the result.
+        where: booleans that broadcast to x. Elements where it is False count as -inf, also in the result.
 
     Returns:
         An array of the shape of x.
 
     Raises:
-        ShapeError: where there is no such axis.
-        DtypeError: for complex numbers.
+        ShapeError: for an axis that x does not have.
+        DtypeError: for complex numbers; for a `where` that is not of booleans.
 
     >>> np.exp(np.asarray(nn.log_softmax(np.array([1e4, 1e4])))).tolist()
     [0.5, 0.5]
@@ -210,16 +211,16 @@ def logsumexp(
         a: array; integers become floats.
         axis: int, or several, or None for all: the axes to sum over.
         b: factors that broadcast to a; 1 by default.
-        keepdims: leave the axes with size 1.
-        return_sign: return log(|sum|) and the sign of the sum; otherwise a negative sum gives NaN.
-        where: booleans that broadcast to a; False elements are left out.
+        keepdims: True to keep the axes, with size 1.
+        return_sign: True to return log(|sum|) and the sign of the sum; otherwise a negative sum gives NaN.
+        where: booleans that broadcast to a; elements where it is False are left out.
 
     Returns:
-        An array without the axes, or two. Where nothing is left it is -inf, with derivative 0.
+        An array without the axes, or two with return_sign. If all elements are left out it is -inf, with derivative 0.
 
     Raises:
-        ShapeError: where there is no such axis, or b does not broadcast.
-        DtypeError: for complex numbers.
+        ShapeError: for an axis that a does not have; if b or where does not broadcast.
+        DtypeError: for complex numbers; for a `where` that is not of booleans.
 
     >>> round(float(nn.logsumexp(np.array([1000.0, 1000.0]))), 3)
     1000.693
@@ -263,15 +264,15 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
     Args:
         x: array; integers become floats.
         axis: int, or several, or None for all: the axes of the mean.
-        where: booleans that broadcast to x; False elements are left out.
-        keepdims: keep these dimensions, with size 1.
+        where: booleans that broadcast to x; elements where it is False are left out. If all are, the result is NaN.
+        keepdims: True to keep these dimensions, with size 1.
 
     Returns:
         Floats, without the reduced axes.
 
     Raises:
-        ShapeError: where there is no such axis.
-        DtypeError: for complex numbers.
+        ShapeError: for an axis that x does not have.
+        DtypeError: for complex numbers; for a `where` that is not of booleans.
 
     >>> round(nn.logmeanexp(np.array([1000.0, 1000.0])).item(), 4)
     1000.0

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class QuantizationPolicy(NamedTuple):
-    """The arrays to quantise, and how.
+    """Selection of the arrays to quantise, and the form of the result.
 
     Attributes:
         bits: 8, or 4 (two integers in each byte).
-        activations: "dynamic": products round their other operand to int8, with a scale for each row, and multiply
-            integers. None: products convert the weights to floats.
-        channel_axis: the axis with a scale for each element; all other axes share it. The last axis of a matrix that
-            stands on the right of products.
-        select: a function of the path of a leaf, such as "['w']", and the leaf; it returns True for those to quantise.
-            By default these are floats of two and more dimensions.
+        activations: "dynamic" if products round their other operand to int8, with a scale for each row, and multiply
+            integers; None if products convert the weights to floats.
+        channel_axis: the axis with a scale for each element, which the other axes share. The default, -1, is for
+            matrices on the right of products.
+        select: function of the path of a leaf, such as "['w']", and the leaf, which returns True to quantise it. By
+            default, arrays of floats with two or more dimensions are quantised.
     """
 
     bits: int = 8
@@ -82,8 +82,8 @@ def quantize(params: PyTree, policy: QuantizationPolicy | str = "int8") -> PyTre
     Returns:
         The pytree with `Quantized` in the place of the arrays that the policy selects: a quarter of float32's memory,
         or an eighth. `x @ w` works with these; for other operations there is `nn.quantized(f)`. A weight is rounded by
-        at most half a step: the largest magnitude of its channel over 254, of int4 over 14. Weights of several layers
-        that a scan goes through are quantised by `ft.vmap(nn.quantize)(params)`, each layer with scales of its own.
+        at most half a step: 1/254 of the largest magnitude of its channel, 1/14 for int4. For stacked weights of the
+        layers of a scan, use `ft.vmap(nn.quantize)(params)`, which gives each layer its own scales.
 
     Raises:
         ArgumentError: for an unknown policy.

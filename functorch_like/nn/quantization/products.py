@@ -1,4 +1,4 @@
-"""Products of floats with quantised arrays, and `quantized(f)`, an interpreter by which functions take these arrays."""
+"""Products of floats with quantised arrays; and `quantized(f)`, an interpreter for functions of these arrays."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ Pair = tuple[tuple[int, ...], tuple[int, ...]]
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: Numbers, precision: Any, dtype: Any) -> Any:
     """Return a product with a quantised operand.
 
-    With dynamic activations, the other operand is rounded to int8 with a scale for each of its rows, and the products
-    of integers are added up in int32. Otherwise, and where int32 is too narrow for the sum, integers are converted to
-    floats; scales are multiplied afterwards, unless they differ along a summed axis. Derivatives are those of the
-    product of floats in any case.
+    With dynamic activations, the other operand is rounded to int8 with a scale for each of its rows, and products of
+    integers are summed in int32. Otherwise, or if int32 is too narrow for the sum, integers are converted to floats.
+    The product is multiplied by the scales. If scales differ along a contracted axis, operands are dequantised first.
+    Derivatives are always those of the product of floats.
     """
     left = isinstance(lhs, Quantized)
     q, x = (lhs, rhs) if left else (rhs, lhs)
@@ -64,7 +64,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: Numbers, precision: Any, 
     if math.prod(rows) == 1:
         return _single_row(q, x, contract, batch, left, precision, out_dtype)
     dynamic = q.activations is not None and products_fit(volume(q.shape, mine))
-    # In the order of storage, as XLA's products with transposed operands of int8 are many times slower.
+    # In the order of storage: XLA's products with transposed int8 operands are many times slower.
     integers, scale, order = q.stored()
     places = lambda axes: tuple(order.index(a) for a in axes)
     own = places(mine), places(batch[0])
@@ -201,16 +201,16 @@ def is_quantized(x: Any) -> bool:
 
 @transformation
 def quantized(f: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that takes quantised parameters, from one that is written for floats.
+    """Make a function of floats take quantised parameters.
 
     Products with quantised arrays are those of `nn.quantize`'s policy. All other operations use the floats. jit, vmap
     and grad (with respect to the other arguments) compose with it; loops take floats, converted before they begin.
 
     Args:
-        f: takes and returns pytrees of arrays, such as `(params, x) -> y`.
+        f: function of pytrees of arrays, such as `(params, x) -> y`.
 
     Returns:
-        The function. It costs a rounding of the other operand for each product with dynamic activations.
+        The function. With dynamic activations, each product costs a rounding of the other operand.
 
     Raises:
         ArgumentError: for anything but a function.

@@ -1,4 +1,4 @@
-"""`Quantized`: an array of small integers with scales, which stands for floats."""
+"""`Quantized`: an array of floats that is stored as small integers with scales."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from functorch_like.tree_util import GetAttrKey
 if TYPE_CHECKING:
     from functorch_like.core import Array
 
-#: The functions of operators; the file that has the products provides them.
+#: Functions of operators; `products.py` sets them.
 OPERATORS: dict[str, Callable[..., Any]] = {}
 
 
 class Quantized:
     """Array of floats that is stored as integers of 8 or 4 bits and scales; a pytree. `nn.quantize` makes it.
 
-    It stands for `values * scale`. `x @ q` and `q.T` work on it as on arrays; for functions with other operations use
-    `nn.quantized(f)` or `dequantize()`.
+    Its value is `values * scale`. `x @ q` and `q.T` work as for arrays; for other operations use `nn.quantized(f)` or
+    `dequantize()`.
 
     Attributes:
-        values: int8, with the axis of the channels first and the others in order, since summed axes are read fastest
-            when they are last. Of 4 bits, two in each byte along the last axis.
-        scale: float32, with size 1 along the axes that share a scale.
-        shape: of the array.
-        dtype: of the floats.
+        values: int8 array, with the axis of the channels first: contracted axes are read fastest if they are last.
+            With 4 bits, each byte has two integers along the last axis.
+        scale: float32 array, with size 1 along the axes that share a scale.
+        shape: shape of the array.
+        dtype: dtype of the floats.
         bits: 8 or 4.
         activations: "dynamic" if products round their other operand to int8, too; None if they use the floats.
     """
@@ -48,16 +48,16 @@ class Quantized:
         order: tuple[int, ...], last: int,
     ) -> None:  # fmt: skip
         self.values, self.scale, self._dtype, self.bits, self.activations = values, scale, dtype, bits, activations
-        self._order, self._last = order, last  # the axis that is stored at each place; the size of the last of them
+        self._order, self._last = order, last  # the axis at each stored position; the size of the last one
 
     @classmethod
     def of(cls, x: Any, bits: int, axes: Sequence[int], activations: str | None) -> Quantized:
-        """Return floats in the nearest integers.
+        """Quantise floats to the nearest integers.
 
         Args:
             x: floats.
             bits: 8 or 4.
-            axes: that share a scale.
+            axes: the axes that share a scale.
             activations: see `Quantized`.
         """
         aval, scale = aval_of(x), scale_of(x, bits, axes)
@@ -79,7 +79,7 @@ class Quantized:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype of the floats that it stands for."""
+        """Dtype of the floats."""
         return self._dtype
 
     @property
@@ -88,7 +88,7 @@ class Quantized:
         return sum(math.prod(x.shape) * x.dtype.itemsize for x in (self.values, self.scale))
 
     def _axes(self) -> tuple[int, ...]:
-        """Return the axis that is stored at each place; axes of vmap, which `_order` does not count, come first."""
+        """Return the array's axis at each stored position; axes of vmap, which `_order` does not count, come first."""
         mapped = self.ndim - len(self._order)
         return (*range(mapped), *(a + mapped for a in self._order))
 
@@ -105,7 +105,7 @@ class Quantized:
         return Quantized(self.values, scale, self._dtype, self.bits, self.activations, order, self._last)
 
     def stored(self) -> tuple[Array, Array, tuple[int, ...]]:
-        """Return integers of int8 and scales as they are stored, and the axis of the array at each of their places."""
+        """Return int8 integers and scales in the order of storage, and the array's axis at each position of it."""
         values = self.values if self.bits == 8 else unpacked(self.values, self._last)
         return values, self.scale.transpose(self._axes()), self._axes()
 
