@@ -115,6 +115,12 @@ def clear() -> int:
 
     Returns:
         The number of programs removed.
+
+    >>> import tempfile
+    >>> from functorch_like import backends
+    >>> with backends.cache.flags(directory=tempfile.mkdtemp()):
+    ...     backends.cache.clear()
+    0
     """
     from functorch_like.backends.xla import cache as disk  # not needed at import
 

@@ -132,7 +132,12 @@ def get_cpu_capability() -> Capability:
 
 
 def has_bfloat16() -> bool:
-    """Return True if the processor has units for products of bfloat16."""
+    """Return True if the processor has units for products of bfloat16.
+
+    >>> from functorch_like import backends
+    >>> isinstance(backends.cpu.has_bfloat16(), bool)
+    True
+    """
     return not features().isdisjoint(("avx512_bf16", "amx_bf16", "bf16"))
 
 

@@ -201,7 +201,12 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Return the number of GPUs that programs can run on."""
+    """Return the number of GPUs that programs can run on.
+
+    >>> from functorch_like import backends
+    >>> backends.cuda.device_count() >= 0
+    True
+    """
     return len([d for d in xla.devices() if d.platform in ("gpu", "cuda")])
 
 
@@ -226,10 +231,18 @@ def get_device_properties(device: Any = "gpu") -> DeviceProperties:
     """Return the properties of a GPU.
 
     Args:
-        device: as `devices()` lists it, or "gpu:1".
+        device: a device of `devices()`, or its name, "gpu:1".
+
+    Returns:
+        Name, compute capability, memory and number of multiprocessors.
 
     Raises:
         DeviceError: where it is not a GPU.
+
+    >>> import functorch_like as ft
+    >>> gpus = [d for d in ft.devices() if d.platform == "gpu"]
+    >>> all(ft.backends.cuda.get_device_properties(gpu).major >= 3 for gpu in gpus)
+    True
     """
     gpu = xla.find_device(device)
     if gpu.platform not in ("gpu", "cuda"):
@@ -247,6 +260,11 @@ def memory_stats(device: Any = "gpu") -> dict[str, int]:
 
     Raises:
         DeviceError: where it is not a GPU.
+
+    >>> import functorch_like as ft
+    >>> gpus = [d for d in ft.devices() if d.platform == "gpu"]
+    >>> all("bytes_in_use" in ft.backends.cuda.memory_stats(gpu) for gpu in gpus)
+    True
     """
     get_device_properties(device)
     return dict(xla.find_device(device).memory_stats() or {})

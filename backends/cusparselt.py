@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 def is_available() -> bool:
-    """False: StableHLO cannot express 2:4 sparsity.
+    """Return False: StableHLO cannot express 2:4 sparsity.
 
     >>> from functorch_like import backends
     >>> backends.cusparselt.is_available()
@@ -18,7 +18,7 @@ def is_available() -> bool:
 
 
 def version() -> int | None:
-    """None: jaxlib does not bring the library.
+    """Return None: jaxlib does not bring the library.
 
     >>> from functorch_like import backends
     >>> backends.cusparselt.version() is None

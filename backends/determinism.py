@@ -71,12 +71,24 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return True if programs must give the same bits in each run."""
+    """Return True if programs must give the same bits in each run.
+
+    >>> from functorch_like import backends
+    >>> with backends.flags(deterministic_algorithms="on"):
+    ...     backends.are_deterministic_algorithms_enabled()
+    True
+    """
     return Determinism.deterministic_algorithms.value != "off"
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Return True if operations that are not deterministic give a warning, in place of an error."""
+    """Return True if operations that are not deterministic give a warning, in place of an error.
+
+    >>> from functorch_like import backends
+    >>> with backends.flags(deterministic_algorithms="warn"):
+    ...     backends.is_deterministic_algorithms_warn_only_enabled()
+    True
+    """
     return Determinism.deterministic_algorithms.value == "warn"
 
 

@@ -53,10 +53,10 @@ class Flags:
 
 
 def flags(given: Mapping[str, Any] | None = None, /, **more: Any) -> Flags:
-    """A block, or decorator, within which several settings have other values, in this thread alone.
+    """Return a block, or decorator, within which several settings have other values, in this thread alone.
 
     Args:
-        given: by name, e.g. {"cuda.matmul.allow_tf32": True}.
+        given: values by the names of settings, e.g. {"cuda.matmul.allow_tf32": True}.
         more: the same, with underscores for dots.
 
     Returns:
@@ -107,7 +107,23 @@ class Group(_Holder):
     __slots__ = ()
 
     def flags(self, **values: Any) -> Flags:
-        """A block or decorator for settings of this group, by their short names."""
+        """Return a block, or decorator, within which settings of this group have other values, in this thread.
+
+        Args:
+            values: values of its settings by their short names.
+
+        Returns:
+            A context manager, and a decorator.
+
+        Raises:
+            SettingError: for a name that none of its settings has.
+            ArgumentError: for a wrong value.
+
+        >>> from functorch_like import backends
+        >>> with backends.cuda.matmul.flags(allow_tf32=True):
+        ...     backends.cuda.matmul.fp32_precision
+        'tf32'
+        """
         return _flags_of(self, values)
 
     def __getattr__(self, name: str) -> Any:
@@ -126,7 +142,23 @@ class Module(types.ModuleType, _Holder):
     """A module with settings for attributes: `adopt` makes a module one."""
 
     def flags(self, **values: Any) -> Flags:
-        """A block or decorator for settings of this module, by their short names."""
+        """Return a block, or decorator, within which settings of this module have other values, in this thread.
+
+        Args:
+            values: values of its settings by their short names.
+
+        Returns:
+            A context manager, and a decorator.
+
+        Raises:
+            SettingError: for a name that none of its settings has.
+            ArgumentError: for a wrong value.
+
+        >>> from functorch_like import backends
+        >>> with backends.cpu.flags(fast_lowerings=False):
+        ...     backends.cpu.fast_lowerings
+        False
+        """
         return _flags_of(self, values)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -52,52 +52,132 @@ most_logits: int
 
 
 def get_fastpath_enabled() -> bool:
-    """Return True if forms of attention other than `math` may be taken where the caller names none."""
+    """Return True if forms of attention other than `math` may be taken where the caller names none.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(fastpath=False):
+    ...     backends.mha.get_fastpath_enabled()
+    False
+    """
     return _Settings.fastpath.value
 
 
 def set_fastpath_enabled(value: bool) -> None:
-    """Let forms of attention other than `math` be taken where the caller names none, in every thread; or not."""
+    """Allow forms of attention other than `math` where the caller names none, or forbid them, in every thread.
+
+    Args:
+        value: True to allow them.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(fastpath=True):  # in a block that sets it, this thread alone
+    ...     backends.mha.set_fastpath_enabled(False)
+    ...     backends.mha.get_fastpath_enabled()
+    False
+    """
     _Settings.fastpath.set(value)
 
 
 def enable_math_sdp(enabled: bool) -> None:
-    """Let attention compute the whole matrix of logits, in every thread; or not."""
+    """Allow attention to compute the whole matrix of logits, or forbid it, in every thread.
+
+    Args:
+        enabled: True to allow it.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(math=True):  # in a block that sets it, this thread alone
+    ...     backends.mha.enable_math_sdp(False)
+    ...     backends.mha.math_sdp_enabled()
+    False
+    """
     _Settings.math.set(enabled)
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    """Let attention go by blocks of keys, in every thread; or not."""
+    """Allow attention to go by blocks of keys, or forbid it, in every thread.
+
+    Args:
+        enabled: True to allow it.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(flash=True):  # in a block that sets it, this thread alone
+    ...     backends.mha.enable_flash_sdp(False)
+    ...     backends.mha.flash_sdp_enabled()
+    False
+    """
     _Settings.flash.set(enabled)
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
-    """Let attention go by blocks of queries, in every thread; or not."""
+    """Allow attention to go by blocks of queries, or forbid it, in every thread.
+
+    Args:
+        enabled: True to allow it.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(mem_efficient=True):  # in a block that sets it, this thread alone
+    ...     backends.mha.enable_mem_efficient_sdp(False)
+    ...     backends.mha.mem_efficient_sdp_enabled()
+    False
+    """
     _Settings.mem_efficient.set(enabled)
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
-    """Accepted, and without an effect: cuDNN's kernel is not called by this package."""
+    """Set a value that has no effect: this package does not call cuDNN's kernel.
+
+    Args:
+        enabled: the value that `cudnn_sdp_enabled` returns.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(cudnn=False):  # in a block that sets it, this thread alone
+    ...     backends.mha.enable_cudnn_sdp(True)
+    ...     backends.mha.cudnn_sdp_enabled()
+    True
+    """
     _Settings.cudnn.set(enabled)
 
 
 def math_sdp_enabled() -> bool:
-    """Return True if attention may compute the whole matrix of logits."""
+    """Return True if attention may compute the whole matrix of logits.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(math=False):
+    ...     backends.mha.math_sdp_enabled()
+    False
+    """
     return _Settings.math.value
 
 
 def flash_sdp_enabled() -> bool:
-    """Return True if attention may go by blocks of keys."""
+    """Return True if attention may go by blocks of keys.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(flash=False):
+    ...     backends.mha.flash_sdp_enabled()
+    False
+    """
     return _Settings.flash.value
 
 
 def mem_efficient_sdp_enabled() -> bool:
-    """Return True if attention may go by blocks of queries."""
+    """Return True if attention may go by blocks of queries.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(mem_efficient=False):
+    ...     backends.mha.mem_efficient_sdp_enabled()
+    False
+    """
     return _Settings.mem_efficient.value
 
 
 def cudnn_sdp_enabled() -> bool:
-    """Return the value given to `enable_cudnn_sdp`."""
+    """Return the value given to `enable_cudnn_sdp`; it has no effect.
+
+    >>> from functorch_like import backends
+    >>> with backends.mha.flags(cudnn=True):
+    ...     backends.mha.cudnn_sdp_enabled()
+    True
+    """
     return _Settings.cudnn.value
 
 
@@ -127,7 +207,7 @@ LEAST, MOST = 32, 512
 
 
 def block_of(size: int) -> int | None:
-    """The largest size of equal blocks that is in bounds; None if there is none."""
+    """Return the largest size from LEAST to MOST that divides `size` into equal blocks; None if there is none."""
     return next((n for n in range(min(MOST, size), LEAST - 1, -1) if size % n == 0), None)
 
 
@@ -135,8 +215,8 @@ def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
     """Return True if attention can go by blocks of keys.
 
     Args:
-        params: the arguments.
-        debug: print why not.
+        params: the arguments of attention.
+        debug: whether to print the reason where it cannot.
 
     >>> import functorch_like as ft
     >>> x = ft.ShapeDtypeStruct((1, 7, 2, 16), "float32")
@@ -151,14 +231,30 @@ def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool
     """Return True if attention can go by blocks of queries.
 
     Args:
-        params: the arguments.
-        debug: print why not.
+        params: the arguments of attention.
+        debug: whether to print the reason where it cannot.
+
+    >>> import functorch_like as ft
+    >>> x = ft.ShapeDtypeStruct((1, 64, 2, 16), "float32")
+    >>> ft.backends.mha.can_use_efficient_attention(ft.backends.mha.SDPAParams(x, x, x))
+    True
     """
     return _say("mem_efficient", _Settings.mem_efficient, params, debug)
 
 
 def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
-    """False: cuDNN's kernel is not called by this package."""
+    """Return False: this package does not call cuDNN's kernel.
+
+    Args:
+        params: the arguments of attention.
+        debug: whether to print the reason.
+
+    >>> import functorch_like as ft
+    >>> x = ft.ShapeDtypeStruct((1, 64, 2, 16), "float32")
+    >>> ft.backends.mha.can_use_cudnn_attention(ft.backends.mha.SDPAParams(x, x, x), debug=True)
+    cudnn: the kernel is not called by this package
+    False
+    """
     if debug:
         print("cudnn: the kernel is not called by this package")
     return False
@@ -184,7 +280,12 @@ def _say(form: str, setting: Setting[bool], params: SDPAParams, debug: bool) -> 
 
 
 def choose(params: SDPAParams, bytes_of_logits: int) -> str:
-    """The form that attention takes where the caller names none; "" if settings allow none."""
+    """Return the form that attention takes where the caller names none; "" if settings allow none.
+
+    Args:
+        params: the arguments of attention.
+        bytes_of_logits: size of the matrix of logits.
+    """
     small = bytes_of_logits <= _Settings.most_logits.value
     if _Settings.math.value and (small or not _Settings.fastpath.value):
         return "math"

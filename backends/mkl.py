@@ -10,7 +10,7 @@ from typing import Any
 
 
 def is_available() -> bool:
-    """False: no compiled program calls MKL.
+    """Return False: no compiled program calls MKL.
 
     >>> from functorch_like import backends
     >>> backends.mkl.is_available()

@@ -16,7 +16,7 @@ def is_built() -> bool:
 
 
 def is_available() -> bool:
-    """False: this package does not start plugins for Apple's GPUs; none has been tested.
+    """Return False: this package does not start plugins for Apple's GPUs; none has been tested.
 
     >>> from functorch_like import backends
     >>> backends.mps.is_available()

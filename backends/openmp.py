@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def is_available() -> bool:
-    """False: programs run on XLA's own pool of threads, and OMP_NUM_THREADS does not matter to them.
+    """Return False: programs run on XLA's own pool of threads, and OMP_NUM_THREADS has no effect on them.
 
     >>> from functorch_like import backends
     >>> backends.openmp.is_available()

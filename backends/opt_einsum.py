@@ -25,7 +25,12 @@ _named = one_of(*STRATEGIES)
 
 
 def is_available() -> bool:
-    """Return True if the package opt_einsum is installed. Without it, operands are contracted from left to right."""
+    """Return True if the package opt_einsum is installed. Without it, operands are contracted from left to right.
+
+    >>> from functorch_like import backends
+    >>> isinstance(backends.opt_einsum.is_available(), bool)
+    True
+    """
     return importlib.util.find_spec("opt_einsum") is not None
 
 
@@ -108,10 +113,14 @@ adopt(__name__, _Settings)
 
 
 def get_opt_einsum() -> Any:
-    """The package opt_einsum.
+    """Return the package opt_einsum.
 
     Raises:
         UnsupportedError: where it is not installed.
+
+    >>> from functorch_like import backends
+    >>> backends.opt_einsum.get_opt_einsum().__name__
+    'opt_einsum'
     """
     if not is_available():
         raise UnsupportedError("opt_einsum is not installed", fix="pip install opt_einsum")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def installed() -> dict[str, str]:
-    """Plugins that are installed, by name: the package they come from and its version.
+    """Return the installed plugins, by name: the package of each and its version.
 
     Of these the one for CUDA is used (`backends.cuda`). Others are listed, and not started: they are untested with
     this package.

@@ -107,7 +107,7 @@ def _unless_full(precision: Fp32) -> Fp32 | None:
 
 # ------------------------------------------------------------------------------------------------------------ functions
 def default_matmul_precision(precision: PrecisionLike) -> Flags:
-    """Set the precision of float32 products and convolutions within a block, or a decorated function, in this thread.
+    """Return a block, or decorator, that sets the precision of float32 products and convolutions in this thread.
 
     To set it everywhere, assign `backends.default_matmul_precision`.
 

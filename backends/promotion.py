@@ -53,7 +53,7 @@ adopt(__name__, _Settings)
 
 
 def numpy_dtype_promotion(value: str) -> Flags:
-    """A block, or decorator, within which arrays of different dtypes may be combined, or not, in this thread.
+    """Return a block, or decorator, within which arrays of different dtypes may be combined, or not, in this thread.
 
     Args:
         value: "standard" or "strict": see `backends.promotion.dtypes`, which sets it for good.
@@ -73,7 +73,7 @@ def numpy_dtype_promotion(value: str) -> Flags:
 
 
 def numpy_rank_promotion(value: str) -> Flags:
-    """A block, or decorator, within which arrays of different ranks may be combined, or not, in this thread.
+    """Return a block, or decorator, within which arrays of different ranks may be combined, or not, in this thread.
 
     Args:
         value: "allow", "warn" or "raise": see `backends.promotion.ranks`, which sets it for good.

@@ -65,11 +65,14 @@ class Xla(Module, name="xla"):
     )
 
     def options(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> Flags:
-        """A block, or decorator, within which programs are compiled under these options of XLA besides others.
+        """Return a block, or decorator, within which programs are compiled under these options of XLA, too.
 
         Args:
-            values: by name.
+            values: values of options by name.
             more: the same.
+
+        Returns:
+            A context manager, and a decorator.
 
         Raises:
             ArgumentError: for a value that cannot be an option; for names unknown to XLA, when a program is compiled.
