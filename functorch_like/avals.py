@@ -75,7 +75,7 @@ class ShapedArray:
         return self
 
     def check_sizes(self) -> None:
-        """Raise ShapeError for too many dimensions, or so many bytes that XLA cannot count them."""
+        """Raise ShapeError for more than `MOST_DIMENSIONS` dimensions or `_MOST_BYTES` bytes."""
         if self.ndim > MOST_DIMENSIONS:
             raise too_many_dimensions(f"an array of {self.ndim} dimensions")
         count = math.prod(max(n, 1) for n in self.shape) * self.dtype.itemsize

@@ -58,7 +58,7 @@ class AutocastTrace(Trace):
         # A block directly inside of another block replaces it.
         super().__init__("autocast", parent.parent if isinstance(parent, AutocastTrace) else parent)
         self.policy, self.changed = policy, False
-        self.staging = True  # C++ then runs no compiled function: they come here as primitives
+        self.staging = True  # C++ then does not run compiled functions: they are processed as primitives
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         parent = state.trace = self.parent

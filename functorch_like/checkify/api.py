@@ -102,9 +102,9 @@ def check(pred: ArrayLike, msg: str, *fmt_args: ArrayLike, debug: bool = False, 
         pred = np.asarray(pred)
     aval = aval_of(pred)
     if aval.shape:
-        raise ShapeError(f"check takes a scalar, got {aval!r}", fix="say all(...) or any(...) of it")
+        raise ShapeError(f"check takes a scalar, got {aval!r}", fix="reduce it with all(...) or any(...)")
     if aval.dtype != np.dtype(bool):
-        raise DtypeError(f"a check is of a bool, got {aval!r}", fix="compare: check(x > 0, ...)")
+        raise DtypeError(f"check takes a bool, got {aval!r}", fix="compare: check(x > 0, ...)")
     operands, rebuild = split_values(fmt_args, fmt_kwargs, numbers=False)
 
     def fill(*values: Any) -> str:

@@ -31,7 +31,7 @@ _LARGE = 1 << 16
 
 _ON = fast_lowering(
     "parts",
-    "chains of cheap operations of which many values are wanted, and large transposes that elementwise operations "
+    "chains of cheap operations of which many values are read, and large transposes that elementwise operations "
     "read, are compiled in parts",
 )
 

@@ -1,7 +1,7 @@
 """Initializers of weights: functions of a key, a shape and a dtype.
 
-Most scale the variance by the number of inputs or outputs of a unit ("fans"), which are two axes of the shape times
-its other axes, the receptive field.
+Most of them choose the variance by the number of inputs or outputs of a unit, fan_in and fan_out: the size of one axis
+of the shape, times the receptive field. The receptive field is the product of the sizes of all other axes.
 
 >>> nn.initializers.he_normal()(ft.random.key(0), (3, 3, 16, 32)).shape
 (3, 3, 16, 32)

@@ -64,7 +64,7 @@ def unpacked(stored: Any, size: int) -> Any:
 
 
 def products_fit(count: int) -> bool:
-    """Return True if a sum of so many products of int8 fits int32."""
+    """Return True if a sum of `count` products of int8 fits int32."""
     return count * LARGEST[8] ** 2 <= np.iinfo(np.int32).max
 
 
