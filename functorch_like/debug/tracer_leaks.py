@@ -52,6 +52,9 @@ def check_tracer_leaks(enable: bool = True) -> AbstractContextManager[object]:
     Returns:
         A context manager.
 
+    Raises:
+        LeakError: as `checking_leaks`.
+
     >>> import functorch_like as ft
     >>> with ft.check_tracer_leaks(False):
     ...     y = ft.jit(lambda x: 2 * x)(1.0)

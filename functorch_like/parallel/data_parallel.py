@@ -56,11 +56,11 @@ def data_parallel(
     check_callable(step, "data_parallel", "data_parallel(step)")
     mesh = make_mesh((-1,), (axis,)) if mesh is None else mesh
     check_axes(mesh, (axis,), "data_parallel")
-    held = NamedSharding(mesh, PartitionSpec()) if state is None else state
+    state_shardings = NamedSharding(mesh, PartitionSpec()) if state is None else state
     return jit(
         step,
-        in_shardings=(held, NamedSharding(mesh, PartitionSpec(axis))),
-        out_shardings=(held, None),
+        in_shardings=(state_shardings, NamedSharding(mesh, PartitionSpec(axis))),
+        out_shardings=(state_shardings, None),
         donate_argnums=0 if donate else None,
     )
 

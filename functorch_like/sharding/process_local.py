@@ -83,9 +83,9 @@ class _Blocks:
     def __init__(self, where: Any, shape: tuple[int, ...], d: int, size: int | None) -> None:
         local, count = shape[d], named_sharding.shard_counts(where, len(shape))[d]
         what = f"dimension {d} of local_data of shape {shape}"
-        held = _held(where, len(shape), d)
-        own = held[where.mesh.client.process_index()]
-        uniform = all(other == own or (len(other) == len(own) and not other & own) for other in held.values())
+        parts_of = _parts_by_process(where, len(shape), d)
+        own = parts_of[where.mesh.client.process_index()]
+        uniform = all(other == own or (len(other) == len(own) and not other & own) for other in parts_of.values())
         whole = local * count // len(own) if uniform and local % len(own) == 0 else None
         self._is_whole = size == local and size != whole
         self.size = self._settle(local, whole, size, what, len(own), uniform)
@@ -126,10 +126,10 @@ class _Blocks:
         return slice(at, at + self._part)
 
 
-def _held(where: Any, ndim: int, d: int) -> dict[int, set[int]]:
+def _parts_by_process(where: Any, ndim: int, d: int) -> dict[int, set[int]]:
     """Return the parts along a dimension that each process holds."""
     counts = named_sharding.shard_counts(where, ndim)
-    held: dict[int, set[int]] = {}
+    parts_of: dict[int, set[int]] = {}
     for device, index in where.devices_indices_map(counts).items():
-        held.setdefault(device.process_index, set()).add(index[d].start or 0)
-    return held
+        parts_of.setdefault(device.process_index, set()).add(index[d].start or 0)
+    return parts_of

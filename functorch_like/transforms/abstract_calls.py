@@ -48,6 +48,10 @@ def make_jaxpr(
     Returns:
         A function of `fun`'s arguments giving a `Jaxpr`, or a pair with the tree of `ShapeDtypeStruct`s.
 
+    Raises:
+        ConcretizationError: at the call, where `fun` needs the value of a traced argument.
+        DtypeError: at the call, for arguments that are not arrays.
+
     >>> import functorch_like.numpy as fnp
     >>> print(make_jaxpr(fnp.sin)(1.0))  # doctest: +ELLIPSIS
     def sin(a: f32[]):  # traced by make_jaxpr
@@ -108,6 +112,10 @@ def eval_shape(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -> A
 
     Returns:
         The results' pytree, of `ShapeDtypeStruct`.
+
+    Raises:
+        ConcretizationError: where `fun` needs the value of an argument.
+        DtypeError: for arguments that are not arrays.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> ft.eval_shape(fnp.matmul, ft.ShapeDtypeStruct((3, 4), "float32"), ft.ShapeDtypeStruct((4,), "float32"))

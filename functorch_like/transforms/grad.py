@@ -241,11 +241,11 @@ _NONE = xla.flatten(None)[1]
 
 
 def _check_scalar(outs: list[Any], result: FlatFunction, holomorphic: bool, fun: Fun, name: str) -> ShapedArray:
-    who = source_info.name_of(fun)
+    function = source_info.name_of(fun)
     if result.count != 1 or result.out_tree != xla.leaf_structure:
         nothing = result.out_tree == _NONE
         raise DifferentiationError(
-            f"{name} needs a scalar result, {who} returned {'None' if nothing else f'the tree {result.out_tree}'}",
+            f"{name} needs a scalar result, {function} returned {'None' if nothing else f'the tree {result.out_tree}'}",
             fix="end the function with `return` and its scalar"
             if nothing
             else "return one scalar; with further results set has_aux=True and return (scalar, others)",
@@ -254,11 +254,11 @@ def _check_scalar(outs: list[Any], result: FlatFunction, holomorphic: bool, fun:
     aval = aval_of(outs[0])
     if aval.shape != ():
         raise DifferentiationError(
-            f"{name} needs a scalar result, {who} returned {aval!r}",
+            f"{name} needs a scalar result, {function} returned {aval!r}",
             fix="reduce it, e.g. with .sum() or .mean(); or use vjp for a chosen cotangent, vmap(grad(f)) for each row",
             **error_context(),
         )
-    check_output(aval, holomorphic, who, name)
+    check_output(aval, holomorphic, function, name)
     return aval
 
 

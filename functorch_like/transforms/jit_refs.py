@@ -113,10 +113,10 @@ class RefCalls:
         static = jitted.static
         pure = of_arrays(jitted.fun, f"jit({jitted.spec.name})", static, call.positions, captured)
         options = dict(jitted.options)
-        places = options["in_shardings"]
-        if places is not None:
-            places = places if isinstance(places, tuple) else (places,) * len(call.args)
-            options["in_shardings"] = (None, *places)
+        in_shardings = options["in_shardings"]
+        if in_shardings is not None:
+            in_shardings = in_shardings if isinstance(in_shardings, tuple) else (in_shardings,) * len(call.args)
+            options["in_shardings"] = (None, *in_shardings)
         if options["out_shardings"] is not None:
             options["out_shardings"] = (None, options["out_shardings"])
         make = type(jitted)
@@ -180,7 +180,7 @@ def shapes_with_refs(eval_shape: Callable[..., Any], failed: FtError, fun: Any, 
 
 
 class WithoutRefs:
-    """A call with the values of Refs in their places.
+    """A call with the values of Refs in place of the Refs.
 
     Attributes:
         flat: the call of arrays.

@@ -64,16 +64,16 @@ def sparse_jacobian(
     check_chunk_size(chunk_size, "sparse_jacobian")
     if mode not in (None, "fwd", "rev"):
         raise ArgumentError(f"mode={mode!r} of sparse_jacobian is unknown", fix="use 'fwd', 'rev' or None")
-    held = None if isinstance(pattern, Tracer) else np.asarray(pattern)
-    if held is None or held.ndim != 2 or held.dtype != bool:
+    mask = None if isinstance(pattern, Tracer) else np.asarray(pattern)
+    if mask is None or mask.ndim != 2 or mask.dtype != bool:
         raise ArgumentError(
             f"the pattern of sparse_jacobian must be a matrix of booleans, got {pattern!r:.60}",
             fix="pass a NumPy array of shape (results, arguments), e.g. matrix != 0",
         )
-    rows, columns = np.nonzero(held)
+    rows, columns = np.nonzero(mask)
     options = [(m, color(a, b)) for m, a, b in (("fwd", rows, columns), ("rev", columns, rows)) if mode in (None, m)]
     chosen, (colors, count) = min(options, key=lambda option: option[1][1])
-    mine, others = (columns, rows) if chosen == "fwd" else (rows, columns)
+    grouped, across = (columns, rows) if chosen == "fwd" else (rows, columns)
 
     function: Callable[..., Any] = fun
 
@@ -85,18 +85,22 @@ def sparse_jacobian(
         y = aval_of(out)
         check_output(y, False, source_info.name_of(fun), "sparse_jacobian")
         aval = aval_of(x)
-        if held.shape != (y.size, aval.size):
+        if mask.shape != (y.size, aval.size):
             raise ShapeError(
-                f"the pattern of sparse_jacobian has shape {held.shape}, for a result {y!r} and an argument {aval!r}",
+                f"the pattern of sparse_jacobian has shape {mask.shape}, for a result {y!r} and an argument {aval!r}",
                 fix=f"give it the shape ({y.size}, {aval.size})",
                 **error_context(),
             )
-        moved, seen = (aval, y) if chosen == "fwd" else (y, aval)
-        together = np.zeros((count, moved.size), moved.dtype)
-        together[colors[mine], mine] = 1
+        seed_aval, product_aval = (aval, y) if chosen == "fwd" else (y, aval)
+        seeds = np.zeros((count, seed_aval.size), seed_aval.dtype)
+        seeds[colors[grouped], grouped] = 1
         push: Callable[..., Any] = at.pushforward if chosen == "fwd" else lambda ct: at.pullback(ct)[0]
-        products = vmap(push, chunk_size=chunk_size)(together.reshape((count, *moved.shape)))
-        return along(reshape(products, shape=(count * seen.size,)), _positions(colors[mine] * seen.size + others), 0)
+        products = vmap(push, chunk_size=chunk_size)(seeds.reshape((count, *seed_aval.shape)))
+        return along(
+            reshape(products, shape=(count * product_aval.size,)),
+            _positions(colors[grouped] * product_aval.size + across),
+            0,
+        )
 
     return entries
 

@@ -141,7 +141,7 @@ class _Step:
         self._mesh, self._shardings, self._axis = mesh, run.shardings, run.axis
         self._whole = NamedSharding(mesh, PartitionSpec())
         self._split = NamedSharding(mesh, PartitionSpec(run.axis))
-        self._held: Any = self._whole
+        self._state_shardings: Any = self._whole
         self._user_step = run.step
         self._compiled: Any = None
         self._gather: Any = None
@@ -150,10 +150,10 @@ class _Step:
     def place_state(self, state: Any) -> Any:
         """Put a host's state on the devices."""
         if self._shardings is not None:
-            self._held = self._shardings(state, self._mesh)
+            self._state_shardings = self._shardings(state, self._mesh)
             self._gather = jit(lambda state: state, out_shardings=self._whole)
         self._compiled = self._compile()
-        return device_put(state, self._held)
+        return device_put(state, self._state_shardings)
 
     def _compile(self) -> Any:
         user_step = self._user_step
@@ -163,7 +163,7 @@ class _Step:
             return new, report, flags.sum()
 
         step.__name__ = getattr(user_step, "__name__", "step")
-        return jit(step, out_shardings=(self._held, self._whole, self._whole), donate_argnums=0)
+        return jit(step, out_shardings=(self._state_shardings, self._whole, self._whole), donate_argnums=0)
 
     def place_batch(self, batch: Any) -> Any:
         """Make arrays over all devices of the parts that this process has."""

@@ -103,13 +103,13 @@ def elastic_loop(
         )
     files = None if checkpoints is None else Checkpoints(checkpoints)
     file = os.environ.get(STATE_FILE)
-    held = HostState(state() if callable(state) else state, file=None if file is None else int(file))
+    host_state = HostState(state() if callable(state) else state, file=None if file is None else int(file))
     if files is not None:
-        files.load(held)
+        files.load(host_state)
     run = Run(step, batches, steps, report, shardings, axis, save_every, files, checkpoint_every)
     if address is None:
-        take_steps(run, held)
+        take_steps(run, host_state)
     else:
-        Keeper(address, held, lambda state, place: compute(run, state, place), step_timeout=step_timeout).run()
+        Keeper(address, host_state, lambda state, place: compute(run, state, place), step_timeout=step_timeout).run()
         _has_run = True
-    return held.read()
+    return host_state.read()

@@ -45,6 +45,9 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
     Returns:
         The function without the rule, as a `custom_vjp` function: forward mode cannot differentiate it.
 
+    Raises:
+        TreeError: at the call, where `fun` returns something else than a pair of result and rule.
+
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> @ft.custom_gradient
     ... def square(x):

@@ -51,6 +51,11 @@ class custom_jvp(CustomFunction[P, R]):
     Returns:
         The function, with `defjvp` and `defjvps`, one of which must be called before the function is.
 
+    Raises:
+        ArgumentError: at the call, where no rule is defined.
+        TreeError, ShapeError, DtypeError: where the rule returns a wrong structure, shape or dtype.
+        DifferentiationError: where the rule is not linear in its tangents.
+
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> @ft.custom_jvp
     ... def log1pexp(x):

@@ -47,6 +47,9 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     Args:
         tree: pytree with `CustomVJPPrimal` leaves.
 
+    Returns:
+        The pytree with each of these leaves replaced by its `value`.
+
     >>> from functorch_like.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
     >>> custom_vjp_primal_tree_values({"w": CustomVJPPrimal(2.0, True)})
     {'w': 2.0}
@@ -71,6 +74,11 @@ class custom_vjp(CustomFunction[P, R]):
 
     Returns:
         The function, with `defvjp`, which must be called before the function is.
+
+    Raises:
+        ArgumentError: at the call, where no rules are defined.
+        TreeError, ShapeError, DtypeError: where a rule returns a wrong structure, shape or dtype.
+        DifferentiationError: in forward mode.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> @ft.custom_vjp(nondiff_argnums=(0,))

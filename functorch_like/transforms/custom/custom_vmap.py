@@ -36,6 +36,10 @@ class custom_vmap(CustomFunction[P, R]):
     Returns:
         The function, with `def_vmap`, which must be called before the function is.
 
+    Raises:
+        ArgumentError: at the call, where no rule is defined.
+        TreeError, ShapeError, DtypeError: where the rule returns a wrong structure, shape or dtype.
+
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> @ft.custom_batching.custom_vmap
     ... def times(matrix, vector):

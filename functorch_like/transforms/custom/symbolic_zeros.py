@@ -92,6 +92,9 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
         val: arrays and numbers.
         symbolic_zeros: give a `SymbolicZero` instead.
 
+    Returns:
+        A pytree of the structure of `val`.
+
     >>> ft.custom_derivatives.zero_from_primal(fnp.ones(2)).tolist()
     [0.0, 0.0]
     """

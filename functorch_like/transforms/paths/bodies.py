@@ -66,11 +66,11 @@ class BodyTrace(FollowingTrace):
     def guards_on(self, tracer: StageTracer, what: str) -> bool:
         return what == "bool" and tracer.aval.size == 1
 
-    def decide(self, var: Var, found: PythonState | None) -> Words:
+    def decide(self, var: Var, state: PythonState | None) -> Words:
         at = len(self.guards)
         if at < len(self._forced):
             return self._forced[at]
-        self.met = found is not None and self._known(found)
+        self.met = state is not None and self._known(state)
         if at >= _MOST_CONDITIONS and not self.met:
             raise TooManyGuards(f"a path of {self.name} has asked for {at} values, and goes on", fix=_LOOP)
         return SIDES[0]
@@ -103,9 +103,9 @@ class _Exploration:
             self.trace(side)
         return self.tree
 
-    def known(self, found: PythonState) -> bool:
+    def known(self, state: PythonState) -> bool:
         """Return True where a path has passed a state; otherwise record that one has."""
-        seen, pattern = self.states.setdefault(found.key, []), found.pattern()
+        seen, pattern = self.states.setdefault(state.key, []), state.pattern()
         if self.ends and any(covers(general, pattern) for general in seen):
             return True
         seen.append(pattern)

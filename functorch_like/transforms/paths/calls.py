@@ -154,9 +154,9 @@ class Paths:
             jitted.serve(self.checked())
         return branches, (segments.finish(trace, traced.jaxpr, leaf),) if trace.ran_effects else None
 
-    def whole(self, found: Branches | None, call: FlatCall, key: Any) -> PathProgram | None:
+    def whole(self, branches: Branches | None, call: FlatCall, key: Any) -> PathProgram | None:
         """Return the program of all paths, taken or not; None for a function without guards."""
-        return whole.whole(self, found, call, key)
+        return whole.whole(self, branches, call, key)
 
     def traced(self, call: FlatCall) -> Traced:
         """Return the trace of all paths for a signature."""
@@ -206,22 +206,22 @@ class Paths:
         return out
 
     # ------------------------------------------------------------------------------------------------------- running
-    def run(self, found: Branches, call: FlatCall, decided: list[Words]) -> tuple[Any, Any]:
+    def run(self, branches: Branches, call: FlatCall, decided: list[Words]) -> tuple[Any, Any]:
         """Return the results of a call, and the program that C++ may run for the next ones.
 
         Args:
-            found: the tree.
+            branches: the tree.
             call: of concrete arguments.
             decided: the values of the first guards, as a program has decided them.
         """
-        tree, leaves, misses = found.tree, call.leaves, 0
+        tree, leaves, misses = branches.tree, call.leaves, 0
         while True:
-            with found.lock:
-                self.follow(found, call, decided)
-                form = self.choose(found, decided)
+            with branches.lock:
+                self.follow(branches, call, decided)
+                form = self.choose(branches, decided)
             if form is None or misses > 1:  # a second time only where roundings differ
-                with found.lock:
-                    return segments.walk(self, found, leaves), None
+                with branches.lock:
+                    return segments.walk(self, branches, leaves), None
             program = form.compiled(leaves, self.jitted.spec, self.jitted.donated(call))
             outs = program.run(leaves)
             if not form.guarded:
@@ -233,7 +233,7 @@ class Paths:
                 return form.out_tree.unflatten(outs), self.fastpath(form, program)
             if form.kind == "rolled":
                 more, complete = form.steps_decided(got.tolist())
-                if complete and self.verified(found, call, form, more, words):
+                if complete and self.verified(branches, call, form, more, words):
                     return form.out_tree.unflatten(outs), self.fastpath(form, program)
                 more = self.reliable(form, more, complete)
                 if len(more) <= len(decided):  # earlier guards were decided by another program
@@ -241,7 +241,7 @@ class Paths:
                 decided = more
                 tree.wrong += 1
                 continue
-            more = self.next_decisions(found, call, got.tolist(), decided)
+            more = self.next_decisions(branches, call, got.tolist(), decided)
             if more is None:
                 misses += 1
                 decided = []
@@ -252,25 +252,25 @@ class Paths:
             tree.wrong += 1
 
     def next_decisions(
-        self, found: Branches, call: FlatCall, got: Sequence[int], decided: Sequence[Words]
+        self, branches: Branches, call: FlatCall, got: Sequence[int], decided: Sequence[Words]
     ) -> list[Words] | None:
         """Return the values of guards that words decide; None after a merged program, whose path must be traced."""
-        form = found.programs[got[0]]
+        form = branches.programs[got[0]]
         events.emit("guess", self.jitted.spec.name)
         if form.kind == "straight":
             return form.decided(got, len(decided))
-        with found.lock:
-            self.discover(found, call, [])
+        with branches.lock:
+            self.discover(branches, call, [])
         return None
 
-    def verified(self, found: Branches, call: FlatCall, form: PathProgram, decided: list[Words], words: Any) -> bool:
+    def verified(self, branches: Branches, call: FlatCall, form: PathProgram, decided: list[Words], words: Any) -> bool:
         """Return True where the function does, with these values of guards, what a rolled program has done."""
-        with found.lock:
+        with branches.lock:
             try:
-                leaf = self.follow(found, call, decided)
+                leaf = self.follow(branches, call, decided)
             except Exception:  # on a path that is not taken
                 return False
-            same = self.rolled(found, leaf) is form
+            same = self.rolled(branches, leaf) is form
         self.known |= form.known
         if form.changed:
             form.changed = False
@@ -283,14 +283,16 @@ class Paths:
         assert form.loop is not None
         return decided[: form.loop.first + form.traced + 1] if complete else decided
 
-    def rolled(self, found: Branches, leaf: Node) -> PathProgram | None:
+    def rolled(self, branches: Branches, leaf: Node) -> PathProgram | None:
         """Return the program of a path with its loop rolled; None where there is no such loop."""
         if "rolled" not in leaf.memo:
             loop = find_loop(leaf)
-            form = rolled(leaf, found.tree, loop, found.memo.setdefault("by loop", {})) if loop is not None else None
+            form = (
+                rolled(leaf, branches.tree, loop, branches.memo.setdefault("by loop", {})) if loop is not None else None
+            )
             leaf.memo["rolled"] = form
             if form is not None:
-                found.programs[form.number] = form
+                branches.programs[form.number] = form
                 events.emit("roll", self.jitted.spec.name, why=f"{form.traced} steps at {report.line_of(leaf, form)}")
         return leaf.memo["rolled"]
 
@@ -298,27 +300,27 @@ class Paths:
         zeros = form.out_tree.unflatten([0] * form.out_tree.num_leaves)
         return program.fastpath(xla.structure((zeros, 0 if form.guarded else None)))
 
-    def follow(self, found: Branches, call: FlatCall, decided: Sequence[Words]) -> Node:
+    def follow(self, branches: Branches, call: FlatCall, decided: Sequence[Words]) -> Node:
         """Return the end of the path taken last among those with these values of guards; traced where there is none."""
-        node = found.tree.root
+        node = branches.tree.root
         for words in decided:
             if node is None or words not in node.children:
-                return self.discover(found, call, decided)
+                return self.discover(branches, call, decided)
             node.latest = node = node.children[words]
         leaf = node.leaf() if node is not None else None
-        return leaf if leaf is not None else self.discover(found, call, decided)
+        return leaf if leaf is not None else self.discover(branches, call, decided)
 
-    def discover(self, found: Branches, call: FlatCall, decided: Sequence[Words], element: int = 0) -> Node:
+    def discover(self, branches: Branches, call: FlatCall, decided: Sequence[Words], element: int = 0) -> Node:
         """Trace the path of a call.
 
         Raises:
             ArgumentError: where the function has more paths than it may have.
         """
-        before = found.tree.version
-        leaf, *_ = found.tree.trace(call.leaves, decided, element=element)
-        if found.tree.version != before:
+        before = branches.tree.version
+        leaf, *_ = branches.tree.trace(call.leaves, decided, element=element)
+        if branches.tree.version != before:
             events.emit("path", self.jitted.spec.name, why=report.decisions(leaf))
-            self.check_limit(found.tree)
+            self.check_limit(branches.tree)
         return leaf
 
     def check_limit(self, tree: Tree) -> None:
@@ -326,40 +328,40 @@ class Paths:
         if len(programs) > self.limit:
             raise report.too_many(tree, self.limit)
 
-    def choose(self, found: Branches, decided: Sequence[Words]) -> PathProgram | None:
+    def choose(self, branches: Branches, decided: Sequence[Words]) -> PathProgram | None:
         """Return the program to run; None where the path must be walked segment by segment."""
-        tree = found.tree
+        tree = branches.tree
         leaf = tree.root.leaf() if tree.root is not None else None
         if leaf is None or tree.acts:
             return None
         trusted = not any(endless(e) for n in leaf.path()[len(decided) + 1 :] for e in n.equations)
-        form = self.merged(found)
+        form = self.merged(branches)
         if form is not None and (not form.guarded or form.loops or not trusted):
             return form
-        rolled = self.rolled(found, leaf) if trusted else None
+        rolled = self.rolled(branches, leaf) if trusted else None
         if rolled is not None:
             return rolled
         if form is not None and tree.wrong >= _MERGE_AFTER:
             return form
         if not trusted:
             return None
-        return self.straight(found, leaf)
+        return self.straight(branches, leaf)
 
-    def merged(self, found: Branches, shared: bool = True) -> PathProgram | None:
+    def merged(self, branches: Branches, shared: bool = True) -> PathProgram | None:
         """Return the program of all paths, made anew where the tree has grown."""
-        version, form = found.memo.get(("merged", shared), (0, None))
-        if version != found.tree.version:
-            form = merged(found.tree, shared)
-            found.memo["merged", shared] = found.tree.version, form
+        version, form = branches.memo.get(("merged", shared), (0, None))
+        if version != branches.tree.version:
+            form = merged(branches.tree, shared)
+            branches.memo["merged", shared] = branches.tree.version, form
             if form is not None:
-                found.programs[form.number] = form
-                events.emit("merge", self.jitted.spec.name, why=report.count(len(found.tree.leaves), "path"))
+                branches.programs[form.number] = form
+                events.emit("merge", self.jitted.spec.name, why=report.count(len(branches.tree.leaves), "path"))
         return form
 
-    def straight(self, found: Branches, leaf: Node) -> PathProgram:
+    def straight(self, branches: Branches, leaf: Node) -> PathProgram:
         form = leaf.memo.get("straight")
         if form is None:
-            report.warn_of_length(leaf, found.tree)
-            form = leaf.memo["straight"] = straight(leaf, found.tree)
-            found.programs[form.number] = form
+            report.warn_of_length(leaf, branches.tree)
+            form = leaf.memo["straight"] = straight(leaf, branches.tree)
+            branches.programs[form.number] = form
         return form

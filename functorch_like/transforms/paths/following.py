@@ -107,7 +107,7 @@ class FollowingTrace(StageTrace):
         """Return True where a conversion of a value can be a guard."""
         raise NotImplementedError
 
-    def decide(self, var: Var, found: PythonState | None) -> Words:
+    def decide(self, var: Var, state: PythonState | None) -> Words:
         """Return the value of a guard on this path, in this state of Python."""
         raise NotImplementedError
 

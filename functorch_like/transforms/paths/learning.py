@@ -46,9 +46,9 @@ def learn(paths: Paths, call: FlatCall) -> None:
                 continue
 
 
-def _unknown_side(found: Branches, failed: set[Any]) -> tuple[Node, Words] | None:
+def _unknown_side(branches: Branches, failed: set[Any]) -> tuple[Node, Words] | None:
     """Return a node and the value of its condition that no path has."""
-    for place in Graph(found.tree, True).places():
+    for place in Graph(branches.tree, True).places():
         guard = place.members[0].guard
         if guard is None or guard.var.aval.dtype != bool or guard.var.aval.size != 1:
             continue

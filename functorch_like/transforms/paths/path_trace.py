@@ -69,7 +69,7 @@ class PathTrace(FollowingTrace):
     def guards_on(self, tracer: StageTracer, what: str) -> bool:
         return tracer.aval.size <= LARGEST_GUARD
 
-    def decide(self, var: Var, found: PythonState | None) -> Words:
+    def decide(self, var: Var, state: PythonState | None) -> Words:
         if not self._forced:
             self.run([var])
             return words_of(self.values[var])

@@ -122,7 +122,8 @@ class _Reader:
         names = frame.f_locals
         if any(type(names.get(name)) is not int for name in place.counters):
             raise _Hidden
-        # What a `with` block calls at its end is hidden. Of one entered before the first guard it is always the same.
+        # The function that a `with` block calls at its end is hidden. In blocks entered before the first guard it is
+        # the same for all states.
         if not place.withs <= next((e for f, e in zip(*self.entered, strict=True) if f is frame), frozenset()):
             raise _Hidden
         mutable = {name for name, value in names.items() if not isinstance(value, _IMMUTABLE)}

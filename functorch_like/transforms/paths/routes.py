@@ -27,22 +27,22 @@ class Route:
 
     Args:
         paths: of the function.
-        found: the tree.
+        branches: the tree.
         form: the program that was right.
     """
 
-    __slots__ = ("fast", "form", "found", "paths", "version")
+    __slots__ = ("branches", "fast", "form", "paths", "version")
 
-    def __init__(self, paths: Paths, found: Branches, form: PathProgram) -> None:
-        self.paths, self.found, self.form = paths, found, form
-        self.version = found.tree.version
+    def __init__(self, paths: Paths, branches: Branches, form: PathProgram) -> None:
+        self.paths, self.branches, self.form = paths, branches, form
+        self.version = branches.tree.version
         if form.fast is None:
             form.fast = _function(paths, form)
         self.fast = form.fast
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the results of a call, or MISSED."""
-        tree, form = self.found.tree, self.form
+        tree, form = self.branches.tree, self.form
         if self.version != tree.version:
             return MISSED
         out, words = self.fast(*args, **kwargs)
@@ -53,7 +53,7 @@ class Route:
         tree.wrong += 1
         assert form.leaf is not None
         form.leaf.mark_latest()
-        if hurried(self.found.memo, form):
+        if hurried(self.branches.memo, form):
             self.paths.fast._clear_cache()
         return out
 

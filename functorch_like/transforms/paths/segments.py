@@ -41,9 +41,9 @@ class Segment:
             env.update(zip(self.outputs, results, strict=True))
 
 
-def walk(paths: Paths, found: Branches, leaves: Sequence[Any]) -> Any:
+def walk(paths: Paths, branches: Branches, leaves: Sequence[Any]) -> Any:
     """Return the results of a call; where its path is new, Python traces it from there on."""
-    tree = found.tree
+    tree = branches.tree
     assert tree.root is not None
     env: Env = dict(zip(tree.inputs, operands_of(leaves, tree.call.avals), strict=True))
     node = tree.root
@@ -58,11 +58,11 @@ def walk(paths: Paths, found: Branches, leaves: Sequence[Any]) -> Any:
         guarded = env[node.guard.var]  # an argument may be on the host
         words = words_of(xla.to_numpy(guarded) if type(guarded) is ArrayImpl else guarded)
         if words not in node.children:
-            return _continue(paths, found, leaves, node, words, env)
+            return _continue(paths, branches, leaves, node, words, env)
         node.latest = node = node.children[words]
 
 
-def _continue(paths: Paths, found: Branches, leaves: Sequence[Any], node: Node, words: Any, env: Env) -> Any:
+def _continue(paths: Paths, branches: Branches, leaves: Sequence[Any], node: Node, words: Any, env: Env) -> Any:
     """Trace a new path from a guard on; the guard's value, and those computed before it, are known."""
     equations = [e for n in node.path() for e in n.equations]
 
@@ -70,9 +70,9 @@ def _continue(paths: Paths, found: Branches, leaves: Sequence[Any], node: Node, 
         for e, twin in zip(trace.equations, equations, strict=False):
             trace.values.update((v, env[t]) for v, t in zip(e.outputs, twin.outputs, strict=False) if t in env)
 
-    leaf, trace, jaxpr = found.tree.trace(leaves, [*node.decisions(), words], exact=True, resume=adopt)
+    leaf, trace, jaxpr = branches.tree.trace(leaves, [*node.decisions(), words], exact=True, resume=adopt)
     out = finish(trace, jaxpr, leaf)
-    paths.check_limit(found.tree)
+    paths.check_limit(branches.tree)
     return out
 
 

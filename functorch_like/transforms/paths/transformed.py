@@ -60,16 +60,16 @@ def _applied(paths: Paths, form: PathProgram, call: FlatCall) -> list[Any]:
     return apply(form.jaxpr, form.consts, operands(call), paths.jitted.spec)
 
 
-def _differentiated(paths: Paths, found: Branches, call: FlatCall) -> Any:
+def _differentiated(paths: Paths, branches: Branches, call: FlatCall) -> Any:
     """Results of the path of the primals."""
     decided: list[Words] = []
     while True:
-        with found.lock:
-            leaf = paths.follow(found, call, decided)
+        with branches.lock:
+            leaf = paths.follow(branches, call, decided)
             if any(endless(e) for n in leaf.path()[len(decided) + 1 :] for e in n.equations):
-                leaf = paths.discover(found, call, decided)  # no guess: it might not end
-            form = paths.straight(found, leaf)
-        _refuse_losses(found, leaf, call)
+                leaf = paths.discover(branches, call, decided)  # no guess: it might not end
+            form = paths.straight(branches, leaf)
+        _refuse_losses(branches, leaf, call)
         *outs, words = _applied(paths, form, call)
         more = form.decided(np.asarray(plain(words)).tolist(), len(decided))
         if more == leaf.decisions():
@@ -77,36 +77,36 @@ def _differentiated(paths: Paths, found: Branches, call: FlatCall) -> Any:
         decided = more
 
 
-def _refuse_losses(found: Branches, leaf: Node, call: FlatCall) -> None:
+def _refuse_losses(branches: Branches, leaf: Node, call: FlatCall) -> None:
     """Raise where Python took a number that has a derivative: on the path it is a constant, and the derivative lost."""
-    active = [_is_differentiated(x) for x in (*found.tree.consts, *call.leaves)]
+    active = [_is_differentiated(x) for x in (*branches.tree.consts, *call.leaves)]
     if not any(active):
         return
     guards = [n.guard for n in leaf.path() if n.guard is not None and loses_derivative(n.guard.what, n.guard.var.aval)]
     if not guards:
         return
     version, jaxpr = leaf.memo.get("asked", (0, None))
-    if version != found.tree.version:  # with other paths come other constants
+    if version != branches.tree.version:  # with other paths come other constants
         equations = [e for n in leaf.path() for e in n.equations]
-        jaxpr = Jaxpr(found.tree.all_inputs(), equations, [g.var for g in guards], found.tree.name)
-        leaf.memo["asked"] = found.tree.version, jaxpr
+        jaxpr = Jaxpr(branches.tree.all_inputs(), equations, [g.var for g in guards], branches.tree.name)
+        leaf.memo["asked"] = branches.tree.version, jaxpr
     for guard, has in zip(guards, jvp_jaxpr(jaxpr, active)[2], strict=True):
         if has:
             raise lost(guard.var.aval, guard.what, state.trace, guard.line)
 
 
-def _mapped(paths: Paths, found: Branches, call: FlatCall) -> Any:
+def _mapped(paths: Paths, branches: Branches, call: FlatCall) -> Any:
     """Results of all elements, each of its own path."""
-    traced_before = found.tree.traces
+    traced_before = branches.tree.traces
     while True:
-        with found.lock:
-            form = paths.merged(found)
+        with branches.lock:
+            form = paths.merged(branches)
             if form is not None and form.loops and any(map(_is_differentiated, call.leaves)):
-                form = paths.merged(found, shared=False)  # loops of unknown length have no derivative backwards
+                form = paths.merged(branches, shared=False)  # loops of unknown length have no derivative backwards
         if form is None:
-            return _same_path(paths, found, call)
-        for leaf in found.tree.leaves:
-            _refuse_losses(found, leaf, call)
+            return _same_path(paths, branches, call)
+        for leaf in branches.tree.leaves:
+            _refuse_losses(branches, leaf, call)
         outs = _applied(paths, form, call)
         if not form.guarded:
             return form.out_tree.unflatten(outs)
@@ -114,29 +114,29 @@ def _mapped(paths: Paths, found: Branches, call: FlatCall) -> Any:
         missing = [k for k, row in enumerate(_rows(words)) if row.tobytes() not in form.known]
         if not missing:
             return form.out_tree.unflatten(outs)
-        version = found.tree.version
-        with found.lock:
-            paths.discover(found, call, [], element=missing[0])
-        if found.tree.version == version:
+        version = branches.tree.version
+        with branches.lock:
+            paths.discover(branches, call, [], element=missing[0])
+        if branches.tree.version == version:
             raise ConcretizationError(
                 f"element {missing[0]} of {paths.jitted.spec.name} takes another path in the mapped program than alone "
-                f"(after {found.tree.traces - traced_before} traces): its guards depend on rounding",
+                f"(after {branches.tree.traces - traced_before} traces): its guards depend on rounding",
                 fix="use lax.cond or fnp.where",
             )
 
 
-def _same_path(paths: Paths, found: Branches, call: FlatCall) -> Any:
+def _same_path(paths: Paths, branches: Branches, call: FlatCall) -> Any:
     """Results where paths give different shapes: all elements must take the same one."""
-    with found.lock:
-        leaf = paths.discover(found, call, [])
-        form = paths.straight(found, leaf)
-    _refuse_losses(found, leaf, call)
+    with branches.lock:
+        leaf = paths.discover(branches, call, [])
+        form = paths.straight(branches, leaf)
+    _refuse_losses(branches, leaf, call)
     *outs, words = _applied(paths, form, call)
     others = [k for k, row in enumerate(_rows(words)) if row.tobytes() not in form.known]
     if others:
         raise ConcretizationError(
             f"elements 0 and {others[0]} of {paths.jitted.spec.name} take paths whose results differ in shape or "
-            f"structure:\n{report.tree_text(found.tree)}",
+            f"structure:\n{report.tree_text(branches.tree)}",
             fix="give results of one shape, padded to the largest; or call the function for each element",
             chain=transform_stack(state.trace),
         )

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from functorch_like.transforms.paths.calls import Branches, Paths
 
 
-def whole(paths: Paths, found: Branches | None, call: FlatCall, key: Any) -> PathProgram | None:
+def whole(paths: Paths, branches: Branches | None, call: FlatCall, key: Any) -> PathProgram | None:
     """Return the program of all paths of a function, taken or not; None for a function without guards.
 
     Args:
         paths: of the function.
-        found: those that calls have taken.
+        branches: those that calls have taken.
         call: of the function; its values are not looked at.
         key: of the call.
 
     Raises:
         ConcretizationError: where a condition cannot be answered both ways, or where paths give different types.
     """
-    form = paths.merged(found) if found is not None else None
+    form = paths.merged(branches) if branches is not None else None
     if form is None or form.guarded:
         form = paths.wholes.get(key)
     if form is None:

@@ -162,11 +162,11 @@ def expand(
     trace = JetTrace(name, state.trace, order)
     with new_trace(trace):
         outs = fun(*[trace.wrap(p, c) for p, c in zip(primals, curves, strict=True)])
-    mine = [type(o) is Jet and o._trace is trace for o in outs]
+    is_jet = [type(o) is Jet and o._trace is trace for o in outs]
     none = [None] * order
     return (
-        [o.primal if m else o for o, m in zip(outs, mine, strict=True)],
-        [o.terms if m else none for o, m in zip(outs, mine, strict=True)],
+        [o.primal if m else o for o, m in zip(outs, is_jet, strict=True)],
+        [o.terms if m else none for o, m in zip(outs, is_jet, strict=True)],
     )
 
 
