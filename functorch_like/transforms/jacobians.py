@@ -83,9 +83,9 @@ def jacfwd(
             evaluated once in any case.
 
     Returns:
-        A function of the same arguments that gives the Jacobian: the structure of the result with, for each of its
-        leaves y, the structure of the argument (a tuple of such where `argnums` is a sequence) with, for each of its
-        leaves x, an array of shape `y.shape + x.shape`. With `has_aux` a pair `(jacobian, aux)`.
+        A function of the same arguments that gives the Jacobian, a nested pytree. It has the structure of the result;
+        each leaf y is replaced by the structure of the argument, or a tuple of such where `argnums` is a sequence. There
+        each leaf x is an array of shape `y.shape + x.shape`. With `has_aux` a pair `(jacobian, aux)`.
 
     Raises:
         DifferentiationError: where an argument is not real (complex, with `holomorphic`).
@@ -194,8 +194,8 @@ def hessian(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, h
         holomorphic: as for `jacrev`.
 
     Returns:
-        A function of the same arguments. For a result y and arguments x and z it has, at `[y][x][z]` (as in
-        `jacfwd`, for each leaf), an array of shape `y.shape + x.shape + z.shape`.
+        A function of the same arguments that gives a pytree nested as that of `jacfwd`, one level deeper. For a leaf y
+        of the result and leaves x and z of the arguments it has an array of shape `y.shape + x.shape + z.shape`.
 
     Raises:
         DifferentiationError: as for `jacrev` and `jacfwd`.

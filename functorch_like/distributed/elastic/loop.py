@@ -50,8 +50,8 @@ def elastic_loop(
         step: `step(state, batch)`, which returns `(state, anything)`; written as for one device, and not jitted.
         state: pytree of NumPy arrays and numbers; the same in every worker. Or a function of no arguments that returns
             one.
-        batches: `batches(k, rank, count)` returns this worker's part of the batch of step k, a pytree of NumPy arrays
-            whose first dimension divides by the number of the worker's devices. Arrays without dimensions are the
+        batches: `batches(k, rank, count)` returns this worker's part of the batch of step k, a pytree of NumPy arrays.
+            Their first dimension divides by the number of the worker's devices. Arrays without dimensions are the
             same in all workers. `count` workers take part in the step; that number changes.
         steps: how many steps there are in all, with those of a checkpoint.
         report: `report(k, anything)` is called in each worker when k steps have been taken. A step may be reported
