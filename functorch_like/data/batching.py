@@ -41,9 +41,9 @@ def batches(
         size: rows of a batch, of all processes together.
         key: shuffles the rows, anew in each epoch; None keeps their order.
         epochs: how often to go through the rows; None for ever.
-        remainder: treatment of the last rows, if they do not fill a batch. "drop" leaves them out. "keep" makes a smaller
-            batch, for which a jitted function is compiled once more. "pad" repeats the last row: then each item is a
-            pair of the batch and a mask that is False at repeated rows.
+        remainder: treatment of the last rows, if they do not fill a batch. "drop" leaves them out. "keep" makes a
+            smaller batch, for which a jitted function is compiled once more. "pad" repeats the last row: then each
+            item is a pair of the batch and a mask that is False at repeated rows.
         start: how many batches to leave out at the beginning, over all epochs.
         process: the number of this process and the count of them, if other than those of the program. Each takes its
             consecutive part of every batch, `size / count` rows.

@@ -84,8 +84,8 @@ def jacfwd(
 
     Returns:
         A function of the same arguments that gives the Jacobian, a nested pytree. It has the structure of the result;
-        each leaf y is replaced by the structure of the argument, or a tuple of such where `argnums` is a sequence. There
-        each leaf x is an array of shape `y.shape + x.shape`. With `has_aux` a pair `(jacobian, aux)`.
+        each leaf y is replaced by the structure of the argument, or a tuple of such where `argnums` is a sequence.
+        There each leaf x is an array of shape `y.shape + x.shape`. With `has_aux` a pair `(jacobian, aux)`.
 
     Raises:
         DifferentiationError: where an argument is not real (complex, with `holomorphic`).
