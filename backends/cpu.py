@@ -26,7 +26,7 @@ def _check(value: Any) -> Any:
         return names == ["all"]
     if not all(isinstance(n, str) and n.strip("-") for n in names) or len({n.startswith("-") for n in names}) > 1:
         raise ValueError
-    if FAST_LOWERINGS:  # else no primitive was imported yet: `_chosen` looks
+    if FAST_LOWERINGS:  # else no primitive is imported yet, and `_chosen` checks the names later
         _known(names)
     return tuple(sorted(set(names)))
 

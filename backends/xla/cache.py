@@ -3,8 +3,8 @@
 Whether, where and how much is kept is set in `functorch_like.backends.cache`.
 
 TRAP: jaxlib checks nothing about what it loads. Machine code of another version or for another processor loads and
-runs, and a writer of the file runs code in the user's name. Hence a key that names version and processor, a
-checksum that covers the name of the file too, and a directory and files that no other user can write to.
+runs, and a writer of the file runs code in the user's name. Hence three precautions: a key that names version and
+processor, a checksum that covers the name of the file too, and files that no other user can write to.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Setting:
         self.restore = config.set_local  # the token may be jaxlib's "unset"
 
     #: This thread's value, else the global one.
-    value: Any = property(attrgetter("_config.value"))  # no Python function: it is asked at each operation
+    value: Any = property(attrgetter("_config.value"))  # no Python function: it is read at each operation
 
     @property
     def global_value(self) -> Any:

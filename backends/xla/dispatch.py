@@ -45,7 +45,7 @@ def clear_functions() -> None:
 
 
 class _Host:
-    """Mark of a NumPy argument, where C++ looks for a layout; it hands such arguments to `_bring`."""
+    """Mark of a NumPy argument, in place of a layout; C++ passes arguments with this mark to `_bring`."""
 
 
 # TRAP: C++ ignores the byte order of NumPy arrays; an asynchronous client takes aligned NumPy memory as it is and

@@ -81,7 +81,8 @@ class Emitter(Attributes, Effects, Partitioned):
         self._end = ir.InsertionPoint(module.body)
         self._ip: Any = None
         self.place = mlir.unknown
-        self._constants: dict[Any, Value] = {}  # of the current block: an outer one's are not visible in every region
+        # Of the current block only: values of outer blocks are not visible in every region.
+        self._constants: dict[Any, Value] = {}
         self._functions: dict[Any, str] = {}
         self._symbols: set[str] = set()
         self._token: Value | None = None

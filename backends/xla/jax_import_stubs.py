@@ -1,9 +1,9 @@
 """Stubs for the imports that jaxlib's C++ makes by itself.
 
-TRAP: C++ imports "jax.core" (for ShapedArray), "jax._src.named_sharding" and "jax._src.literals" once, keeping what
-it finds for the life of the process, and "jax._src.sharding_impls" for every array it wraps by itself. With jax
-installed these would really import jax. `stubbed` puts stub modules in their place for the length of one call,
-and `prime` makes C++ import all it keeps, once, right after the first client exists.
+TRAP: C++ imports "jax.core" (for ShapedArray), "jax._src.named_sharding" and "jax._src.literals" once, and keeps the
+results for the life of the process. It imports "jax._src.sharding_impls" for every array it wraps by itself. With jax
+installed these would really import jax. `stubbed` puts stub modules in their place for the length of one call. `prime`
+makes C++ do the imports that it keeps, once, right after the first client exists.
 
 The package "jax" itself needs a stub too: C++ imports with an empty from-list, which imports the parent first.
 

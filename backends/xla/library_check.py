@@ -11,15 +11,15 @@ YNNPACK also makes products of sums: the sum of x * y over a dimension becomes a
 broadcasts along a dimension that stays, y is again read past its end, in some of these sums. No reduction with such an
 operand is left to it.
 
-Sums that are padded inside of a fusion are computed in blocks of about 128 KiB, and of some with two paddings only the
-first block is summed, or memory that was never written: the sum of pad(y + 1) + pad(3 * y), of 40,000 elements each. No
-fusion with a padding is left to it.
+Sums that are padded inside of a fusion are computed in blocks of about 128 KiB. Of some sums with two paddings only the
+first block is summed, or memory that was never written. An example is the sum of pad(y + 1) + pad(3 * y), of 40,000
+elements each. No fusion with a padding is left to YNNPACK.
 
 XLA leaves products of bfloat16 to a library before it is known whether the library takes them. Those that none takes
 compile, and fail when they run.
 
-XLA's own simplifier makes broadcasts of much (`where` with a scalar condition, `full(...) * s`, `pad` of a constant),
-so the check reads the program after these simplifications, not the one passed to XLA.
+XLA's simplifier turns many operations into broadcasts: `where` with a scalar condition, `full(...) * s`, `pad` of a
+constant. So the check reads the program after these simplifications, not the one passed to XLA.
 """
 
 from __future__ import annotations

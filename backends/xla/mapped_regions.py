@@ -76,7 +76,7 @@ def _notice(regions: int, most: int) -> None:
 
 
 def limit() -> int | None:
-    """The most regions that a process may have; None where Linux does not say."""
+    """Return the most regions that a process may have; None where it cannot be read."""
     try:
         return int(_LIMIT.read_text())
     except (OSError, ValueError):
@@ -84,7 +84,7 @@ def limit() -> int | None:
 
 
 def count() -> int:
-    """The regions of this process now; 0 where Linux does not say."""
+    """Return the number of regions of this process; 0 where it cannot be read."""
     try:
         return _REGIONS.read_bytes().count(b"\n")
     except OSError:

@@ -280,7 +280,7 @@ def _repr(self: Any) -> str:
 
 def named(mesh: Any, spec: PartitionSpec, memory_kind: str | None = None) -> Any:
     """Return a NamedSharding; it is checked whether or not a device was used before."""
-    client.default_device()  # C++ looks its checks up when it first needs them
+    client.default_device()  # C++ looks the check up when the first client is made
     return NamedSharding(mesh, spec, memory_kind=memory_kind)
 
 

@@ -55,7 +55,7 @@ def allowed(features: Iterable[str], flags: str) -> frozenset[str]:
     """Return the features that remain under the text of XLA_FLAGS: its `xla_cpu_max_isa` forbids newer ones."""
     limits = re.findall(r"--xla_cpu_max_isa=(\w+)", flags)
     levels = [level for level, _ in _FORBIDS]
-    if not limits or limits[-1].upper() not in levels:  # levels of other architectures: XLA judges them
+    if not limits or limits[-1].upper() not in levels:  # a level of another architecture: XLA checks it
         return frozenset(features)
     forbidden = tuple(start for _, starts in _FORBIDS[: levels.index(limits[-1].upper()) + 1] for start in starts)
     return frozenset(f for f in features if not f.startswith(forbidden))

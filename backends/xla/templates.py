@@ -44,7 +44,7 @@ def template_of(operands: Sequence[Any], written: Sequence[Any], out: Any) -> Te
     places = {id(x): i for i, x in enumerate(operands)}
     made: dict[int, int] = {}
     for i, step in enumerate(written):
-        made.setdefault(id(step[-1]), count + i)  # a constant may be asked for again
+        made.setdefault(id(step[-1]), count + i)  # a rule may get the same constant again
     if len(places) < count or not places.keys().isdisjoint(made):
         return None
     places.update(made)

@@ -172,9 +172,9 @@ def emit_reduce_window(
 def misread_if_padded(aval: ShapedArray, params: dict[str, Any]) -> bool:
     """Return True if XLA computes these windows wrongly when the operand is one element with padding around it.
 
-    XLA takes each result for that element (`is_effective_broadcast` in its algebraic simplifier): it looks at how far
-    the operand is padded, at strides and dilations, and not at the padding of the windows themselves. So windows of 3
-    over an element with one zero before and one after it, and with another two after these, all are that element.
+    XLA replaces each result by that element (`is_effective_broadcast` in its algebraic simplifier). It considers the
+    padding of the operand, strides and dilations, but not the padding of the windows themselves. Example: windows of 3
+    over an element with one zero before and one after it, and a window padding of two more after these.
     """
     if any(set(params[name]) - {1} for name in ("window_strides", "base_dilation", "window_dilation")):
         return False

@@ -1,8 +1,9 @@
 """Convolutions in float32 to few output features, and the gradients of their kernels.
 
-XLA:CPU's loops compute eight outputs or more at a time. Fewer, as in the last layer of a network that makes images and
-in the gradient of its first layer's input, take up to 14 times as long as a product that has each output of each
-element of the kernel as a row, followed by the sum of these rows, shifted.
+XLA:CPU's loops compute eight outputs or more at a time, so that fewer take as long as eight. The last layer of a
+network that makes images has few outputs, and so has the gradient of its first layer's input. The form here is one
+product with a row for each output and element of the kernel, and then the sum of these rows, shifted: up to 14 times as
+fast.
 """
 
 from __future__ import annotations

@@ -128,13 +128,13 @@ def _transpose(
 
 
 def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, precision: Any, *, first: bool) -> Any:
-    """The cotangent of the operand with `aval`: contract ct with the other operand over that one's free dimensions."""
+    """Return the cotangent of the operand with `aval`: contract ct and `other` over the latter's free dimensions."""
     (mc, oc), (mb, ob) = contract, batch
     result, known = aval_of(ct), aval_of(other)
     if known.dtype != result.dtype:  # preferred_element_type was wider than the operands
         other = structural.convert_element_type(other, new_dtype=result.dtype)
     mf, of = free_dims(aval.ndim, mc, mb), free_dims(known.ndim, oc, ob)
-    # ct has batch, left free, right free; those of `other` are the last if my operand is the left one.
+    # ct has batch, left free, right free dimensions; those of `other` come last if this operand is the left one.
     at = len(mb) + (len(mf) if first else 0)
     sides = (tuple(range(at, at + len(of))), tuple(range(len(mb)))), (tuple(of), tuple(ob))
     operands, contracted = (ct, other), [m for _, m in sorted(zip(oc, mc, strict=True))]

@@ -227,8 +227,8 @@ def atanh(x: Term, y: Term) -> Pair:
     pole = u.equals(1) & (v < 4 * float(info.tiny) ** 0.5)
     a, b = where(large, 0, u), where(large | pole, 1, v)  # where the plain formula does not overflow
     plain = (4 * a / ((1 - a) * (1 - a) + b * b)).log1p() * 0.25
-    # XLA makes of (u / a) / a a u / (a * a), which overflows, and of (u * scale) * (u * scale) of rank 0 a product with
-    # scale * scale, which is 0: the choice keeps the factors apart.
+    # XLA rewrites (u / a) / a as u / (a * a), which overflows. It rewrites (u * scale) * (u * scale) of rank 0 with the
+    # factor scale * scale, which is 0. The choice keeps the factors apart.
     scale = 2.0 ** (-514 if info.bits == 64 else -66)
     p, q = where(large, u * scale, 1), where(large, v * scale, 1)
     far = p / (p * p + q * q) * scale

@@ -49,7 +49,7 @@ def keeps(e: Any, a: Any, b: Any, aval: ShapedArray, direction: str) -> Any:
 
 
 # -------------------------------------------------------------------------------------- select_and_scatter_add on CPUs
-#: The greatest number of elements of a window for the first form: each result looks at its whole window again.
+#: The greatest number of elements of a window for the first form, which reads the whole window for each result.
 MOST = 4
 
 

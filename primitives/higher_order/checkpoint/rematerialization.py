@@ -140,7 +140,7 @@ class Segment:
     """One equation of the tape.
 
     Attributes:
-        jaxpr: takes known values, then tangents; gives tangents.
+        jaxpr: takes known values, then tangents; returns tangents.
         known: the values of the known half that it takes: ("in", k) an input, ("out", k) a result of `Plan.known`.
         again: whether it computes anything again.
         takes, gives: tangents, by number; the inputs of the whole come first.

@@ -1,7 +1,7 @@
 """Analysis of replication: the mesh axes along which values inside of `shard_map` may differ.
 
-The analysis goes forward through a jaxpr and is conservative: a value that it marks as the same is the same on all
-devices along an axis, and one that it marks as different may still be the same.
+The analysis goes forward through a jaxpr and is conservative. A value marked as the same is the same on all devices
+along an axis; a value marked as different may still be the same.
 """
 
 from __future__ import annotations
