@@ -245,7 +245,7 @@ class OutOfMemoryError(CompileError, MemoryError):
 def bytes_text(count: int) -> str:
     """Return a number of bytes as text, in a binary unit with three digits: `373 GiB`."""
     size, units = float(min(count, 10**300)), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
-    while size >= 1024 and len(units) > 1:
+    while size >= 999.5 and len(units) > 1:  # four digits would be shown as an exponent
         size, units = size / 1024, units[1:]
     return f"{size:.3g} {units[0]}"
 

@@ -88,7 +88,7 @@ class Exported:
     ) -> Exported:
         """Return the function with programs for other shapes."""
         artifact = Artifact(self.fun_name, programs, ins, outs)
-        return Exported(artifact, self.in_tree, self.out_tree, self.stablehlo_version)
+        return Exported(artifact, self.in_tree, self.out_tree, self.stablehlo_version, self.written_by)
 
     def mlir_module(self, platform: str | None = None) -> str:
         """Return the program as StableHLO text.

@@ -44,7 +44,7 @@ def compiled(fun: Any, name: str, call: FlatCall, earlier: Iterable[Any], second
     if not _is_much(before, spent) and _is_much(programs, total):
         why = recompile_reasons.difference(call.key, earlier) or recompile_reasons.first_time(fun)
         _warn(
-            "%s was compiled %d times, in %.0f s; now at %s, because of %s. %s. ft.explain(f)(x) tells why for a call",
+            "%s was compiled %d times, in %.0f s; now at %s: %s. %s. ft.explain(f)(x) gives the reason for a call",
             name, programs, total, _line(), why, _remedy(why),
         )  # fmt: skip
 

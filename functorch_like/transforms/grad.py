@@ -173,7 +173,7 @@ def value_and_grad(
         gradients = [gradient_of(next(back) if w else None, a, w) for a, w in zip(leaves, inexact, strict=True)]
         value = (outs[0], result.aux_tree.unflatten(outs[1:])) if has_aux else outs[0]
         trees = in_tree.unflatten(gradients)
-        return value, (trees[0] if isinstance(argnums, int) else tuple(trees))
+        return value, (trees[0] if isinstance(argnums, (int, np.integer)) else tuple(trees))
 
     return value_and_gradient
 

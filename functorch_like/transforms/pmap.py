@@ -102,7 +102,9 @@ def pmap(
         outs = Mapped(one, name, mesh, specs, lambda: [_spec(d, axis) for d in places], (), False)(tuple(leaves))
         return trees[0].unflatten(outs)
 
-    compiled = jit(mapped, static_argnums=tuple(sorted(static)) or None, donate_argnums=donate_argnums or None)
+    compiled = jit(
+        mapped, static_argnums=tuple(sorted(static)) or None, donate_argnums=as_tuple(donate_argnums) or None
+    )
 
     @api_boundary.public
     @functools.wraps(compiled)

@@ -165,7 +165,16 @@ def test_a_range_has_an_end(stop: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(3, "3 bytes"), (2**10, "1 KiB"), (400 * 2**30, "400 GiB"), (2**80, "1.05e+06 EiB")]
+    ("count", "text"),
+    [
+        (3, "3 bytes"),
+        (999, "999 bytes"),
+        (1000, "0.977 KiB"),
+        (2**10, "1 KiB"),
+        (1023 * 2**10, "0.999 MiB"),
+        (400 * 2**30, "400 GiB"),
+        (2**80, "1.05e+06 EiB"),
+    ],
 )
 def test_bytes_as_text(count: int, text: str) -> None:
     assert bytes_text(count) == text

@@ -145,6 +145,13 @@ def test_pmap_over_one_device(ordered):
     assert heard == [0.0]
 
 
+def test_pmap_donates_its_first_argument():
+    for donated in (0, (0,)):
+        x = fnp.ones((1, 3)) + 1
+        assert ft.pmap(lambda x: x * 2, donate_argnums=donated)(x).tolist() == [[4.0] * 3]
+        assert x.is_deleted()
+
+
 def test_several_devices_have_no_order():
     line = ft.make_mesh((8,), ("x",))
     f = ft.shard_map(lambda x: ft.debug.print("{}", x, ordered=True), mesh=line, in_specs=P("x"), out_specs=P())

@@ -7,6 +7,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import export
 from functorch_like.errors import ArgumentError, ShapeError, TreeError, UnsupportedError
+from functorch_like.exporting import format as file_format
 
 RNG = np.random.default_rng(0)
 Spec = ft.ShapeDtypeStruct
@@ -265,3 +266,11 @@ def test_damage_is_noticed(made):
     blob[-1] ^= 1
     with pytest.raises(ArgumentError, match="damaged"):
         export.deserialize(bytes(blob))
+
+
+def test_a_program_of_other_sizes_was_written_by_the_same_versions(monkeypatch):
+    (b,) = export.symbolic_shape("b")
+    blob = export.export(ft.jit(lambda x: 2 * x))(ft.ShapeDtypeStruct((b,), "float32")).serialize()
+    writer = file_format.versions()
+    monkeypatch.setattr(file_format, "versions", lambda: {"functorch_like": "9.9", "jaxlib": "9.9"})
+    assert export.deserialize(blob).at(b=3).written_by == writer

@@ -73,7 +73,7 @@ def test_argnums():
     fun = lambda a, b, c: fnp.sum(a * b**2 * c)
     a, b, c = X, X + 2, X - 3
     parts = (b**2 * c, 2 * a * b * c, a * b**2)
-    for argnums, want in [(0, 0), (1, 1), (2, 2), (-1, 2), (-3, 0)]:
+    for argnums, want in [(0, 0), (1, 1), (2, 2), (-1, 2), (-3, 0), (np.int64(1), 1)]:
         close(ft.grad(fun, argnums=argnums)(a, b, c), parts[want])
     for argnums in [(0, 1), (2, 0), (-1,), [1, 2]]:
         got = ft.grad(fun, argnums=argnums)(a, b, c)
