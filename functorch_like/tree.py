@@ -323,7 +323,7 @@ def broadcast(prefix_tree: PyTree, full_tree: T, is_leaf: IsLeaf = None) -> T:
     Args:
         prefix_tree: tree whose structure is the top of that of `full_tree`.
         full_tree: any tree.
-        is_leaf: as for `flatten`.
+        is_leaf: as for `flatten`, of `prefix_tree` alone.
 
     Raises:
         TreeError: if `prefix_tree` is not a prefix of `full_tree`.
@@ -332,7 +332,7 @@ def broadcast(prefix_tree: PyTree, full_tree: T, is_leaf: IsLeaf = None) -> T:
     ([1, 1], {'a': 2})
     """
     result = _spread(prefix_tree, full_tree, "tree.broadcast", is_leaf)
-    return structure(full_tree, is_leaf).unflatten(result)
+    return structure(full_tree).unflatten(result)
 
 
 def broadcast_prefix(prefix: Any, whole: Any, what: str) -> list[Any]:

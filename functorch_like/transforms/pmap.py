@@ -79,7 +79,7 @@ def pmap(
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)
         leaves, structure = xla.flatten((dynamic, named))
         prefixes = _over(in_axes, dynamic, static, f"in_axes of pmap({name})") + [0] * len(xla.flatten(named)[0])
-        dims = [d if d is None else d % max(aval_of(x).ndim, 1) for d, x in zip(prefixes, leaves, strict=True)]
+        dims = [d if d is None else _axis_of(x, d, name) for d, x in zip(prefixes, leaves, strict=True)]
         size = _size(leaves, dims, axis_size, name)
         mesh = make_mesh((size,), (axis,), devices=devices)
 
@@ -130,8 +130,23 @@ def _over(prefix: Any, dynamic: tuple[Any, ...], static: set[int], what: str) ->
     return tree.broadcast_prefix(prefix, dynamic, what)
 
 
+def _axis_of(x: Any, axis: int, name: str) -> int:
+    """Return an axis of an argument, counted from the front.
+
+    Raises:
+        ShapeError: if the argument has no such axis.
+    """
+    ndim = aval_of(x).ndim
+    if not -ndim <= axis < ndim:
+        raise ShapeError(
+            f"pmap({name}) maps over axis {axis} of an argument {aval_of(x)!r}, which has {ndim} axes",
+            fix="choose an axis it has, or None in in_axes to pass it whole to every device",
+        )
+    return axis % ndim
+
+
 def _size(leaves: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, name: str) -> int:
-    sizes = {aval_of(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None and aval_of(x).ndim}
+    sizes = {aval_of(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None}
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) != 1:

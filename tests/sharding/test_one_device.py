@@ -157,3 +157,10 @@ def test_several_devices_have_no_order():
     f = ft.shard_map(lambda x: ft.debug.print("{}", x, ordered=True), mesh=line, in_specs=P("x"), out_specs=P())
     with pytest.raises(ft.errors.UnsupportedError, match="ordered effects have no order among devices"):
         ft.jit(f)(X)
+
+
+@pytest.mark.parametrize(("in_axes", "shape"), [(3, (1, 2, 1)), (-4, (1, 2, 1)), (0, ())])
+def test_pmap_over_an_axis_that_is_not_there(in_axes, shape):
+    with pytest.raises(ft.errors.ShapeError, match=rf"axis {in_axes} .* has {len(shape)} axes"):
+        ft.pmap(lambda x: x, in_axes=in_axes)(fnp.ones(shape))
+    assert ft.pmap(lambda x: x + 1, in_axes=-1)(fnp.ones((2, 1))).shape == (1, 2)
