@@ -118,6 +118,7 @@ class Primitive:
         fusible: True if XLA fuses it into each reader, and so computes it again there. It keeps results of others.
         exact: True if NumPy's result equals XLA's bit for bit, so that constants can be folded.
         repeated: True if equal applications are not merged into one.
+        selects: True if each element is one of the operands after the first, so that equal ones are the result.
         where: file and line of the definition; found by the constructor, as the next two.
         family: name of the file of the definition.
         builtin: True for a primitive of the package, False for a user's.
@@ -142,6 +143,7 @@ class Primitive:
     fusible: bool = False
     exact: bool = False
     repeated: bool = False
+    selects: bool = False
     where: str = ""
     family: str = ""
     builtin: bool = False

@@ -73,7 +73,11 @@ def used_inputs(jaxpr: Jaxpr) -> list[bool]:
 
 
 def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
-    """Compute equal expressions once: equations without effects of equal operands and parameters."""
+    """Compute equal expressions once: equations without effects of equal operands and parameters.
+
+    A selection between equal operands is that operand. TRAP: XLA finds the same later, and then that two transposes of
+    one batched product are equal; it gives the product a layout for which its emitter ends the process.
+    """
     same: dict[Any, Any] = {}
     apart = same.keys().isdisjoint
     operands = _Operands()
@@ -84,6 +88,9 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
         if not apart(inputs):
             inputs = [same.get(a, a) for a in inputs]
             e = e.of(inputs)
+        if prim.selects and all(a is inputs[1] for a in inputs[2:]):
+            same[e.outputs[0]] = inputs[1]
+            continue
         if not prim.repeated and (prim.effects is None or not effects(e)):
             alike = e.signature
             if alike is None or not alike.interned:

@@ -175,7 +175,7 @@ def _select_samples() -> list[SampleInput]:
 select_n = Primitive(
     "select_n", shape=_select_shape, ref=_select_ref, lower=_select_lower, jvp=_select_jvp, transpose=_select_transpose,
     batch=_select_batch, samples=_select_samples,
-    kind="elementwise", linear="jointly", fusible=True, exact=True,
+    kind="elementwise", linear="jointly", fusible=True, exact=True, selects=True,
 )  # fmt: skip
 
 
