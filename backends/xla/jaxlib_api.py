@@ -22,6 +22,8 @@ guard.deny_jax()
 
 # TRAP: 0.10 takes one more argument in array_result_handler than later versions.
 HANDLER_SKIPS_CHECKS: bool = VERSION < (0, 11)
+# TRAP: 0.10 may give batched products layouts that its loops cannot write (primitives/contractions/precision.py).
+BATCHED_DOTS_MISLAID: bool = VERSION < (0, 11)
 # The full version string with the number of the extension interface: part of every key of the on-disk cache.
 FULL_VERSION: str = f"{guard.jaxlib_version()}+{xc._version}"
 

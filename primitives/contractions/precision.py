@@ -7,9 +7,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import precision, precision_names
+from functorch_like.backends.xla.jaxlib_api import BATCHED_DOTS_MISLAID
 from functorch_like.core import Primitive, state
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
@@ -157,7 +160,36 @@ def emit_dot(
         attrs = {**attrs, "algorithm": numbers}
         made = out.update(dtype=_DTYPES[algorithm.sums])
     y = e.op("stablehlo.dot_general", [lhs, rhs], [made], attrs=attrs)
+    if BATCHED_DOTS_MISLAID and e.platform == "cpu" and _may_be_mislaid(left, right, made, contract, batch):
+        y = _kept_from_transposes(e, y, made)
     return y if made is out else e.convert(y, out)
+
+
+def _may_be_mislaid(left: ShapedArray, right: ShapedArray, out: ShapedArray, contract: Any, batch: Any) -> bool:
+    """Return True for a batched product that XLA:CPU may emit as plain loops.
+
+    XLA 0.10 folds a transpose into a product late, when it finds that two transposes of it are equal, and may give the
+    product a layout that its loops for batches cannot write: a failed check in dot_op_emitter.cc then ends the process.
+    The limits are measured: of 800 shapes none beyond them failed.
+    """
+    (lc, rc), (lb, rb) = contract, batch
+    if not lb or out.dtype.kind not in "iuf":
+        return False
+    rows = math.prod(left.shape[d] for d in free_dims(left.ndim, lc, lb))
+    columns = math.prod(right.shape[d] for d in free_dims(right.ndim, rc, rb))
+    terms = math.prod(left.shape[d] for d in lc)
+    thin = terms <= 3 or max(rows, columns) <= 3
+    if out.dtype.kind == "f":
+        return thin and max(rows, columns, terms) < 8
+    return thin or out.dtype != dtypes.int32
+
+
+def _kept_from_transposes(e: Any, x: Any, aval: ShapedArray) -> Any:
+    """Return `x` limited to all values that it may have, an operation that XLA neither drops nor folds."""
+    limits = (-np.inf, np.inf) if aval.dtype.kind == "f" else (np.iinfo(aval.dtype).min, np.iinfo(aval.dtype).max)
+    scalar = aval.update(shape=())
+    least, most = (e.full(limit, scalar) for limit in limits)
+    return e.op("stablehlo.clamp", [least, x, most], [aval])
 
 
 def _with_one_free_dim(
