@@ -12,6 +12,7 @@ from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import Array, aval_of
 from functorch_like.errors import ArgumentError, TreeError
+from functorch_like.transforms.argnums import as_positions
 from functorch_like.transforms.grad import value_and_grad
 
 T = TypeVar("T")
@@ -112,10 +113,11 @@ def scaled_value_and_grad(
     """
     check_callable(fun, "scaled_value_and_grad", "pass the loss function")
     _check_factors(growth_interval, growth, shrink, smallest, largest)
-    positions = [argnums] if isinstance(argnums, int) else list(argnums)
+    positions = as_positions(argnums, "scaled_value_and_grad")
     if any(n < 0 for n in positions):
         raise ArgumentError(f"argnums={argnums!r} counts from the end", fix="count from 0")
-    shifted = argnums + 1 if isinstance(argnums, int) else tuple(n + 1 for n in argnums)
+    after_scale = tuple(n + 1 for n in positions)
+    shifted = after_scale if isinstance(argnums, (tuple, list)) else after_scale[0]
 
     def scaled_loss(scale: Any, *args: Any, **kwargs: Any) -> Any:
         out = fun(*args, **kwargs)

@@ -108,7 +108,8 @@ class Dimension:
 
     def _with(self, other: Any, form: str) -> Dimension:
         text = other.text if isinstance(other, Dimension) else str(operator.index(other))
-        return Dimension(form.format(self.text, text), self.scope)
+        made = ast.parse(form.format(self.text, text), mode="eval")
+        return Dimension(ast.unparse(made), self.scope)  # without needless parentheses
 
     def __add__(self, other: Any) -> Dimension:
         return self._with(other, "({}) + ({})")
@@ -131,10 +132,12 @@ class Dimension:
         return self._with(other, "({1}) - ({0})")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dimension) and self.text == other.text
+        if not isinstance(other, Dimension):
+            return False
+        return self.text == other.text or _polynomial(self.parsed) == _polynomial(other.parsed)
 
     def __hash__(self) -> int:
-        return hash(self.text)
+        return hash(frozenset(_polynomial(self.parsed).items()))
 
     def __repr__(self) -> str:
         return self.text
@@ -171,7 +174,7 @@ def symbolic_shape(
         A tuple for `ShapeDtypeStruct`.
 
     Raises:
-        ArgumentError: for text that is no such expression.
+        ArgumentError: for text that is no such expression, and for constraints beside a scope, which has its own.
 
     >>> import functorch_like as ft
     >>> from functorch_like import export
@@ -179,6 +182,11 @@ def symbolic_shape(
     >>> made.call(ft.numpy.ones((5, 3))).shape, made.call(ft.numpy.ones((7, 3))).shape
     ((5, 3), (7, 3))
     """
+    if scope is not None and constraints:
+        raise ArgumentError(
+            f"symbolic_shape got the constraints {tuple(constraints)} beside a scope",
+            fix="give constraints to the scope: symbolic_scope(*constraints)",
+        )
     within = Scope(constraints) if scope is None else scope
     try:
         parts = ast.parse(f"[{shape}]", mode="eval").body
@@ -265,6 +273,42 @@ def _parsed(text: str, kind: type) -> Any:
             fix="use names, ints, +, -, *, //, %, mod, floordiv, max and min; in constraints ==, >=, <=, > or <",
         )
     return node
+
+
+def _polynomial(node: ast.AST) -> dict[tuple[str, ...], int]:
+    """An expression as the coefficient of each product of factors; equal expressions have equal ones.
+
+    Factors are names, and quotients, remainders and functions whose operands are written in this form, too.
+    """
+    match node:
+        case ast.Constant(value=int(value)):
+            terms = {(): value}
+        case ast.Name(id=name):
+            terms = {(name,): 1}
+        case ast.UnaryOp(operand=operand):
+            terms = {factors: -n for factors, n in _polynomial(operand).items()}
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
+            a, b = _polynomial(left), _polynomial(right)
+            terms = dict(a) if not isinstance(op, ast.Mult) else {}
+            if isinstance(op, ast.Mult):
+                for (one, m), (other, n) in itertools.product(a.items(), b.items()):
+                    product = tuple(sorted(one + other))
+                    terms[product] = terms.get(product, 0) + m * n
+            else:
+                for factors, n in b.items():
+                    terms[factors] = terms.get(factors, 0) + (n if isinstance(op, ast.Add) else -n)
+        case ast.BinOp(left=left, op=op, right=right):
+            terms = {(_factor("mod" if isinstance(op, ast.Mod) else "floordiv", [left, right]),): 1}
+        case ast.Call(func=ast.Name(id=name), args=args):
+            terms = {(_factor(name, args),): 1}
+        case _:
+            terms = {(ast.unparse(node),): 1}
+    return {factors: n for factors, n in terms.items() if n}
+
+
+def _factor(name: str, operands: Sequence[ast.AST]) -> str:
+    shown = [str(sorted(_polynomial(operand).items())) for operand in operands]
+    return f"{name}({', '.join(sorted(shown) if name in ('max', 'min') else shown)})"
 
 
 def _plain(node: ast.AST) -> bool:

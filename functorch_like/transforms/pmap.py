@@ -15,7 +15,7 @@ from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import as_tuple
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import ShapeError
+from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.primitives.base.shapes import reshape
 from functorch_like.source_info import name_of
 from functorch_like.transforms.jit import jit
@@ -52,6 +52,7 @@ def pmap(
         The mapped function, compiled.
 
     Raises:
+        ArgumentError: for positions that count from the end.
         ShapeError: where mapped axes have different sizes.
         DeviceError: where the axis is longer than there are devices.
 
@@ -74,6 +75,11 @@ def pmap(
     name = name_of(fun)
     axis = axis_name if isinstance(axis_name, str) else "pmap"
     static = set(as_tuple(static_broadcasted_argnums))
+    for what, positions in (
+        ("static_broadcasted_argnums", static), ("donate_argnums", as_tuple(donate_argnums)),
+    ):  # fmt: skip
+        if any(n < 0 for n in positions):
+            raise ArgumentError(f"{what}={tuple(positions)} of pmap({name}) counts from the end", fix="count from 0")
 
     def mapped(*args: Any, **named: Any) -> Any:
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)

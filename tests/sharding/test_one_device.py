@@ -5,7 +5,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import lax
+from functorch_like import errors, lax
 from functorch_like.sharding import NamedSharding
 from functorch_like.sharding import PartitionSpec as P
 
@@ -164,3 +164,9 @@ def test_pmap_over_an_axis_that_is_not_there(in_axes, shape):
     with pytest.raises(ft.errors.ShapeError, match=rf"axis {in_axes} .* has {len(shape)} axes"):
         ft.pmap(lambda x: x, in_axes=in_axes)(fnp.ones(shape))
     assert ft.pmap(lambda x: x + 1, in_axes=-1)(fnp.ones((2, 1))).shape == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["static_broadcasted_argnums", "donate_argnums"])
+def test_pmap_counts_positions_from_the_front(name):
+    with pytest.raises(errors.ArgumentError, match=rf"{name}=\(-1,\) of pmap\(<lambda>\) counts from the end"):
+        ft.pmap(lambda x, n: x * n, **{name: -1})

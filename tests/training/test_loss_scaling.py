@@ -159,3 +159,8 @@ def test_apply_if_finite_keeps_everything():
 def test_errors(make, text):
     with pytest.raises(ft.errors.ArgumentError, match=text):
         make()
+
+
+def test_positions_may_be_numbers_of_numpy():
+    out = amp.scaled_value_and_grad(lambda x, y: x * y, argnums=np.int64(1))(amp.loss_scale(), 2.0, 3.0)
+    assert float(out.grads) == 2.0

@@ -274,3 +274,24 @@ def test_a_program_of_other_sizes_was_written_by_the_same_versions(monkeypatch):
     writer = file_format.versions()
     monkeypatch.setattr(file_format, "versions", lambda: {"functorch_like": "9.9", "jaxlib": "9.9"})
     assert export.deserialize(blob).at(b=3).written_by == writer
+
+
+def test_constraints_beside_a_scope_are_refused():
+    with pytest.raises(ArgumentError, match="constraints"):
+        export.symbolic_shape("b", ["b >= 2"], scope=export.symbolic_scope())
+
+
+def test_equal_expressions_are_equal_dimensions():
+    b, t = export.symbolic_shape("b, t")
+    same = [
+        (b + 1, *export.symbolic_shape("1 + b")), (b + b, 2 * b), (b * (t - 1), t * b - b), ((b + 1) % 8, (1 + b) % 8),
+        (export.symbolic_shape("max(b, t)")[0], export.symbolic_shape("max(t, b)")[0]), (b // 2 - (0 - t), t + b // 2),
+        (export.symbolic_shape("mod(b, 2)")[0], b % 2),
+    ]  # fmt: skip
+    for left, right in same:
+        assert left == right
+        assert hash(left) == hash(right)
+    assert len({b, t, b + 1, b - 1, b * b, b // 2, b % 2, b // 3}) == 8
+    assert (repr(b + 1), repr((b + 1) * t)) == ("b + 1", "(b + 1) * t")
+    assert b - t != t - b
+    assert b != 3

@@ -427,3 +427,12 @@ def test_values_out_of_reach():
     close(m.sum(), 1.0)
     close(m.sum(0), [1.0, 0.0])
     close(sparse.bcoo_dot_general(m, fnp.ones((2, 2)), dimension_numbers=(((0, 1), (0, 1)), ((), ()))), 1.0)
+
+
+def test_positions_may_be_numbers_of_numpy():
+    m = sparse.BCOO.fromdense(fnp.eye(2))
+    f = lambda m, x: (m @ x).sum()
+    for position in (1, np.int64(1)):
+        np.testing.assert_array_equal(sparse.grad(f, argnums=position)(m, fnp.ones(2)), [1.0, 1.0])
+    with pytest.raises(errors.ArgumentError, match=r"sparse\.value_and_grad got argnums=2"):
+        sparse.grad(f, argnums=2)(m, fnp.ones(2))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import numpy as fnp
 from functorch_like import tree
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError
 from functorch_like.experimental.sparse.bcoo import BCOO
 from functorch_like.experimental.sparse.bcsr import BCSR
 from functorch_like.experimental.sparse.format import JAXSparse
 from functorch_like.transforms import grad as dense_grad
 from functorch_like.transforms import jacobians
+from functorch_like.transforms.argnums import positions
 
 if TYPE_CHECKING:
     from functorch_like.typing import PyTree
@@ -31,11 +31,8 @@ class _Values:
 
     def __init__(self, args: tuple[Any, ...], argnums: Argnums, what: str) -> None:
         self.args = args
-        self.single = isinstance(argnums, int)
-        nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        if not all(isinstance(n, int) and -len(args) <= n < len(args) for n in nums):
-            raise ArgumentError(f"argnums={argnums!r} of sparse.{what} for {len(args)} arguments", fix="count from 0")
-        self.nums = tuple(n % len(args) for n in nums)
+        self.single = not isinstance(argnums, (tuple, list))
+        self.nums = positions(argnums, len(args), f"sparse.{what}")
         self.trees = [tree.flatten(args[n], is_leaf=_is_sparse) for n in self.nums]
 
     def values(self) -> list[list[Any]]:
