@@ -229,7 +229,7 @@ the absolute value. `python -m functorch_like.testing.accuracy` measures it anew
 Special values are those of NumPy and of C99 (Annexes F and G), with these exceptions:
 
 - XLA:CPU takes subnormal numbers for zero, as operands and as results. `nextafter`, bit operations, `neg` and `abs` do
-  not; neither does the meaning of a primitive in NumPy (the field `ref` of its record).
+  not; neither does the meaning of a primitive in NumPy (its rule `ref`).
 - `max` and `min` take -0 for less than 0, as in IEEE 754-2019; NumPy leaves it open.
 - A complex infinity divided by a finite number is infinite, as in C99; NumPy gives NaN.
 """
