@@ -28,13 +28,16 @@ settings.register_profile(
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 settings.load_profile(PROFILE)
 
-#: In the thin profile a test keeps each eighth of its sets of parameters, more where that would be fewer than four;
-EVERY, LEAST = 8, 4
+#: In the thin profile a test keeps each twelfth of its sets of parameters, more where that would be fewer than four;
+EVERY, LEAST = 12, 4
 #: all of them where it takes every primitive to XLA, or draws programs itself.
 WHOLE = {"test_compiled_is_the_meaning", "test_law"}
 #: Folders whose tests run on every other version of Python, by turns: what they see of a jaxlib, the tests of
 #: primitives, devices and processes see, too.
-BY_TURNS = {"transformations", "user", "jax_alias", "numerics", "testing", "effects", "displays", "messages", "types"}
+BY_TURNS = {
+    "displays", "distributed", "effects", "jax_alias", "messages", "numerics", "sharding", "testing", "training",
+    "transformations", "types", "user",
+}  # fmt: skip
 
 
 def pytest_collection_modifyitems(config, items):
@@ -94,9 +97,12 @@ def pytest_runtest_call(item):
 # Other compile options: values are tested in both tiers, and most programs of tests run too briefly to leave the first.
 @pytest.fixture(autouse=True)
 def _both_tiers(request, _settings_as_before):
-    """Let every second test begin with optimised programs, every fourth in the thin profile."""
+    """Let every second test begin with optimised programs, every third of those that have sets of parameters.
+
+    In the thin profile it is every fourth and every sixth. The optimised form takes two to three times as long to make.
+    """
     if not os.environ.get("FT_COMPILATION_TIERS"):
-        every = 4 if PROFILE == "thin" else 2
+        every = (3 if hasattr(request.node, "callspec") else 2) * (2 if PROFILE == "thin" else 1)
         ft.backends.compilation.tiers = "off" if zlib.crc32(request.node.nodeid.encode()) % every == 1 else "auto"
 
 
