@@ -28,8 +28,8 @@ settings.register_profile(
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 settings.load_profile(PROFILE)
 
-#: In the thin profile a test keeps each twelfth of its sets of parameters, more where that would be fewer than four;
-EVERY, LEAST = 12, 4
+#: In the thin profile a test keeps each twelfth of its sets of parameters, more where that would be fewer than two;
+EVERY, LEAST = 12, 2
 #: all of them where it takes every primitive to XLA, or draws programs itself.
 WHOLE = {"test_compiled_is_the_meaning", "test_law"}
 #: Folders whose tests run on every other version of Python, by turns: what they see of a jaxlib, the tests of
