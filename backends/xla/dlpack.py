@@ -79,7 +79,7 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
     """
     if not hasattr(type(x), "__dlpack__") or not hasattr(type(x), "__dlpack_device__"):
         raise ProtocolError(
-            f"a {type(x).__name__} has no __dlpack__: {x!r:.60}",
+            f"{x!r:.60} of type {type(x).__name__} has no __dlpack__",
             fix="pass an array of a library with DLPack, or use fnp.asarray for numbers, lists and NumPy arrays",
         )
     where = None if device is None else client.find_device(device)
