@@ -32,8 +32,8 @@ settings.load_profile(PROFILE)
 EVERY, LEAST = 12, 2
 #: all of them where it takes every primitive to XLA, or draws programs itself.
 WHOLE = {"test_compiled_is_the_meaning", "test_law"}
-#: Folders whose tests run on every other version of Python, by turns: what they see of a jaxlib, the tests of
-#: primitives, devices and processes see, too.
+#: Folders whose tests run on every other version of Python, by turns: of two newer versions each test runs on one. What
+#: depends on a jaxlib most, primitives, XLA and the settings, is tested on each.
 BY_TURNS = {
     "displays", "distributed", "effects", "jax_alias", "messages", "numerics", "sharding", "testing", "training",
     "transformations", "types", "user",

@@ -287,16 +287,16 @@ def _polynomial(node: ast.AST) -> dict[tuple[str, ...], int]:
             terms = {(name,): 1}
         case ast.UnaryOp(operand=operand):
             terms = {factors: -n for factors, n in _polynomial(operand).items()}
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
-            a, b = _polynomial(left), _polynomial(right)
-            terms = dict(a) if not isinstance(op, ast.Mult) else {}
-            if isinstance(op, ast.Mult):
-                for (one, m), (other, n) in itertools.product(a.items(), b.items()):
-                    product = tuple(sorted(one + other))
-                    terms[product] = terms.get(product, 0) + m * n
-            else:
-                for factors, n in b.items():
-                    terms[factors] = terms.get(factors, 0) + (n if isinstance(op, ast.Add) else -n)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+            sign = 1 if isinstance(op, ast.Add) else -1
+            terms = _polynomial(left)
+            for factors, n in _polynomial(right).items():
+                terms[factors] = terms.get(factors, 0) + sign * n
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            terms = {}
+            for (a, m), (b, n) in itertools.product(_polynomial(left).items(), _polynomial(right).items()):
+                factors = tuple(sorted(a + b))
+                terms[factors] = terms.get(factors, 0) + m * n
         case ast.BinOp(left=left, op=op, right=right):
             terms = {(_factor("mod" if isinstance(op, ast.Mod) else "floordiv", [left, right]),): 1}
         case ast.Call(func=ast.Name(id=name), args=args):

@@ -74,12 +74,10 @@ def pmap(
         )
     name = name_of(fun)
     axis = axis_name if isinstance(axis_name, str) else "pmap"
-    static = set(as_tuple(static_broadcasted_argnums))
-    for what, positions in (
-        ("static_broadcasted_argnums", static), ("donate_argnums", as_tuple(donate_argnums)),
-    ):  # fmt: skip
+    static, donated = as_tuple(static_broadcasted_argnums), as_tuple(donate_argnums)
+    for what, positions in (("static_broadcasted_argnums", static), ("donate_argnums", donated)):
         if any(n < 0 for n in positions):
-            raise ArgumentError(f"{what}={tuple(positions)} of pmap({name}) counts from the end", fix="count from 0")
+            raise ArgumentError(f"{what}={positions} of pmap({name}) counts from the end", fix="count from 0")
 
     def mapped(*args: Any, **named: Any) -> Any:
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)
@@ -108,9 +106,7 @@ def pmap(
         outs = Mapped(one, name, mesh, specs, lambda: [_spec(d, axis) for d in places], (), False)(tuple(leaves))
         return trees[0].unflatten(outs)
 
-    compiled = jit(
-        mapped, static_argnums=tuple(sorted(static)) or None, donate_argnums=as_tuple(donate_argnums) or None
-    )
+    compiled = jit(mapped, static_argnums=tuple(sorted(set(static))) or None, donate_argnums=donated or None)
 
     @api_boundary.public
     @functools.wraps(compiled)
@@ -130,7 +126,7 @@ def _unbound(x: Any) -> Any:
     return x
 
 
-def _over(prefix: Any, dynamic: tuple[Any, ...], static: set[int], what: str) -> list[Any]:
+def _over(prefix: Any, dynamic: tuple[Any, ...], static: Sequence[int], what: str) -> list[Any]:
     if isinstance(prefix, (tuple, list)):
         prefix = tuple(d for i, d in enumerate(prefix) if i not in static)
     return tree.broadcast_prefix(prefix, dynamic, what)
