@@ -17,7 +17,7 @@ _PROGRAM, _EQUATION = (10e-3, 3e-3) if VERSION < (0, 11) else (5e-3, 1.5e-3)
 _ELEMENT = 2e-9
 #: Cost of an element in units of `_ELEMENT`: of transcendental functions, and of random bits.
 _FUNCTION, _BITS = 5, 100
-#: Steps that are assumed for a loop with an unknown number of steps.
+#: Steps that are assumed for a loop with an unknown number of steps which does not say how many it expects.
 _STEPS = 1000
 #: Cost, in equations, of an operation of several kernels: sorting, cumulative sums, factorizations, random bits.
 _KERNELS = 6
@@ -62,7 +62,7 @@ def estimate(jaxpr: Jaxpr) -> Estimate:
 def _of_equation(e: Equation) -> Estimate:
     inner = [estimate(j) for j in inner_jaxprs(e.params)] if e.prim.partial_eval is not None else []
     if inner:
-        steps = e.params.get("length", _STEPS) if e.prim.kind == "loop" else 1
+        steps = e.params.get("length", e.params.get("expected_steps", _STEPS)) if e.prim.kind == "loop" else 1
         return Estimate(sum(i.equations for i in inner), steps * sum(i.elements for i in inner))
     size = max((v.aval.size for v in (*e.inputs, *e.outputs)), default=0)
     if e.prim.kind == "movement":

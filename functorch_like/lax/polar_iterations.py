@@ -12,7 +12,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError, UnsupportedError
 from functorch_like.lax.operands import error
 from functorch_like.lax.slicing import dynamic_index_in_dim
-from functorch_like.lax.unbounded import while_loop
+from functorch_like.lax.unbounded import run_while
 from functorch_like.primitives import structural
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import qr
@@ -92,7 +92,8 @@ def _qdwh(x: Any, most: int, rounding: float, least: float) -> Any:
         return new, k + 1, done
 
     start = scaled, np.zeros((), np.int32), structural.full((), False, dtypes.bool_)
-    u, count, done = while_loop(lambda carry: (carry[1] < most) & ~carry[2], step, start)
+    more = lambda carry: (carry[1] < most) & ~carry[2]
+    u, count, done = run_while(more, step, start, "polar decomposition", expected_steps=6)
     h = M.mm(M.adjoint(u), x)
     return u, (h + M.adjoint(h)) / 2, count, done
 

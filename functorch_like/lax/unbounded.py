@@ -66,8 +66,17 @@ def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry
     return run_while(cond_fun, body_fun, init_val, "while_loop")
 
 
-def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: Any = None) -> Any:
-    """Run a while loop; `through` makes its body from the user's function."""
+def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: Any = None, **hints: int) -> Any:
+    """Run a while loop.
+
+    Args:
+        cond_fun: the condition.
+        body_fun: the body.
+        init_val: the carry at the start.
+        what: name for errors.
+        through: makes the body from the user's function.
+        hints: `expected_steps`, the number of steps of most runs, for loops that take few.
+    """
     if jit_is_disabled():
         step = body_fun if through is None else through(body_fun)
         while cond_fun(init_val):
@@ -80,11 +89,11 @@ def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: A
     except CapturedRefs as e:
         captured = e
     else:
-        return _apply(body, cond, cond_fun)
+        return _apply(body, cond, cond_fun, hints)
     return _with_refs(captured, cond_fun, body_fun if through is None else through(body_fun), init_val, what)
 
 
-def _apply(body: LoopBody, cond: TracedFunction, cond_fun: Any) -> Any:
+def _apply(body: LoopBody, cond: TracedFunction, cond_fun: Any, hints: dict[str, int]) -> Any:
     """Bind the primitive."""
     _check_condition(cond, cond_fun)
     n, m, carried = len(cond.consts), len(body.consts), len(body.starts)
@@ -99,6 +108,7 @@ def _apply(body: LoopBody, cond: TracedFunction, cond_fun: Any) -> Any:
         body_jaxpr=steps,
         cond_nconsts=n + len(still),
         body_nconsts=m + len(still),
+        **hints,
     )
     return body.carry_tree.unflatten(merged(body.starts, same, outs))
 

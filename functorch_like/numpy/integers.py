@@ -7,7 +7,7 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
-from functorch_like.lax import while_loop
+from functorch_like.lax.unbounded import run_while
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.reductions import reductions
@@ -59,7 +59,7 @@ def _euclid(a: Any, b: Any) -> Any:
     def going(pair: Any) -> Any:
         return reductions.reduce_or(elementwise.ne(pair[1], zero), axes=tuple(range(aval_of(zero).ndim)))
 
-    return _size(while_loop(going, rest, (a, b))[0])
+    return _size(run_while(going, rest, (a, b), "gcd", expected_steps=20)[0])
 
 
 def _gcd(x: Any, y: Any) -> Any:

@@ -16,6 +16,7 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.lax.unbounded import run_while
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
 from functorch_like.random.arguments import check_key
@@ -67,7 +68,8 @@ def _searched(u: Any, mask: Any, first: Any, ratio: Callable[[Any], Any]) -> Any
         return k + 1, above & (u >= total), probability, total, fnp.where(above, k + 1, count)
 
     start = (fnp.zeros((), F64), mask & (u >= first), first, first, fnp.zeros_like(u))
-    return lax.while_loop(lambda carry: (carry[0] < _LAST) & carry[1].any(), step, start)[4]
+    more = lambda carry: (carry[0] < _LAST) & carry[1].any()
+    return run_while(more, step, start, "search of a count", expected_steps=_LAST // 4)[4]
 
 
 # ------------------------------------------------------------------------------------------------------------- Poisson

@@ -9,6 +9,7 @@ from typing import Any
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
+from functorch_like.lax.unbounded import run_while
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives.random.threefry import draw
@@ -71,6 +72,8 @@ def _fractions(key: Any, number: Any, size: int, dtype: Any) -> tuple[Any, Any]:
 
 #: From this size on, elements with rejected proposals are gathered into an array of a fraction of the size.
 _LARGE, _FRACTION = 512, 6
+#: Rounds that most arrays take.
+_EXPECTED = 4
 #: On CPUs only loops over multiples of this size are vectorized; others were measured to take 5 to 15 times as long.
 _LANES = 64
 
@@ -108,7 +111,7 @@ def accepted(
             return number + 1, waits & ~taken, fnp.where(waits & taken, new, values)
 
         more = lambda c: c[1].any() if most is None else c[1].any() & (c[0] < _ROUNDS + most)
-        return lax.while_loop(more, step, (number, waits, values))
+        return run_while(more, step, (number, waits, values), "rejection sampling", expected_steps=most or _EXPECTED)
 
     first = fnp.full((), _ROUNDS, U32)
     if size < _LARGE:
@@ -127,5 +130,5 @@ def accepted(
         return number, waits & (order > some), values.at[places].set(new, mode="drop")
 
     start = rounds(first, 1, waits, values, operands)
-    values = lax.while_loop(lambda carry: carry[1].any(), gathered, start)[2]
+    values = run_while(lambda carry: carry[1].any(), gathered, start, "rejection sampling", expected_steps=1)[2]
     return values[:count].reshape(shape)

@@ -17,7 +17,7 @@ from support.background import finish
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import backends, lax, scipy
+from functorch_like import backends, lax, random, scipy
 from functorch_like.backends.xla import client, counters, events, memory
 from functorch_like.compiler import tier_costs, tiers
 from functorch_like.compiler.lower import Lowered
@@ -434,6 +434,17 @@ def test_one_long_run_is_worth_its_compile_time():
         assert few.equations == many.equations
         assert few.run_seconds < few.compile_seconds and many.run_seconds > many.compile_seconds
         assert in_quick_tier(ft.jit(f), X * 0 + 3 if f is unknown else X)
+
+
+def test_loops_that_expect_few_steps_start_in_the_quick_tier():
+    """The library's own, such as rejection sampling; also under transformations."""
+    key = random.key(0)
+    draw = lambda a: random.gamma(key, a, (2000,)).sum()
+    pairs = np.array([2.5, 3.5], np.float32)
+    for f, x in ((draw, 2.5), (ft.grad(draw), 2.5), (ft.vmap(draw), pairs), (lambda n: fnp.gcd(n, 36), np.arange(9))):
+        costs = estimate(f, x)
+        assert costs.run_seconds < costs.compile_seconds / 2
+    assert in_quick_tier(ft.jit(draw), 2.5)
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from functorch_like import lax
 from functorch_like import numpy as fnp
+from functorch_like.lax.unbounded import run_while
 from functorch_like.primitives import elementwise
 from functorch_like.scipy.special.gamma_functions import _sign
 from functorch_like.scipy.special.makers import elementwise_function, in_double, make
@@ -27,7 +27,8 @@ def _series(ratio: Any, like: Any) -> Any:
         return k + 1, term, total + term
 
     one = fnp.ones_like(like)
-    return lax.while_loop(going, step, (fnp.zeros((), one.dtype), one, one))[2]
+    start = fnp.zeros((), one.dtype), one, one
+    return run_while(going, step, start, "power series", expected_steps=100)[2]
 
 
 def _pole(b: Any) -> Any:

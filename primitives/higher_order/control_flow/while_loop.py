@@ -4,6 +4,9 @@ The number of steps is not known in advance, so no residuals can be kept for eac
 reverse mode. Where the condition depends on a batch axis, elements stop at different steps: the loop runs while any of
 them goes on, and those that have stopped keep their values. Where the loop has effects, elements
 loop one after the other instead.
+
+The library's own loops may say by the parameter `expected_steps` how many steps they usually take; it changes no
+result, but lets a program with a short loop start in the quick tier (compiler/tier_costs.py).
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ def _parts(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> Group
 
 # ------------------------------------------------------------------------------------------------------------- rules
 def _shape(
-    *avals: ShapedArray, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
+    *avals: ShapedArray, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int, **_: int
 ) -> tuple[ShapedArray, ...]:
     taken = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
     strong = lambda found: [a.strong() for a in found]
@@ -58,7 +61,9 @@ def _shape(
     return tuple(a.update(weak_type=a.weak_type and o.weak_type) for a, o in ends)
 
 
-def _ref(*values: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int) -> tuple[Any, ...]:
+def _ref(
+    *values: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int, **_: int
+) -> tuple[Any, ...]:
     cond_consts, consts, carries = _parts(values, cond_nconsts, body_nconsts)
     while reference(cond_jaxpr, [*cond_consts, *carries])[0]:
         carries = reference(body_jaxpr, [*consts, *carries])
@@ -66,7 +71,7 @@ def _ref(*values: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, 
 
 
 def _lower(
-    e: xla.Emitter, *operands: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
+    e: xla.Emitter, *operands: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int, **_: int
 ) -> list[Any]:
     cond, body = (j.memo("simple", lambda j=j: passes.simplify(j)) for j in (cond_jaxpr, body_jaxpr))
     token = token_avals(cond_jaxpr, body_jaxpr)
@@ -89,9 +94,10 @@ def _lower(
 
 
 def _dce(
-    used: tuple[bool, ...], *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
+    used: tuple[bool, ...], *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int, **hints: int
 ) -> tuple[list[bool], list[bool], dict[str, Any]]:
-    return live_form(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, used)
+    kept, carries, params = live_form(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, used)
+    return kept, carries, {**params, **hints}
 
 
 def _jvp(
@@ -102,6 +108,7 @@ def _jvp(
     body_jaxpr: Jaxpr,
     cond_nconsts: int,
     body_nconsts: int,
+    **hints: int,
 ) -> tuple[list[Any], list[Any]]:
     cond_consts, consts, starts = _parts(primals, cond_nconsts, body_nconsts)
     _, d_consts, d_starts = _parts(tangents, cond_nconsts, body_nconsts)
@@ -116,7 +123,7 @@ def _jvp(
     outs = while_(
         *cond_consts, *more, *consts, *moving_consts, *starts, *moving,
         cond_jaxpr=cond, body_jaxpr=body, cond_nconsts=cond_nconsts,
-        body_nconsts=len(more) + body_nconsts + len(moving_consts),
+        body_nconsts=len(more) + body_nconsts + len(moving_consts), **hints,
     )  # fmt: skip
     rest = iter(outs[len(starts) :])
     return outs[: len(starts)], [next(rest) if h else None for h in carries]
@@ -150,6 +157,7 @@ def _batch(
     body_jaxpr: Jaxpr,
     cond_nconsts: int,
     body_nconsts: int,
+    **hints: int,
 ) -> tuple[list[Any], list[int | None]]:
     cond_consts, consts, starts = _parts(args, cond_nconsts, body_nconsts)
     at_cond_consts, at_consts, at_starts = _parts(dims, cond_nconsts, body_nconsts)
@@ -171,11 +179,11 @@ def _batch(
     if not each:
         outs = while_(
             *cond.consts, *cond_consts, *more, *consts, *moved, cond_jaxpr=cond.jaxpr, body_jaxpr=body,
-            cond_nconsts=len(cond.consts) + cond_nconsts, body_nconsts=len(more) + body_nconsts,
+            cond_nconsts=len(cond.consts) + cond_nconsts, body_nconsts=len(more) + body_nconsts, **hints,
         )  # fmt: skip
         return outs, carries
     if cond_jaxpr.effects or body_jaxpr.effects:
-        params = {"cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts}
+        params = {"cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts, **hints}
         apply = lambda *values: while_(*values, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
         avals = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
         memo = lambda key, make: body_jaxpr.memo((*key, cond_jaxpr, cond_nconsts), make)
@@ -186,7 +194,7 @@ def _batch(
     consts = [*first.consts, *cond_consts, *steps.consts, *consts]
     going = evaluate(first.jaxpr, [*first.consts, *cond_consts, *moved])
     outs = while_(
-        *consts, *going, *moved, cond_jaxpr=goes_on, body_jaxpr=made, cond_nconsts=0, body_nconsts=len(consts)
+        *consts, *going, *moved, cond_jaxpr=goes_on, body_jaxpr=made, cond_nconsts=0, body_nconsts=len(consts), **hints
     )  # fmt: skip
     return outs[1:], carries
 
