@@ -35,8 +35,8 @@ WHOLE = {"test_compiled_is_the_meaning", "test_law"}
 #: Folders whose tests run on every other version of Python, by turns: of two newer versions each test runs on one. What
 #: depends on a jaxlib most, primitives, XLA and the settings, is tested on each.
 BY_TURNS = {
-    "displays", "distributed", "effects", "jax_alias", "messages", "numerics", "sharding", "testing", "training",
-    "transformations", "types", "user",
+    "displays", "distributed", "effects", "jax_alias", "laws", "messages", "numerics", "sharding", "testing",
+    "training", "transformations", "types", "user",
 }  # fmt: skip
 
 
@@ -97,12 +97,12 @@ def pytest_runtest_call(item):
 # Other compile options: values are tested in both tiers, and most programs of tests run too briefly to leave the first.
 @pytest.fixture(autouse=True)
 def _both_tiers(request, _settings_as_before):
-    """Let every second test begin with optimised programs, every third of those that have sets of parameters.
+    """Let every third test begin with optimised programs; in the thin profile, every sixth; by night, every second.
 
-    In the thin profile it is every fourth and every sixth. The optimised form takes two to three times as long to make.
+    The optimised form takes two to three times as long to make.
     """
     if not os.environ.get("FT_COMPILATION_TIERS"):
-        every = (3 if hasattr(request.node, "callspec") else 2) * (2 if PROFILE == "thin" else 1)
+        every = {"thin": 6, "nightly": 2}.get(PROFILE, 3)
         ft.backends.compilation.tiers = "off" if zlib.crc32(request.node.nodeid.encode()) % every == 1 else "auto"
 
 

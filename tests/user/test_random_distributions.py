@@ -87,21 +87,24 @@ def test_derivatives_of_gamma_numbers_hold_the_quantile():
         np.testing.assert_allclose(np.asarray(log_slope)[inside], (wanted / np.asarray(x))[inside], rtol=1e-5)
 
 
-def test_derivatives_of_means():
+SLOPES = {
+    "beta": (lambda a: random.beta(KEY, a, 2.0, (MANY,)), 3.0, 2 / 25),
+    "t": (lambda a: random.t(KEY, a, (MANY,)) ** 2, 9.0, -2 / 49),
+    "f": (lambda a: random.f(KEY, 3.0, a, (MANY,)), 12.0, -2 / 100),
+    "dirichlet": (lambda a: random.dirichlet(KEY, fnp.stack([a, 1.0, 2.0]), (MANY,))[:, 0], 3.0, 3 / 36),
+    "triangular": (lambda a: random.triangular(KEY, 1.0, a, 5.0, (MANY,)), 1.0, 1 / 3),
+    "lognormal": (lambda a: random.lognormal(KEY, a, (MANY,)), 0.5, 0.5 * np.exp(0.125)),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_derivatives_of_means(name):
     """The mean of a derivative is the derivative of the mean."""
-    slopes = {
-        "beta": (lambda a: random.beta(KEY, a, 2.0, (MANY,)), 3.0, 2 / 25),
-        "t": (lambda a: random.t(KEY, a, (MANY,)) ** 2, 9.0, -2 / 49),
-        "f": (lambda a: random.f(KEY, 3.0, a, (MANY,)), 12.0, -2 / 100),
-        "dirichlet": (lambda a: random.dirichlet(KEY, fnp.stack([a, 1.0, 2.0]), (MANY,))[:, 0], 3.0, 3 / 36),
-        "triangular": (lambda a: random.triangular(KEY, 1.0, a, 5.0, (MANY,)), 1.0, 1 / 3),
-        "lognormal": (lambda a: random.lognormal(KEY, a, (MANY,)), 0.5, 0.5 * np.exp(0.125)),
-    }
-    for name, (f, at, wanted) in slopes.items():
-        values, tangents = ft.jvp(f, (at,), (1.0,))
-        error = np.asarray(tangents).std() / np.sqrt(MANY)
-        assert abs(tangents.mean().item() - wanted) < 5 * error + 1e-6, name
-        assert np.isfinite(values).all() and np.isfinite(tangents).all(), name
+    f, at, wanted = SLOPES[name]
+    values, tangents = ft.jvp(f, (at,), (1.0,))
+    error = np.asarray(tangents).std() / np.sqrt(MANY)
+    assert abs(tangents.mean().item() - wanted) < 5 * error + 1e-6
+    assert np.isfinite(values).all() and np.isfinite(tangents).all()
 
 
 def test_gradients_pass_in_reverse_and_twice():

@@ -86,24 +86,39 @@ def test_ends():
     np.testing.assert_allclose(S.zeta(np.array([2.0, 3.0])), special.zeta([2, 3]), rtol=1e-14)
 
 
-def test_derivatives():
-    x = np.array([0.3, 1.7, 5.2])
-    for name in ("gamma", "erfcx", "dawsn", "exp1", "expi", "sici", "fresnel", "spence", "factorial"):
-        ft.testing.check_grads(getattr(S, name), (x,), order=1)
-    for args, name in (
-        ((x, x[::-1]), "beta"), ((x, x[::-1]), "poch"), ((x, np.array([0.0, 1e-9, -0.7])), "boxcox"),
-        ((x, np.array([0.3, 1.4, -2.0])), "owens_t"), ((x, x + 0.1, np.array([0.5, -2.0, 3.0])), "hyp1f1"),
-        ((x, x[::-1], x + 0.3, np.array([0.5, -2.0, 0.95])), "hyp2f1"),
-    ):  # fmt: skip
-        ft.testing.check_grads(getattr(S, name), args, order=1)
-    ft.testing.check_grads(lambda x: S.expn(np.array([0.0, 1.0, 4.0]), x), (x,), order=2)
-    ft.testing.check_grads(lambda x: S.hyp1f1(0.5, 1.5, x), (x[0],), order=2)
-    ft.testing.check_grads(
-        lambda z: fnp.abs(S.wofz(z)) + fnp.real(S.loggamma(z)), (np.array([0.3 + 0.2j, 2 - 1j]),), order=1
-    )
-    ft.testing.check_grads(lambda t: fnp.real(S.sph_harm_y(3, 2, t, 0.4)), (x[:2],), order=1)
-    ft.testing.check_grads(lambda z: S.bessel_jn(z, v=3), (x,), order=1)
-    # Where the closed form cancels: (erfcx)' = 2 x erfcx - 2 / sqrt(pi), at 1e5 about -1 / (sqrt(pi) x**2).
+POINTS = np.array([0.3, 1.7, 5.2])
+OPERANDS = {
+    **dict.fromkeys(("gamma", "erfcx", "dawsn", "exp1", "expi", "sici", "fresnel", "spence", "factorial"), (POINTS,)),
+    **dict.fromkeys(("beta", "poch"), (POINTS, POINTS[::-1])),
+    "boxcox": (POINTS, np.array([0.0, 1e-9, -0.7])),
+    "owens_t": (POINTS, np.array([0.3, 1.4, -2.0])),
+    "hyp1f1": (POINTS, POINTS + 0.1, np.array([0.5, -2.0, 3.0])),
+    "hyp2f1": (POINTS, POINTS[::-1], POINTS + 0.3, np.array([0.5, -2.0, 0.95])),
+}
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_derivatives(name):
+    ft.testing.check_grads(getattr(S, name), OPERANDS[name], order=1)
+
+
+SLOPES = {
+    "expn": (lambda x: S.expn(np.array([0.0, 1.0, 4.0]), x), POINTS, 2),
+    "hyp1f1": (lambda x: S.hyp1f1(0.5, 1.5, x), POINTS[0], 2),
+    "complex": (lambda z: fnp.abs(S.wofz(z)) + fnp.real(S.loggamma(z)), np.array([0.3 + 0.2j, 2 - 1j]), 1),
+    "harmonic": (lambda t: fnp.real(S.sph_harm_y(3, 2, t, 0.4)), POINTS[:2], 1),
+    "bessel": (lambda z: S.bessel_jn(z, v=3), POINTS, 1),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_derivatives_by_one_operand(name):
+    f, at, order = SLOPES[name]
+    ft.testing.check_grads(f, (at,), order=order)
+
+
+def test_derivative_where_the_closed_form_cancels():
+    # (erfcx)' = 2 x erfcx - 2 / sqrt(pi), at 1e5 about -1 / (sqrt(pi) x**2).
     np.testing.assert_allclose(ft.grad(S.erfcx)(np.float64(1e5)[None][0]), -5.641895835e-11, rtol=1e-6)
 
 

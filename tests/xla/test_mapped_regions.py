@@ -30,9 +30,9 @@ def allow(monkeypatch):
 
 
 def test_programs_are_dropped_before_there_are_too_many(allow, caplog):
-    most = allow(800)
+    most = allow(300)
     with caplog.at_level(logging.WARNING, "functorch_like"):
-        for n in range(1, 250):
+        for n in range(1, 100):
             assert fnp.cumsum(np.ones(n))[-1] == n
             assert mapped_regions.count() < most
     notes = [r.getMessage() for r in caplog.records if "memory regions" in r.getMessage()]
