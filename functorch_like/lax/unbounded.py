@@ -66,7 +66,9 @@ def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry
     return run_while(cond_fun, body_fun, init_val, "while_loop")
 
 
-def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: Any = None, **hints: int) -> Any:
+def run_while(
+    cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: Any = None, *, expected_steps: int | None = None
+) -> Any:
     """Run a while loop.
 
     Args:
@@ -75,7 +77,7 @@ def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: A
         init_val: the carry at the start.
         what: name for errors.
         through: makes the body from the user's function.
-        hints: `expected_steps`, the number of steps of most runs, for loops that take few.
+        expected_steps: number of steps of most runs, for loops that take few; None if unknown.
     """
     if jit_is_disabled():
         step = body_fun if through is None else through(body_fun)
@@ -89,6 +91,7 @@ def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: A
     except CapturedRefs as e:
         captured = e
     else:
+        hints = {} if expected_steps is None else {"expected_steps": expected_steps}
         return _apply(body, cond, cond_fun, hints)
     return _with_refs(captured, cond_fun, body_fun if through is None else through(body_fun), init_val, what)
 
