@@ -135,7 +135,7 @@ def test_vectors():
     assert float(S.dirichlet.logpdf([0.5, 0.6], [1.0, 1.0])) == -np.inf
     counts, p = np.array([[1, 2, 0], [3, 0, 0], [1, 1, 2]]), np.array([0.2, 0.3, 0.5])
     np.testing.assert_allclose(S.multinomial.logpmf(counts, 3, p), stats.multinomial.logpmf(counts, 3, p), rtol=1e-10)
-    mean, root = RNG.normal(size=3), RNG.normal(size=(3, 3))
+    mean, root = RNG.normal(size=3), 2 * np.eye(3) + 0.5 * RNG.normal(size=(3, 3))
     cov, points = root @ root.T, RNG.normal(size=(5, 3))
     want = stats.multivariate_normal.logpdf(points, mean, cov)
     np.testing.assert_allclose(S.multivariate_normal.logpdf(points, mean, cov), want, rtol=1e-10)

@@ -205,7 +205,7 @@ def test_sum_of_a_product_of_broadcasts(first, second, axis):
 
 
 def test_gradient_of_a_product_with_a_constant():
-    a, b = normal(7, 16), normal(31, 1)
+    a, b = normal(7, 16), 1 + normal(31, 1)  # the gradient is that of sum(b), which is not to cancel
 
     def total(a, b):
         c = lax.dot_general(a, fnp.full((16, 33, 31), 0.5, a.dtype), (((1,), (0,)), ((), ())))
