@@ -11,7 +11,7 @@ from functorch_like import backends, lax
 from functorch_like.compiler import repeated_operands
 
 RNG = np.random.default_rng(0)
-B, M, K, N = 3, 4, 5, 6
+B, M, K, N = 3, 4, 8, 6  # sums of fewer products would be unrolled
 
 
 def products(fun, *args):
