@@ -74,6 +74,9 @@ PROGRAMS = {
     "permutation": "random permutation",
     "ode": "Runge-Kutta, 1,000 steps of 2 numbers",
     "ode_adaptive": "Heun with adaptive steps",
+    "kalman": "Kalman filter of 4 states, 500 steps",
+    "small_gru_grad": "GRU of 16 units, 200 steps, gradient",
+    "small_stacks": "ten products of stacks of 16 matrices, 4x4",
     "nbody": "bodies that attract each other, 10 steps",
     "heat": "diffusion on a grid, 100 steps",
 }

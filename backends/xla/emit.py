@@ -45,6 +45,7 @@ class Emitter(Attributes, Effects, Partitioned):
             ordered effects in a region or a function carries the token in and out of it.
         host_calls: the Python functions that the module calls.
         host_kernels: whether it may call kernels of NumPy.
+        portable: whether it may run under other versions of XLA, with other options.
         memo: decisions of rules by operands' avals and parameters, for later equations with the same ones.
     """
 
@@ -68,12 +69,14 @@ class Emitter(Attributes, Effects, Partitioned):
         "partitioning",
         "place",
         "platform",
+        "portable",
     )
 
     def __init__(self, module: ir.Module, platform: str, host_calls: list[Any] | None = None) -> None:
         self.platform = platform
         self.host_calls: list[Any] = [] if host_calls is None else host_calls
         self.host_kernels = False
+        self.portable = False
         self.ins: Any = ()
         self.outs: Any = ()
         self.memo: dict[Any, Any] = {}
@@ -162,6 +165,36 @@ class Emitter(Attributes, Effects, Partitioned):
                 values.append(self._reduce(results, attrs, fold, inputs))
         made = [values[i] for i in template.returned]
         return made if template.several else made[0]
+
+    def loop(
+        self, operands: Sequence[Value], avals: Sequence[ShapedArray], more: Body, step: Body, one_kernel: bool = False
+    ) -> list[Value]:
+        """A loop.
+
+        Args:
+            operands: the first values.
+            avals: of the values.
+            more: the condition: emits `values -> [bool]`.
+            step: emits `values -> values`.
+            one_kernel: True to compile the loop as one kernel, on CPUs; it may have no effects.
+
+        Returns:
+            The last values.
+        """
+        if not one_kernel:
+            made = self.op("stablehlo.while", operands, avals, regions=[(avals, more), (avals, step)])
+            return [made] if len(avals) == 1 else list(made)
+        # Constants go into the function: XLA finds the number of steps from that of the counter.
+        constants = [_constant_operation(x) for x in operands]
+        taken = [k for k, constant in enumerate(constants) if constant is None]
+
+        def body(inner: Emitter, *arguments: Value) -> list[Value]:
+            rest = iter(arguments)
+            values = [next(rest) if c is None else c.clone(ip=inner._ip).results[0] for c in constants]
+            return inner.loop(values, avals, more, step)
+
+        symbol = self._define("loop", [avals[k] for k in taken], body, "private", avals)
+        return self.call(symbol, [operands[k] for k in taken], avals, one_kernel=True)
 
     def _fill(self, region: Any, arg_avals: Sequence[ShapedArray], body: Body, terminator: str) -> list[Value]:
         """The one block of a region, and what it returns."""
@@ -273,13 +306,26 @@ class Emitter(Attributes, Effects, Partitioned):
         return symbol
 
     def call(
-        self, symbol: str, operands: Iterable[Value], out_avals: Sequence[ShapedArray], inline: bool = True
+        self,
+        symbol: str,
+        operands: Iterable[Value],
+        out_avals: Sequence[ShapedArray],
+        inline: bool = True,
+        one_kernel: bool = False,
     ) -> list[Value]:
-        """Call a function of this module; `inline` lets XLA put its body in place, and fuse across its border."""
+        """Call a function of this module.
+
+        Args:
+            symbol: the function.
+            operands: its arguments.
+            out_avals: of its results.
+            inline: True to let XLA put its body in place, and fuse across its border.
+            one_kernel: True to compile it as one kernel, which is not put in place.
+        """
         self.forbid_template()
         attrs: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol, mlir.context)}
-        if not inline:
-            attrs["mhlo.frontend_attributes"] = mlir.apart
+        if one_kernel or not inline:
+            attrs["mhlo.frontend_attributes"] = mlir.one_kernel if one_kernel else mlir.apart
         results = [_types[aval] for aval in out_avals]
         return list(_create("func.call", results, list(operands), attrs, None, 0, self.place, self._ip).results)
 
@@ -394,6 +440,12 @@ class Emitter(Attributes, Effects, Partitioned):
         return made.result
 
 
+def _constant_operation(x: Value) -> Any:
+    """The operation that makes a constant of rank 0; None for other values."""
+    made = getattr(x.owner, "operation", None)  # of an argument it is a block, which is not an operation
+    return made if made is not None and made.name == "stablehlo.constant" and not x.type.shape else None
+
+
 @functools.lru_cache(1024)
 def _identifier(name: str) -> str:
     return re.sub(r"\W", "_", name, flags=re.ASCII) or "f"
@@ -409,6 +461,7 @@ def build(
     platform: str = "cpu",
     host_calls: list[Any] | None = None,
     host_kernels: bool = False,
+    portable: bool = False,
     partitioning: Partitioning | None = None,
     out_avals: Sequence[ShapedArray] = (),
 ) -> ir.Module:
@@ -423,6 +476,7 @@ def build(
         platform: the value of `Emitter.platform`.
         host_calls: receives the Python functions that the module calls, for `compile`.
         host_kernels: whether it may call kernels of NumPy: it will run in a process that has this package.
+        portable: whether it may run under other versions of XLA, with other options.
         partitioning: how the program is split over a mesh; None for one device.
         out_avals: of the results; needed with a partitioning that splits them.
     """
@@ -432,7 +486,7 @@ def build(
         module = ir.Module.create(mlir.unknown)
         module.operation.attributes["sym_name"] = mlir.string(_identifier(name))
         emitter = Emitter(module, platform, host_calls)
-        emitter.host_kernels = host_kernels
+        emitter.host_kernels, emitter.portable = host_kernels, portable
         arguments = results = None
         if partitioning is not None:
             emitter.partitioning = partitioning

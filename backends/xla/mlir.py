@@ -139,6 +139,8 @@ flags = (ir.BoolAttr.get(False, context), ir.BoolAttr.get(True, context))
 
 #: Attribute that makes XLA keep the body of a function that is called apart from its callers.
 apart = ir.DictAttr.get({"inlineable": string("false")}, context)
+#: Attribute that makes XLA:CPU compile a function that is called as one kernel.
+one_kernel = ir.DictAttr.get({"inlineable": string("false"), "xla_cpu_small_call": string("true")}, context)
 
 
 @lru_cache(8192)

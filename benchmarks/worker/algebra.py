@@ -50,6 +50,50 @@ def ode_adaptive(api: SimpleNamespace) -> Callable:
     return run
 
 
+def kalman(api: SimpleNamespace) -> Callable:
+    """The means that a Kalman filter finds, from the first component with noise of variance 1."""
+    fnp = api.fnp
+
+    def run(transition, noise, observations):
+        def step(state, y):
+            mean, spread = state
+            mean, spread = transition @ mean, transition @ spread @ transition.T + noise
+            gain = spread[:, 0] / (spread[0, 0] + 1)
+            mean, spread = mean + gain * (y - mean[0]), spread - fnp.outer(gain, spread[0])
+            return (mean, spread), mean
+
+        return api.lax.scan(step, (0 * noise[0], noise), observations)[1]
+
+    return run
+
+
+def small_gru_grad(api: SimpleNamespace) -> Callable:
+    """The gradient of a recurrent network that reads one sequence."""
+    fnp = api.fnp
+
+    def loss(update, reset, change, xs, h):
+        def step(h, x):
+            both = fnp.concatenate([h, x])
+            z, r = (1 / (1 + fnp.exp(-w @ both)) for w in (update, reset))
+            h = (1 - z) * h + z * fnp.tanh(change @ fnp.concatenate([r * h, x]))
+            return h, h
+
+        return fnp.sum(api.lax.scan(step, h, xs)[1] ** 2)
+
+    return api.ft.grad(loss, argnums=(0, 1, 2))
+
+
+def small_stacks(api: SimpleNamespace) -> Callable:
+    """Ten products in turn, each of stacks of small matrices."""
+
+    def run(a, b):
+        for _ in range(10):
+            b = a @ b
+        return b
+
+    return run
+
+
 def nbody(api: SimpleNamespace) -> Callable:
     """Ten steps of bodies that attract each other."""
     fnp = api.fnp
@@ -81,7 +125,7 @@ def seeded(draw: Callable) -> Callable:
 
 
 PROGRAMS: dict[str, Callable[[SimpleNamespace], Callable]] = {
-    each.__name__: each for each in (einsum, ode, ode_adaptive, nbody, heat)
+    each.__name__: each for each in (einsum, ode, ode_adaptive, kalman, small_gru_grad, small_stacks, nbody, heat)
 } | {
     "matmul": lambda api: lambda x, y: x @ y,
     "matmul_batched": lambda api: lambda x, y: x @ y,

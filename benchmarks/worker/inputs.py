@@ -107,6 +107,9 @@ INPUTS = {
     "permutation": lambda: [SEED],
     "ode": lambda: [np.float32([1.0, 0.5])],
     "ode_adaptive": lambda: [numbers(64)],
+    "kalman": lambda: [numbers(4, 4) / 4, np.eye(4, dtype=np.float32), numbers(500)],
+    "small_gru_grad": lambda: [*[numbers(16, 24, seed=i) / 4 for i in range(3)], numbers(200, 8), numbers(16)],
+    "small_stacks": lambda: [numbers(16, 4, 4) / 4, numbers(16, 4, 4, seed=1)],
     "nbody": lambda: [numbers(256, 3), numbers(256, 3, seed=1)],
     "heat": lambda: [numbers(128, 128)],
 }  # fmt: skip

@@ -15,13 +15,15 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import client, compile_options, events, host_kernels
 from functorch_like.caches import Cache
+from functorch_like.compiler import small_loops
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.option_rules import choose
 from functorch_like.compiler.outlining import is_transpose, outline, part_key
 from functorch_like.compiler.repeated_operands import narrow_products
-from functorch_like.errors import FtError
+from functorch_like.errors import CompileError, FtError
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, count_equations
+from functorch_like.primitives.base import loop_kernels
 from functorch_like.status_line import stage
 
 
@@ -138,6 +140,14 @@ class Lowered:
         about = self._about(options, self.fitting(device, mode) if fitting is None else fitting, fingerprint)
         if self.partitioning is None:
             with nullcontext() if events.is_in_background() else stage("compiling", self.name, self._size):
+                try:
+                    return xla.compile(lambda: self.module, device=device, **about)
+                except CompileError as error:
+                    if "UNIMPLEMENTED" not in str(error) or "xla_cpu_small_call" not in as_text(self.module):
+                        raise
+                # The options in force may hand parts of a small loop to a library, which XLA refuses.
+                with loop_kernels.none():
+                    self.module = self._build(None)
                 return xla.compile(lambda: self.module, device=device, **about)
         from functorch_like.backends.xla import sharded_executable  # late: few programs have meshes
 
@@ -219,6 +229,7 @@ def lower(
             platform=platform,
             host_calls=host_calls,
             host_kernels=with_kernels,
+            portable=portable,
             partitioning=partitioning,
             out_avals=jaxpr.out_avals,
         )
@@ -343,6 +354,19 @@ def _emit_part(e: xla.Emitter, part: Jaxpr, operands: Sequence[Any]) -> list[Any
 def token_avals(*jaxprs: Jaxpr) -> list[ShapedArray]:
     """Return the avals that a region carries besides values: a token, if a jaxpr has ordered effects."""
     return [xla.TOKEN] if any("ordered" in jaxpr.effects for jaxpr in jaxprs) else []
+
+
+def emit_loop(
+    e: xla.Emitter,
+    operands: Sequence[Any],
+    avals: Sequence[ShapedArray],
+    more: Callable[..., Sequence[Any]],
+    step: Callable[..., Sequence[Any]],
+    jaxprs: Sequence[Jaxpr],
+) -> list[Any]:
+    """Emit a loop whose condition and step are made of these jaxprs, as one kernel if it is small; see `e.loop`."""
+    one_kernel = loop_kernels.allowed(e) and small_loops.is_small(*jaxprs)
+    return e.loop(operands, avals, more, step, one_kernel=one_kernel)
 
 
 def emit_carrying(

@@ -13,6 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
+from functorch_like.primitives.base import loop_kernels
 
 
 class Term:
@@ -210,5 +211,6 @@ def iterate(
 
     avals = [count, flags, *[aval] * (fixed + len(state))]
     start = [e.constant(np.ones((), count.dtype)), active.v, *(t.v for t in (*given, *state))]
-    out = e.op("stablehlo.while", start, avals, regions=((avals, going), (avals, body)))
+    small = aval.size <= loop_kernels.REDUCED and loop_kernels.allowed(e)
+    out = e.loop(start, avals, going, body, one_kernel=small)
     return [Term(e, v, aval) for v in out[2 + fixed :]]

@@ -14,7 +14,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.compiler.lower import emit_carrying, token_avals
+from functorch_like.compiler.lower import emit_carrying, emit_loop, token_avals
 from functorch_like.core import BatchAxis, Primitive, UndefinedPrimal, aval_of, state
 from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse as reverse_mode
@@ -78,7 +78,10 @@ def _lower(
     avals = groups([a.strong() for a in e.ins], num_consts, num_carry)
     body = lambda inner, *args: emit_carrying(inner, simple, args, token)
     stacks = e.outs[num_carry:]
-    steps = Steps(jaxpr.name, body, avals.consts, avals.carries, token, avals.slices, stacks, length, reverse, unroll)
+    loop = lambda inner, *args: emit_loop(inner, *args, jaxprs=[simple])
+    steps = Steps(
+        jaxpr.name, body, loop, avals.consts, avals.carries, token, avals.slices, stacks, length, reverse, unroll
+    )
     consts, carries, xs = groups(operands, num_consts, num_carry)
     outs = steps.emit(e, consts, [*carries, *([e.token] if token else [])], xs)
     if token:

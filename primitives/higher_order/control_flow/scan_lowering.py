@@ -19,6 +19,7 @@ class Steps:
     Attributes:
         name: of the function that the body becomes, where it is emitted more than once.
         body: emits `(*consts, *carries, *slices, *token) -> (*carries, *slices, *token)`.
+        loop: emits a loop, as `Emitter.loop` does.
         consts, carries, token, stacks: the avals; `stacks` of the stacked results.
         length: how many steps.
         reverse: from the last slice to the first.
@@ -27,6 +28,7 @@ class Steps:
 
     name: str
     body: Callable[..., list[Any]]
+    loop: Callable[..., list[Any]]
     consts: list[ShapedArray]
     carries: list[ShapedArray]
     token: list[ShapedArray]
@@ -72,10 +74,7 @@ class Steps:
                 state = self._step(inner, at, same[:n], state, same[n:])
             return [inner.op("stablehlo.add", [i, constant(inner, unroll)], [scalar]), *same, *state]
 
-        out = e.op(
-            "stablehlo.while", [constant(e, 0), *consts, *xs, *state], avals, regions=[(avals, more), (avals, body)]
-        )
-        return list(out)[1 + m :] if len(avals) > 1 else []
+        return self.loop(e, [constant(e, 0), *consts, *xs, *state], avals, more, body)[1 + m :]
 
     def _at(self, e: xla.Emitter, k: int) -> Any:
         return e.constant(np.array(self.length - 1 - k if self.reverse else k, self.index.dtype))

@@ -19,7 +19,7 @@ import numpy as np
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.compiler.lower import emit_carrying, token_avals
+from functorch_like.compiler.lower import emit_carrying, emit_loop, token_avals
 from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of, state
 from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse
@@ -84,10 +84,7 @@ def _lower(
     def step(inner: xla.Emitter, *values: Any) -> list[Any]:
         return [*values[:m], *emit_carrying(inner, body, values[n:], token)]
 
-    outs = e.op(
-        "stablehlo.while", [*operands, *([e.token] if token else [])], avals, regions=[(avals, more), (avals, step)]
-    )
-    outs = [outs] if len(avals) == 1 else list(outs)
+    outs = emit_loop(e, [*operands, *([e.token] if token else [])], avals, more, step, (cond, body))
     if token:
         e.token = outs.pop()
     return outs[m:]

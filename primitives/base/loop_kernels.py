@@ -1,0 +1,40 @@
+"""Loops that become one kernel on CPUs, instead of a sequence of kernels for each step.
+
+XLA:CPU takes about 0.1 us to start a kernel. A step of a Kalman filter with four states is twenty kernels of a few
+nanoseconds each: 500 steps took 1 ms, and take 32 us as one kernel, which also compiles in half of the time. XLA has a
+way to compile a whole function as one kernel, which it uses for loops that read few bytes in all; the emitter asks for
+it by an attribute. Such a kernel runs on one thread, so only steps on small arrays gain by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Generator
+from typing import Any
+
+from functorch_like.backends.cpu import fast_lowering
+
+#: Largest number of elements of an array that a step computes, and of one that it reduces. (Of 4,096 elements, sums go
+#: to YNNPACK, whose kernels cannot be part of another one.)
+ELEMENTS, REDUCED = 2048, 1024
+
+_ON = fast_lowering("small_loops", "loops whose steps compute few elements run as one kernel, on one thread")
+_off = threading.local()
+
+
+def allowed(e: Any) -> bool:
+    """Return True if loops in an emitter's module may become kernels: on one CPU device, under the options in force."""
+    if e.platform != "cpu" or e.partitioning is not None or e.manual is not None or e.portable:
+        return False
+    return _ON() and not getattr(_off, "value", False)
+
+
+@contextlib.contextmanager
+def none() -> Generator[None]:
+    """Emit no such loops in this thread."""
+    before, _off.value = getattr(_off, "value", False), True
+    try:
+        yield
+    finally:
+        _off.value = before

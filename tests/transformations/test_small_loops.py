@@ -1,0 +1,291 @@
+"""Loops whose steps are short become one kernel on CPUs, and compute what they computed."""
+
+import re
+
+import numpy as np
+import pytest
+from support.primitive_checks import check_compiled
+from support.primitive_samples import all_cases, results
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import backends, core, errors, lax
+from functorch_like.backends.xla import option_sets
+from functorch_like.compiler import small_loops
+
+RNG = np.random.default_rng(0)
+
+
+def kernels(f, *args):
+    """The number of loops of a function that are to be one kernel."""
+    return ft.jit(lambda *args: f(*args)).lower(*args).as_text().count("xla_cpu_small_call")
+
+
+def normal(*shape):
+    return RNG.normal(size=shape)
+
+
+def kalman(transition, noise, observations, lib=fnp, scan=lax.scan):
+    """The means that a Kalman filter finds, from the first component with noise of variance 1."""
+
+    def step(state, y):
+        m, p = state
+        m, p = transition @ m, transition @ p @ transition.T + noise
+        gain = p[:, 0] / (p[0, 0] + 1.0)
+        m, p = m + gain * (y - m[0]), p - lib.outer(gain, p[0])
+        return (m, p), m
+
+    return scan(step, (0 * noise[0], noise), observations)[1]
+
+
+def plain_scan(step, carry, xs):
+    ys = []
+    for x in xs:
+        carry, y = step(carry, x)
+        ys.append(y)
+    return carry, np.stack(ys)
+
+
+def test_kalman_filter_is_one_kernel():
+    transition, noise, observations = 0.4 * normal(4, 4), np.eye(4), normal(50)
+    want = kalman(transition, noise, observations, np, plain_scan)
+    assert kernels(kalman, transition, noise, observations) == 1
+    np.testing.assert_allclose(ft.jit(kalman)(transition, noise, observations), want, rtol=1e-11)
+    single = [x.astype("float32") for x in (transition, noise, observations)]
+    np.testing.assert_allclose(ft.jit(kalman)(*single), want, rtol=1e-4, atol=1e-4)
+
+
+def test_gradient_of_a_recurrence():
+    w, xs, h = 0.5 * normal(6, 6), normal(20, 6), normal(6)
+
+    def last(w, h):
+        return fnp.sum(lax.scan(lambda h, x: (fnp.tanh(w @ h + x), None), h, xs)[0] ** 2)
+
+    states = [h]
+    for x in xs:
+        states.append(np.tanh(w @ states[-1] + x))
+    by_h, by_w = 2 * states[-1], np.zeros_like(w)
+    for before, after in zip(states[-2::-1], states[:0:-1], strict=True):
+        by_sum = by_h * (1 - after**2)
+        by_w, by_h = by_w + np.outer(by_sum, before), w.T @ by_sum
+    assert kernels(ft.grad(last, (0, 1)), w, h) == 2
+    got = ft.jit(ft.grad(last, (0, 1)))(w, h)
+    np.testing.assert_allclose(got[0], by_w, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(got[1], by_h, rtol=1e-10, atol=1e-12)
+
+
+def collatz(n):
+    """Steps to 1, and the largest number on the way: a loop of an unknown number of steps, with a branch."""
+
+    def step(state):
+        n, count, largest = state
+        n = lax.cond(n % 2 == 0, lambda n: n // 2, lambda n: 3 * n + 1, n)
+        return n, count + 1, fnp.maximum(n, largest)
+
+    return lax.while_loop(lambda state: state[0] != 1, step, (n, 0, n))[1:]
+
+
+def test_while_with_a_branch():
+    assert kernels(collatz, np.int64(27)) == 1
+    assert [int(x) for x in ft.jit(collatz)(27)] == [111, 9232]
+    assert [int(x) for x in ft.jit(collatz)(1)] == [0, 1]
+    counts, largest = ft.jit(ft.vmap(collatz))(np.array([1, 6, 7, 27]))
+    assert counts.tolist() == [0, 8, 16, 111] and largest.tolist() == [1, 16, 52, 9232]
+
+
+def test_loop_in_a_loop():
+    def powers(x):
+        return lax.fori_loop(0, 3, lambda i, x: lax.fori_loop(0, 5, lambda j, y: y * x[0] + i, x), x)
+
+    x = normal(7) * 0.3
+    want = x
+    for i in range(3):
+        y = want
+        for _ in range(5):
+            y = y * want[0] + i
+        want = y
+    assert kernels(powers, x) == 2  # the inner one is a function of the kernel of the outer one
+    np.testing.assert_allclose(ft.jit(powers)(x), want, rtol=1e-12)
+
+
+def test_small_loop_in_a_large_one():
+    """Only the inner loop is short: the outer one computes a large array."""
+    x = normal(5000)
+
+    def f(x):
+        def step(i, x):
+            scale = lax.fori_loop(0, 4, lambda j, s: s * 0.5 + x[0], x[1])
+            return x * 0.9 + scale
+
+        return lax.fori_loop(0, 3, step, x)
+
+    want = x
+    for _ in range(3):
+        scale = want[1]
+        for _ in range(4):
+            scale = scale * 0.5 + want[0]
+        want = want * 0.9 + scale
+    assert kernels(f, x) == 1
+    np.testing.assert_allclose(ft.jit(f)(x), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("unroll", [1, 3])
+def test_long_stacks_are_read_and_written_in_place(reverse, unroll):
+    xs = normal(10_000, 3)
+    order = slice(None, None, -1 if reverse else 1)
+
+    def f(xs):
+        return lax.scan(lambda c, x: (c + x, (c * 2, x.sum())), 0 * xs[0], xs, reverse=reverse, unroll=unroll)
+
+    last, (before, sums) = ft.jit(f)(xs)
+    assert kernels(f, xs) == 1
+    totals = np.cumsum(xs[order], 0)
+    np.testing.assert_allclose(last, totals[-1], rtol=1e-10)
+    np.testing.assert_allclose(before, 2 * (totals - xs[order])[order], atol=1e-10)
+    np.testing.assert_allclose(sums, xs.sum(1), atol=1e-12)
+
+
+def test_each_kind_of_carry():
+    start = {
+        "b": np.array([True, False]), "i8": np.int8(100), "u32": np.uint32(5), "c": np.array([1 + 2j, 0.5j]),
+        "nan": np.array([np.nan, np.inf, -0.0]), "none": None, "empty": np.zeros((0, 3)),
+    }  # fmt: skip
+
+    def step(i, s):
+        return {
+            "b": ~s["b"], "i8": s["i8"] + np.int8(50), "u32": s["u32"] - np.uint32(4), "c": s["c"] * 1j,
+            "nan": fnp.maximum(s["nan"], -0.0), "none": None, "empty": s["empty"] + 1,
+        }  # fmt: skip
+
+    f = lambda s: lax.fori_loop(0, 3, step, s)
+    assert kernels(f, start) == 1
+    got = ft.jit(f)(start)
+    assert got["b"].tolist() == [False, True] and int(got["i8"]) == -6 and int(got["u32"]) == 2**32 - 7
+    np.testing.assert_allclose(got["c"], start["c"] * -1j)
+    np.testing.assert_array_equal(got["nan"], [np.nan, np.inf, 0])
+    assert got["empty"].shape == (0, 3)
+
+
+def test_loop_of_no_step_and_without_carries():
+    f = lambda n, x: lax.fori_loop(0, n, lambda i, x: x * 2, x)
+    assert float(ft.jit(f)(0, 3.0)) == 3 and float(ft.jit(f)(-5, 3.0)) == 3 and float(ft.jit(f)(4, 3.0)) == 48
+    ys = ft.jit(lambda n: lax.scan(lambda c, _: (c, n), None, None, length=4)[1])(7)
+    assert ys.tolist() == [7] * 4
+
+
+def test_donated_carry():
+    x = fnp.arange(6.0)
+    f = ft.jit(lambda x: lax.fori_loop(0, 5, lambda i, x: fnp.roll(x, 1) + i, x), donate_argnums=0)
+    np.testing.assert_array_equal(f(x), np.roll(np.arange(6.0), 5) + 10)
+
+
+WIDE = np.ones((3, 1000))
+#: Steps that XLA cannot make part of a kernel, or that are better apart.
+APART = {
+    "large arrays": (lambda x: x * 2, (4096,)),
+    "product of matrices": (lambda x: x @ x, (8, 8)),
+    "product with a large matrix": (lambda x: x + (x[0] * WIDE) @ WIDE[0], (3,)),
+    "sum of a large array": (lambda x: x + x.sum(), (2000,)),
+    "sort": (fnp.sort, (8,)),
+    "Fourier transform": (lambda x: fnp.fft.fft(x).real, (8,)),
+    "scatter": (lambda x: x.at[fnp.argmax(x) * fnp.array([1, 1])].add(1), (8,)),
+    "factorization": (lambda x: fnp.linalg.cholesky(x @ x.T + np.eye(3)), (3, 3)),
+    "narrow floats": (lambda x: x.astype("bfloat16").astype(x.dtype), (3,)),
+    "convolution": (lambda x: fnp.convolve(x, x, "same"), (8,)),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_loops_that_stay_sequences_of_kernels(name):
+    fun, shape = APART[name]
+    f = lambda x: lax.fori_loop(0, 3, lambda i, x: fun(x), x)
+    x = normal(*shape) * 0.3
+    assert kernels(f, x) == 0
+    want = x
+    for _ in range(3):
+        want = fun(fnp.asarray(want))
+    np.testing.assert_allclose(ft.jit(f)(x), want, rtol=1e-9)
+
+
+def test_loops_with_callbacks_stay_apart():
+    seen = []
+
+    def f(x):
+        def step(i, x):
+            ft.debug.callback(lambda x: seen.append(float(x)), x)
+            return x + 1
+
+        return lax.fori_loop(0, 3, step, x)
+
+    assert kernels(f, 1.0) == 0
+    assert float(ft.jit(f)(1.0)) == 4
+    ft.effects_barrier()
+    assert sorted(seen) == [1, 2, 3]
+
+
+def test_setting_switches_them_off():
+    f = lambda x: lax.fori_loop(0, 3, lambda i, x: x * 2, x)
+    with backends.flags({"cpu.fast_lowerings": ("-small_loops",)}):
+        assert kernels(f, 1.0) == 0
+    assert kernels(f, 1.0) == 1
+
+
+def test_exported_programs_have_none():
+    """They run under other versions of XLA and other options."""
+    f = lambda x: lax.fori_loop(0, 3, lambda i, x: x * 2, x)
+    made = ft.export.export(ft.jit(f))(1.0)
+    assert "xla_cpu_small_call" not in made.mlir_module()
+    assert float(made.call(1.0)) == 8
+
+
+# Other compile options: YNNPACK takes a product of the loop, and the rules that would keep it apart are switched off.
+def test_loops_that_xla_refuses_are_compiled_in_the_usual_form(monkeypatch):
+    """The user's options may hand YNNPACK more than the rules know."""
+    monkeypatch.setattr(small_loops, "_SIDE", 12)
+    x = normal(12, 12).astype("float32") * 0.2
+    f = lambda x: lax.fori_loop(0, 3, lambda i, y: y @ x + x, x)
+    with backends.xla.options(option_sets.ALL_DOTS), backends.flags({"cache.enabled": False}):
+        assert kernels(f, x) == 1
+        done = ft.jit(f)(x)
+    want = x.astype("d")
+    for _ in range(3):
+        want = want @ x + x
+    np.testing.assert_allclose(done, want, rtol=1e-4, atol=1e-5)
+
+
+def test_errors_of_other_programs_are_not_hidden():
+    f = ft.jit(lambda x: lax.fori_loop(0, 3, lambda i, x: x * 2, x), compiler_options={"xla_no_such_option": 1})
+    with pytest.raises(errors.FtError, match="xla_no_such_option"):
+        f(1.0)
+
+
+PRIMITIVES = [p for p in core.TABLE.values() if p.kind in ("elementwise", "movement", "reduction", "bits", "product")]
+
+
+@pytest.mark.parametrize("prim", [pytest.param(p, id=p.name) for p in PRIMITIVES])
+def test_each_primitive_in_a_small_loop(prim):
+    """A step reads its operands at the loop's counter, so that XLA does not compute it before the loop."""
+    cases = [c for c in all_cases() if c.prim is prim]
+    drawn = [c.draw() for c in cases]
+
+    def one(case, stacks):
+        def step(state):
+            k, _ = state
+            xs = [lax.dynamic_index_in_dim(x, k, keepdims=False) for x in stacks]
+            return k + 1, results(prim, prim(*xs, **case.sample.params))
+
+        starts = ft.tree.map(lambda a: fnp.zeros(a.shape, a.dtype), ft.eval_shape(lambda: step((0, None))[1]))
+        return lambda n: lax.while_loop(lambda state: state[0] < n, step, (0, starts))[1]
+
+    stacks = [[np.stack([x[None], x[None]]).reshape(2, *np.shape(x)) for x in map(np.asarray, xs)] for xs in drawn]
+    run = lambda n, stacks: [one(c, xs)(n) for c, xs in zip(cases, stacks, strict=True)]
+    lowered = ft.jit(run, keep_unused=True).lower(1, stacks)
+    text = lowered.as_text()
+    assert re.search("xla_cpu_small_call", text) or prim.name in LARGE, f"no sample of {prim.name} is small"
+    for case, outs, xs in zip(cases, ft.jit(run, keep_unused=True)(1, stacks), drawn, strict=True):
+        check_compiled(case, outs, xs)
+
+
+#: Primitives without samples that are part of a kernel: their lowering has sorts, scatters or library calls.
+LARGE = {"conv_general_dilated", "ragged_dot"}
