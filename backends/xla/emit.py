@@ -186,15 +186,38 @@ class Emitter(Attributes, Effects, Partitioned):
             return [made] if len(avals) == 1 else list(made)
         # Constants go into the function: XLA finds the number of steps from that of the counter.
         constants = [_constant_operation(x) for x in operands]
-        taken = [k for k, constant in enumerate(constants) if constant is None]
+        taken = [k for k, constant in enumerate(constants) if constant is None and avals[k].size]
 
         def body(inner: Emitter, *arguments: Value) -> list[Value]:
-            rest = iter(arguments)
-            values = [next(rest) if c is None else c.clone(ip=inner._ip).results[0] for c in constants]
-            return inner.loop(values, avals, more, step)
+            rest = dict(zip(taken, arguments, strict=True))
+            values = [
+                rest[k] if k in rest else inner._empty(avals[k]) if c is None else c.clone(ip=inner._ip).results[0]
+                for k, c in enumerate(constants)
+            ]
+            return [*inner.loop(values, avals, more, step), *(inner.first(rest[k], avals[k]) for k in taken)]
 
-        symbol = self._define("loop", [avals[k] for k in taken], body, "private", avals)
-        return self.call(symbol, [operands[k] for k in taken], avals, one_kernel=True)
+        # XLA ends the process at a parameter of such a kernel that nothing uses any more once it has simplified the
+        # kernel. So each is used by a result, and no array constant that XLA finds may take the place of one.
+        passed = [avals[k] for k in taken]
+        results = [*avals, *(aval.update(shape=(1,) * aval.ndim) for aval in passed)]
+        symbol = self._define("loop", passed, body, "private", results)
+        arguments = self._unfolded([operands[k] for k in taken], passed)
+        return self.call(symbol, arguments, results, one_kernel=True)[: len(avals)]
+
+    def _unfolded(self, xs: list[Value], avals: list[ShapedArray]) -> list[Value]:
+        """The same values, which XLA does not compute when it compiles; those of constants it would."""
+        if not xs:
+            return xs
+        made = self.op("stablehlo.optimization_barrier", xs, avals)
+        return [made] if len(xs) == 1 else made
+
+    def first(self, x: Value, aval: ShapedArray) -> Value:
+        """The first element of an array that is not empty, as an array of the same rank."""
+        if not aval.ndim:
+            return x
+        ones = self.i64s((1,) * aval.ndim)
+        attrs = {"start_indices": self.i64s((0,) * aval.ndim), "limit_indices": ones, "strides": ones}
+        return self.op("stablehlo.slice", [x], [aval.update(shape=(1,) * aval.ndim)], attrs)
 
     def _fill(self, region: Any, arg_avals: Sequence[ShapedArray], body: Body, terminator: str) -> list[Value]:
         """The one block of a region, and what it returns."""

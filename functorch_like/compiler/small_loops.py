@@ -17,7 +17,7 @@ _MULTIPLICATIONS = 2048
 #: Largest number of equations of a step: LLVM takes more than proportionally long for large functions.
 _EQUATIONS = 128
 #: Kinds of primitives that XLA can compile as part of a kernel; sorts, scatters and calls of libraries it cannot.
-_KINDS = frozenset(("elementwise", "movement", "reduction", "bits"))
+_KINDS = frozenset(("elementwise", "movement", "reduction", "bits", "random"))
 #: Higher-order primitives whose lowering is not that of their jaxprs.
 _APART = frozenset(("shard_map", "composite"))
 

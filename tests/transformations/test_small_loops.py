@@ -174,6 +174,44 @@ def test_loop_of_no_step_and_without_carries():
     assert ys.tolist() == [7] * 4
 
 
+def test_constants_that_a_loop_takes():
+    """XLA puts them into the loop, which has a parameter that nothing uses then: it ended the process."""
+
+    def scaled(x, scale):
+        return lax.fori_loop(0, 2, lambda i, s: (s[0], fnp.sin(s[1] * s[0].sum())), (scale, x))[1], scale
+
+    given = lambda x: scaled(x, np.ones(1))
+    computed = lambda x: scaled(x, fnp.eye(1, dtype="float64").reshape(1))
+    x = normal(1, 2)
+    for f in (given, computed):
+        got = ft.jit(lambda c, x, f=f: lax.cond(c > 0, f, lambda x: (x, np.array([3.0])), x))(1.0, x)
+        np.testing.assert_allclose(got[0], np.sin(np.sin(x)), rtol=1e-12)
+        np.testing.assert_array_equal(got[1], [1.0])
+
+
+def test_first_values_that_no_step_reads():
+    """A loop of one step that replaces a value: XLA drops the loop, and nothing uses its first value (see above)."""
+
+    def f(x, y):
+        first = x + 1
+        once = lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, s[2] + 2, s[2] * 3), (0, first, y))
+        return first, *once[1:]
+
+    x, y = normal(2), normal(2)
+    assert kernels(f, x, y) == 1
+    for got, want in zip(ft.jit(f)(x, y), (x + 1, y + 2, y * 3), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+def test_empty_arrays_in_a_loop():
+    f = lambda x, empty: lax.fori_loop(0, 3, lambda i, s: (s[0] * 2 + s[1].sum(), s[1] * 3), (x, empty))
+    x, empty = normal(2), normal(0, 3)
+    assert kernels(f, x, empty) == 1
+    got = ft.jit(f)(x, empty)
+    np.testing.assert_allclose(got[0], 8 * x, rtol=1e-15)
+    assert got[1].shape == (0, 3)
+
+
 def test_donated_carry():
     x = fnp.arange(6.0)
     f = ft.jit(lambda x: lax.fori_loop(0, 5, lambda i, x: fnp.roll(x, 1) + i, x), donate_argnums=0)
@@ -252,6 +290,24 @@ def test_loops_that_xla_refuses_are_compiled_in_the_usual_form(monkeypatch):
     for _ in range(3):
         want = want @ x + x
     np.testing.assert_allclose(done, want, rtol=1e-4, atol=1e-5)
+
+
+def test_random_numbers_in_a_loop():
+    """A random walk draws what a Python loop draws."""
+
+    def walk(key, x):
+        def step(x, key):
+            x = x + ft.random.normal(key, x.shape, x.dtype)
+            return x, x
+
+        return lax.scan(step, x, ft.random.split(key, 20))[1]
+
+    key, x = ft.random.key(3), normal(4)
+    want, keys = [x], ft.random.split(key, 20)
+    for k in range(20):
+        want.append(want[-1] + np.asarray(ft.random.normal(keys[k], (4,), "float64")))
+    assert kernels(walk, key, x) == 1
+    np.testing.assert_allclose(ft.jit(walk)(key, x), want[1:], rtol=1e-12)
 
 
 def test_errors_of_other_programs_are_not_hidden():

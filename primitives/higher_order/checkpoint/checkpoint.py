@@ -81,12 +81,8 @@ def _always(e: xla.Emitter, operands: Sequence[Any], avals: Sequence[ShapedArray
     x, aval = next(floats, (None, None))
     if aval is None:
         return None
-    ones = (1,) * aval.ndim
     integer = np.dtype(f"int{aval.dtype.itemsize * 8}")
-    starts, limits = e.i64s((0,) * aval.ndim), e.i64s(ones)
-    attrs = {"start_indices": starts, "limit_indices": limits, "strides": e.i64s(ones)}
-    first = e.op("stablehlo.slice", [x], [aval.update(shape=ones)], attrs)
-    first = e.op("stablehlo.reshape", [first], [aval.update(shape=())])
+    first = e.op("stablehlo.reshape", [e.first(x, aval)], [aval.update(shape=())])
     scalar = ShapedArray((), integer)
     n = e.op("stablehlo.bitcast_convert", [first], [scalar])
     rest = e.op("stablehlo.and", [e.op("stablehlo.multiply", [n, n], [scalar]), e.full(3, scalar)], [scalar])
