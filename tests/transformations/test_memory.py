@@ -129,7 +129,7 @@ def megabytes():
 
 f = ft.jit(lambda x: (x * 2 + 1).sum())
 found = []
-for _ in range(3):
+for _ in range(4):
     for n in range(1, 101):
         f(np.ones(n, np.float32))
     after = megabytes()
@@ -145,6 +145,7 @@ def test_clearing_gives_memory_back_to_the_system(tmp_path):
     env = {**os.environ, "FT_CACHE": "1", "FT_CACHE_DIR": str(tmp_path / "cache"), "FT_PLATFORM": "cpu"}
     done = subprocess.run([sys.executable, "-P", "-c", RSS], capture_output=True, text=True, env=env, timeout=300)
     assert done.returncode == 0, done.stderr
-    _, _, full, cleared, full_again, cleared_again = map(float, done.stdout.split())
+    _, _, full, cleared, *_, full_again, cleared_again = map(float, done.stdout.split())
     assert full - cleared > 6 and full_again - cleared_again > 6, done.stdout  # 0.18 MB for each
-    assert cleared_again < cleared + 9, done.stdout  # half of what the programs take; the allocator keeps 5 at times
+    # Half of what the programs of two rounds take; the allocator keeps 9 at times.
+    assert cleared_again < cleared + 18, done.stdout
