@@ -7,8 +7,14 @@ lowered in this process.
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import os
+import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from importlib.machinery import PathFinder
+from types import ModuleType
 from typing import Any
 
 from functorch_like import interrupts
@@ -20,12 +26,15 @@ _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 #: Names of routines for complex numbers, where they differ.
 _COMPLEX = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr"}
 
+#: SciPy's modules that hold the addresses of the routines.
+_BINDINGS = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
+
 _lock = threading.Lock()
 _ready = False
 
 
 def ensure() -> None:
-    """Make LAPACK callable from compiled programs: once per process, 150 ms (it imports SciPy's bindings)."""
+    """Make LAPACK callable from compiled programs: once per process, 20 ms (it loads SciPy's bindings)."""
     global _ready
     if _ready:
         return
@@ -36,8 +45,46 @@ def ensure() -> None:
 
         for name, capsule in _lapack.registrations().items():
             xc.register_custom_call_target(name, capsule, "cpu", api_version=int(name.endswith("_ffi")))
-        _lapack.initialize()
+        with _scipy_bindings():
+            _lapack.initialize()
         _ready = True
+
+
+@contextlib.contextmanager
+def _scipy_bindings() -> Generator[None]:
+    """Offer the modules that jaxlib takes LAPACK's addresses from without their package, whose import takes 130 ms.
+
+    They are extension modules that need nothing of `scipy.linalg`, which imports 250 other modules. Afterwards they
+    leave `sys.modules`, so that whoever imports the package later finds it as ever: Python gives out the same modules.
+    Where they cannot be had in this way, jaxlib imports them in its own.
+    """
+    loaded = []
+    if "scipy.linalg" not in sys.modules:
+        with contextlib.suppress(ImportError, OSError):
+            loaded = [module for name in _BINDINGS if (module := _loaded(name)) is not None]
+    try:
+        yield
+    finally:
+        if "scipy.linalg" not in sys.modules:  # else another thread has imported it meanwhile, with these
+            for module in loaded:
+                sys.modules.pop(module.__name__, None)
+
+
+def _loaded(name: str) -> ModuleType | None:
+    """An extension module of `scipy.linalg`, in `sys.modules`; None if its file is not found."""
+    package = importlib.util.find_spec("scipy")
+    folders = [os.path.join(folder, "linalg") for folder in (package and package.submodule_search_locations) or ()]
+    spec = PathFinder.find_spec(name, folders)
+    if spec is None or spec.loader is None:
+        return None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
+    return module
 
 
 def named(routine: str, dtype: Any) -> str:

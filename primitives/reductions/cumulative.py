@@ -12,6 +12,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.base import loop_kernels
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.elementwise_makers import words_for
 from functorch_like.primitives.base.lowering import Alternative, Lowering
@@ -21,6 +22,8 @@ from functorch_like.primitives.reductions.makers import highest, lowest, roomy
 
 #: Elements of a block, and how many elements are folded without blocks.
 BLOCK, FEW = 8, 32
+#: Elements between which a loop begins a new partial fold, so that rounding errors do not grow with all of them.
+SPAN = 32
 
 
 class Fold(NamedTuple):
@@ -43,6 +46,35 @@ class Fold(NamedTuple):
         params = window_params(of(n, 1), of(1, 1), of((0, n - 1) if self.reverse else (n - 1, 0), (0, 0)))
         region = ([scalar, scalar], lambda inner, a, b: [self.both(inner, a, b, scalar)])
         return emit_reduce_window(e, x, e.constant(self.identity), params, region, aval, aval)
+
+    def loop(self, x: Any, aval: ShapedArray) -> Any:
+        """Fold one element after the other in one kernel, which compiles in a fifth of the time that blocks take."""
+        if not loop_kernels.allowed(self.e):
+            return self.blocked(x, aval)
+        index, flag = ShapedArray((), np.int32), ShapedArray((), np.bool_)
+        n, part = aval.shape[self.axis], self.sized(aval, 1)
+        sizes = self.e.i64s(part.shape)
+
+        def more(e: Any, k: Any, *_: Any) -> list[Any]:
+            return [e.compare("LT", k, e.constant(np.int32(n)), flag, "SIGNED")]
+
+        def step(e: Any, k: Any, x: Any, before: Any, partial: Any, out: Any) -> list[Any]:
+            both = lambda a, b: self.both(e, a, b, part)
+            number = lambda i: e.constant(np.int32(i))
+            place = e.op("stablehlo.subtract", [number(n - 1), k], [index]) if self.reverse else k
+            at = [place if d == self.axis else number(0) for d in range(aval.ndim)]
+            element = e.op("stablehlo.dynamic_slice", [x, *at], [part], {"slice_sizes": sizes})
+            begins = e.op("stablehlo.and", [k, number(SPAN - 1)], [index])
+            begins = e.compare("EQ", begins, number(0), flag, "SIGNED")
+            choose = lambda a, b: e.op("stablehlo.select", [begins, a, b], [part])
+            before = choose(both(before, partial), before)
+            partial = both(choose(e.full(self.identity, part), partial), element)
+            out = e.op("stablehlo.dynamic_update_slice", [out, both(before, partial), *at], [aval])
+            return [e.op("stablehlo.add", [k, number(1)], [index]), x, before, partial, out]
+
+        none = self.e.full(self.identity, part)
+        first = [self.e.constant(np.int32(0)), x, none, none, self.e.full(self.identity, aval)]
+        return self.e.loop(first, [index, aval, part, part, aval], more, step, one_kernel=True)[-1]
 
     def pad(self, x: Any, aval: ShapedArray, before: int, after: int) -> tuple[Any, ShapedArray]:
         """Identities put before and after along the axis, or cut away where negative."""
@@ -128,30 +160,35 @@ def running(
             *(SampleInput((ShapedArray((4,), d),), {"axis": 0, "reverse": False}) for d in others),
         ]
 
+    most = loop_kernels.ELEMENTS // 2
+    loop = Alternative(
+        "loop", f"more than {FEW} elements, in arrays of at most {loop_kernels.ELEMENTS:,}, on one device",
+        lambda ins, outs, *, axis, **_: outs[0].size <= loop_kernels.ELEMENTS and outs[0].shape[axis] > FEW,
+        lowered(Fold.loop),
+        lambda: _edges(dtype_names[0], (FEW, False), (FEW + 1, True), (most, True), (most + 1, False)),
+    )  # fmt: skip
     blocks = Alternative(
         "blocks", f"more than {FEW} elements",
         lambda ins, outs, *, axis, **_: outs[0].size > 0 and outs[0].shape[axis] > FEW,
-        lowered(Fold.blocked), lambda: _edges(dtype_names[0]),
+        lowered(Fold.blocked), lambda: _edges(dtype_names[0], (FEW, False), (most, False), (most + 1, True)),
     )  # fmt: skip
+    lower = Lowering(name, lowered(Fold.plain), loop, blocks)
     primitive = Primitive(
-        name, shape=shape, ref=ref, lower=Lowering(name, lowered(Fold.plain), blocks), jvp=jvp, transpose=transpose,
-        batch=batch, samples=samples, linear=linear,
+        name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=transpose, batch=batch, samples=samples,
+        linear=linear,
     )  # fmt: skip
     return primitive
 
 
-def _edges(dtype: str) -> list[tuple[SampleInput, bool]]:
-    sizes = [(FEW, False), (FEW + 1, True), (BLOCK * FEW, True), (BLOCK * FEW + 1, True)]
-    inside = np.zeros(FEW + 8, dtype)
-    inside[[3, 20, 37]] = np.inf, -1, np.nan
-    params = {"axis": 0, "reverse": False}
+def _edges(dtype: str, *sizes: tuple[int, bool]) -> list[tuple[SampleInput, bool]]:
+    """Samples of two rows of so many elements, and whether the form is taken; one has infinities and NaN, too."""
+    longest = max(n for n, taken in sizes if taken)
+    inside = np.zeros((2, longest), dtype)
+    inside[:, [3, 20, 37]] = np.inf, -1, np.nan
+    rows = [(ShapedArray((2, n), dtype), r, taken) for n, taken in sizes for r in (False, True)]
     return [
-        *(
-            (SampleInput((ShapedArray((2, n), dtype),), {"axis": 1, "reverse": r}, (-1, 1)), b)
-            for n, b in sizes
-            for r in (False, True)
-        ),
-        (SampleInput((inside,), params), True),
+        *((SampleInput((aval,), {"axis": 1, "reverse": r}, (-1, 1)), taken) for aval, r, taken in rows),
+        (SampleInput((inside,), {"axis": 1, "reverse": False}), True),
     ]
 
 

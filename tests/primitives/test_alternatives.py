@@ -45,7 +45,7 @@ def test_the_limits_are_where_they_are_said_to_be(prim, alternative, case, taken
 
 
 @pytest.mark.parametrize("prim", [pytest.param(p, id=p.name) for p in PRIMITIVES])
-@pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
+@pytest.mark.parametrize("on", [True, False, "-small_loops"], ids=["on", "off", "without loops"])
 def test_every_form_is_the_meaning(prim, on):
     edges = [sample for alternative in alternatives_of(prim.lower) for sample, _ in alternative.edges()]
     cases = [Case(prim, k, sample) for k, sample in enumerate([*prim.samples(), *edges])]
