@@ -184,25 +184,44 @@ class Emitter(Attributes, Effects, Partitioned):
         if not one_kernel:
             made = self.op("stablehlo.while", operands, avals, regions=[(avals, more), (avals, step)])
             return [made] if len(avals) == 1 else list(made)
-        # Constants go into the function: XLA finds the number of steps from that of the counter.
+        return self.kernel("loop", operands, avals, lambda inner, *values: inner.loop(values, avals, more, step), avals)
+
+    def kernel(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        avals: Sequence[ShapedArray],
+        body: Body,
+        outs: Sequence[ShapedArray],
+    ) -> list[Value]:
+        """Operations that XLA:CPU compiles as one kernel, which runs on one thread.
+
+        Args:
+            name: of the function that they become.
+            operands: what `body` reads.
+            avals: of the operands.
+            body: emits `operands -> results`; it may have no effects.
+            outs: avals of the results.
+        """
+        # Constants go into the function: XLA finds the number of steps of a loop from that of the counter.
         constants = [_constant_operation(x) for x in operands]
         taken = [k for k, constant in enumerate(constants) if constant is None and avals[k].size]
 
-        def body(inner: Emitter, *arguments: Value) -> list[Value]:
+        def whole(inner: Emitter, *arguments: Value) -> list[Value]:
             rest = dict(zip(taken, arguments, strict=True))
             values = [
                 rest[k] if k in rest else inner._empty(avals[k]) if c is None else c.clone(ip=inner._ip).results[0]
                 for k, c in enumerate(constants)
             ]
-            return [*inner.loop(values, avals, more, step), *(inner.first(rest[k], avals[k]) for k in taken)]
+            return [*body(inner, *values), *(inner.first(rest[k], avals[k]) for k in taken)]
 
         # XLA ends the process at a parameter of such a kernel that nothing uses any more once it has simplified the
         # kernel. So each is used by a result, and no array constant that XLA finds may take the place of one.
         passed = [avals[k] for k in taken]
-        results = [*avals, *(aval.update(shape=(1,) * aval.ndim) for aval in passed)]
-        symbol = self._define("loop", passed, body, "private", results)
+        results = [*outs, *(aval.update(shape=(1,) * aval.ndim) for aval in passed)]
+        symbol = self._define(name, passed, whole, "private", results)
         arguments = self._unfolded([operands[k] for k in taken], passed)
-        return self.call(symbol, arguments, results, one_kernel=True)[: len(avals)]
+        return self.call(symbol, arguments, results, one_kernel=True)[: len(outs)]
 
     def _unfolded(self, xs: list[Value], avals: list[ShapedArray]) -> list[Value]:
         """The same values, which XLA does not compute when it compiles; those of constants it would."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
@@ -13,9 +13,9 @@ import numpy as np
 from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.backends.xla import client, compile_options, events, host_kernels
+from functorch_like.backends.xla import client, compile_options, events, host_kernels, option_sets
 from functorch_like.caches import Cache
-from functorch_like.compiler import small_loops
+from functorch_like.compiler import one_kernel
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.option_rules import choose
 from functorch_like.compiler.outlining import is_transpose, outline, part_key
@@ -23,7 +23,7 @@ from functorch_like.compiler.repeated_operands import narrow_products
 from functorch_like.errors import CompileError, FtError
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, count_equations
-from functorch_like.primitives.base import loop_kernels
+from functorch_like.primitives.base import kernels
 from functorch_like.status_line import stage
 
 
@@ -57,11 +57,28 @@ class Lowered:
     @cached_property
     def module(self) -> Any:
         """The StableHLO module."""
+        return self._built(whole=False)
+
+    @cached_property
+    def _quick_module(self) -> Any:
+        """The module that is compiled under quick options: as one kernel, if the program is small."""
+        return self._built(whole=True) if self._starts_as_one_kernel() else self.module
+
+    def _built(self, *, whole: bool) -> Any:
         started = time.perf_counter()
         with stage("lowering", self.name, self._size):
-            module = self._build(self.partitioning)
-        events.emit("lower", self.name, time.perf_counter() - started, jaxpr=self.jaxpr, module=module)
+            module = self._build(self.partitioning, whole)
+        if "module" not in vars(self):  # else a program would be reported twice
+            events.emit("lower", self.name, time.perf_counter() - started, jaxpr=self.jaxpr, module=module)
         return module
+
+    def _starts_as_one_kernel(self) -> bool:
+        return self.partitioning is None and kernels.programs_on() and one_kernel.program_fits(self.jaxpr)
+
+    def _form(self, fitting: Mapping[str, Any]) -> Callable[[], Any]:
+        """Return what makes the module for these options."""
+        quick = option_sets.QUICK.items() <= fitting.items()
+        return (lambda: self._quick_module) if quick else (lambda: self.module)
 
     def _size(self) -> str:
         count = count_equations(self.jaxpr)
@@ -113,7 +130,7 @@ class Lowered:
 
         With `lowering=False` the fingerprint is the only key, so that a program may not be found although it exists.
         """
-        make = (lambda: self.module) if lowering else None
+        make = self._form(fitting) if lowering else None
         return xla.load(make, device=device, **self._about(options, fitting, fingerprint))
 
     def compile(
@@ -137,18 +154,20 @@ class Lowered:
         if fingerprint is None and "module" not in vars(self):
             # A module that has been built is the key itself, since settings may have changed after it was built.
             fingerprint = self.identify()
-        about = self._about(options, self.fitting(device, mode) if fitting is None else fitting, fingerprint)
+        fitting = self.fitting(device, mode) if fitting is None else fitting
+        about = self._about(options, fitting, fingerprint)
         if self.partitioning is None:
+            make = self._form(fitting)
             with nullcontext() if events.is_in_background() else stage("compiling", self.name, self._size):
                 try:
-                    return xla.compile(lambda: self.module, device=device, **about)
+                    return xla.compile(make, device=device, **about)
                 except CompileError as error:
-                    if "UNIMPLEMENTED" not in str(error) or "xla_cpu_small_call" not in as_text(self.module):
+                    if "UNIMPLEMENTED" not in str(error) or "xla_cpu_small_call" not in as_text(make()):
                         raise
-                # The options in force may hand parts of a small loop to a library, which XLA refuses.
-                with loop_kernels.none():
-                    self.module = self._build(None)
-                return xla.compile(lambda: self.module, device=device, **about)
+                # The options in force may hand parts of a kernel to a library, which XLA refuses.
+                with kernels.none():
+                    self.module = self._quick_module = self._build(None, False)
+                return xla.compile(make, device=device, **about)
         from functorch_like.backends.xla import sharded_executable  # late: few programs have meshes
 
         with stage("compiling", self.name, self._size):
@@ -219,12 +238,15 @@ def lower(
     if partitioning is not None:
         partitioning = partitioning._replace(ins=tuple(s for s, k in zip(partitioning.ins, kept, strict=True) if k))
 
-    def build(partitioning: Any) -> Any:
+    def as_one_kernel(e: xla.Emitter, *values: Any) -> list[Any]:
+        return e.kernel(name, values, arriving, body, [aval.strong() for aval in jaxpr.out_avals])
+
+    def build(partitioning: Any, whole: bool) -> Any:
         host_calls.clear()
         return xla.build(
             name,
             arriving,
-            body,
+            as_one_kernel if whole else body,
             donated=donated_inputs,
             platform=platform,
             host_calls=host_calls,
@@ -365,8 +387,8 @@ def emit_loop(
     jaxprs: Sequence[Jaxpr],
 ) -> list[Any]:
     """Emit a loop whose condition and step are made of these jaxprs, as one kernel if it is small; see `e.loop`."""
-    one_kernel = loop_kernels.allowed(e) and small_loops.is_small(*jaxprs)
-    return e.loop(operands, avals, more, step, one_kernel=one_kernel)
+    small = kernels.allowed(e) and one_kernel.loop_fits(*jaxprs)
+    return e.loop(operands, avals, more, step, one_kernel=small)
 
 
 def emit_carrying(

@@ -13,7 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.primitives.base import loop_kernels
+from functorch_like.primitives.base import kernels
 
 
 class Term:
@@ -211,6 +211,6 @@ def iterate(
 
     avals = [count, flags, *[aval] * (fixed + len(state))]
     start = [e.constant(np.ones((), count.dtype)), active.v, *(t.v for t in (*given, *state))]
-    small = aval.size <= loop_kernels.REDUCED and loop_kernels.allowed(e)
+    small = aval.size <= kernels.REDUCED and kernels.allowed(e)
     out = e.loop(start, avals, going, body, one_kernel=small)
     return [Term(e, v, aval) for v in out[2 + fixed :]]

@@ -12,7 +12,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.base import loop_kernels
+from functorch_like.primitives.base import kernels
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.elementwise_makers import words_for
 from functorch_like.primitives.base.lowering import Alternative, Lowering
@@ -49,7 +49,7 @@ class Fold(NamedTuple):
 
     def loop(self, x: Any, aval: ShapedArray) -> Any:
         """Fold one element after the other in one kernel, which compiles in a fifth of the time that blocks take."""
-        if not loop_kernels.allowed(self.e):
+        if not kernels.allowed(self.e):
             return self.blocked(x, aval)
         index, flag = ShapedArray((), np.int32), ShapedArray((), np.bool_)
         n, part = aval.shape[self.axis], self.sized(aval, 1)
@@ -160,10 +160,10 @@ def running(
             *(SampleInput((ShapedArray((4,), d),), {"axis": 0, "reverse": False}) for d in others),
         ]
 
-    most = loop_kernels.ELEMENTS // 2
+    most = kernels.ELEMENTS // 2
     loop = Alternative(
-        "loop", f"more than {FEW} elements, in arrays of at most {loop_kernels.ELEMENTS:,}, on one device",
-        lambda ins, outs, *, axis, **_: outs[0].size <= loop_kernels.ELEMENTS and outs[0].shape[axis] > FEW,
+        "loop", f"more than {FEW} elements, in arrays of at most {kernels.ELEMENTS:,}, on one device",
+        lambda ins, outs, *, axis, **_: outs[0].size <= kernels.ELEMENTS and outs[0].shape[axis] > FEW,
         lowered(Fold.loop),
         lambda: _edges(dtype_names[0], (FEW, False), (FEW + 1, True), (most, True), (most + 1, False)),
     )  # fmt: skip

@@ -1,9 +1,13 @@
-"""Loops that become one kernel on CPUs, instead of a sequence of kernels for each step.
+"""Loops, and programs in the quick tier, that become one kernel on CPUs, instead of a sequence of kernels.
 
 XLA:CPU takes about 0.1 us to start a kernel. A step of a Kalman filter with four states is twenty kernels of a few
 nanoseconds each: 500 steps took 1 ms, and take 32 us as one kernel, which also compiles in half of the time. XLA has a
 way to compile a whole function as one kernel, which it uses for loops that read few bytes in all; the emitter asks for
-it by an attribute. Such a kernel runs on one thread, so only steps on small arrays gain by it.
+it by an attribute. Such a kernel runs on one thread, so only small arrays gain by it.
+
+From XLA 0.11 on it pays for whole programs, too, while they are in the quick tier: there XLA generates each of their
+kernels by way of MLIR, which takes several times longer than its older generator; older releases have an option for
+that, which is one of the quick ones.
 """
 
 from __future__ import annotations
@@ -14,12 +18,17 @@ from collections.abc import Generator
 from typing import Any
 
 from functorch_like.backends.cpu import fast_lowering
+from functorch_like.backends.xla.jaxlib_api import VERSION
 
 #: Largest number of elements of an array that a step computes, and of one that it reduces. (Of 4,096 elements, sums go
 #: to YNNPACK, whose kernels cannot be part of another one.)
 ELEMENTS, REDUCED = 2048, 1024
 
 _ON = fast_lowering("small_loops", "loops whose steps compute few elements run as one kernel, on one thread")
+_PROGRAMS_ON = fast_lowering(
+    "small_programs", "programs that compute few elements start as one kernel in the quick tier, from jaxlib 0.11 on"
+)
+_PROGRAMS_GAIN = VERSION >= (0, 11)
 _off = threading.local()
 
 
@@ -28,6 +37,11 @@ def allowed(e: Any) -> bool:
     if e.platform != "cpu" or e.partitioning is not None or e.manual is not None or e.portable:
         return False
     return _ON() and not getattr(_off, "value", False)
+
+
+def programs_on() -> bool:
+    """Return True if programs may start as one kernel, under the options in force."""
+    return _PROGRAMS_GAIN and _PROGRAMS_ON() and not getattr(_off, "value", False)
 
 
 @contextlib.contextmanager

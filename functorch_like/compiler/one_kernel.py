@@ -1,11 +1,11 @@
-"""Choice of the loops that become one kernel on CPUs: those whose steps are short, by their jaxprs."""
+"""Choice of the loops and programs that become one kernel on CPUs: those on small arrays, by their jaxprs."""
 
 from __future__ import annotations
 
 import math
 
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Var, inner_jaxprs
-from functorch_like.primitives.base.loop_kernels import ELEMENTS, REDUCED
+from functorch_like.primitives.base.kernels import ELEMENTS, REDUCED
 from functorch_like.primitives.base.lowering import alternatives_of
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.updates.dynamic_slice import dynamic_update_slice
@@ -17,19 +17,24 @@ _MULTIPLICATIONS = 2048
 #: Largest number of equations of a step: LLVM takes more than proportionally long for large functions.
 _EQUATIONS = 128
 #: Kinds of primitives that XLA can compile as part of a kernel; sorts, scatters and calls of libraries it cannot.
-_KINDS = frozenset(("elementwise", "movement", "reduction", "bits", "random"))
+KINDS = frozenset(("elementwise", "movement", "reduction", "bits", "random"))
 #: Higher-order primitives whose lowering is not that of their jaxprs.
 _APART = frozenset(("shard_map", "composite"))
 
 
-def is_small(*jaxprs: Jaxpr) -> bool:
+def loop_fits(*jaxprs: Jaxpr) -> bool:
     """Return True if a loop whose step and condition are these jaxprs is better as one kernel."""
     return sum(map(_equations, jaxprs)) <= _EQUATIONS
 
 
+def program_fits(jaxpr: Jaxpr) -> bool:
+    """Return True if a program compiles sooner as one kernel."""
+    return _equations(jaxpr) <= _EQUATIONS
+
+
 def _equations(jaxpr: Jaxpr) -> float:
-    """Return the number of equations, inner jaxprs included; infinity if one cannot be part of a small loop."""
-    return jaxpr.memo("small loop", lambda: sum(map(_weight, jaxpr.equations)))
+    """Return the number of equations, inner jaxprs included; infinity if one cannot be part of a kernel."""
+    return jaxpr.memo("equations of a kernel", lambda: sum(map(_weight, jaxpr.equations)))
 
 
 def _weight(e: Equation) -> float:
@@ -51,7 +56,7 @@ def _is_short(e: Equation) -> bool:
         return _is_small_product(e)
     if e.prim is dynamic_update_slice:  # in place: what counts is the slice
         return e.inputs[1].aval.size <= ELEMENTS
-    if e.prim.kind not in _KINDS or any(a.on_host for a in alternatives_of(e.prim.lower)):
+    if e.prim.kind not in KINDS or any(a.on_host for a in alternatives_of(e.prim.lower)):
         return False
     if e.prim.kind == "reduction" and e.inputs[0].aval.size > REDUCED:
         return False
