@@ -75,6 +75,11 @@ class Lowered:
     def _starts_as_one_kernel(self) -> bool:
         return self.partitioning is None and kernels.programs_on() and one_kernel.program_fits(self.jaxpr)
 
+    def quick_fitting(self, fitting: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of the quick tier, from those of the last one."""
+        without_libraries = option_sets.NONE if self._starts_as_one_kernel() else {}
+        return {**fitting, **option_sets.QUICK, **without_libraries}
+
     def _form(self, fitting: Mapping[str, Any]) -> Callable[[], Any]:
         """Return what makes the module for these options."""
         quick = option_sets.QUICK.items() <= fitting.items()

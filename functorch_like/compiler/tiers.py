@@ -150,7 +150,7 @@ def begin(
     if not _has_tiers(lowered, device, options, mode):
         return lowered.compile(device, options, mode=mode), None
     full = lowered.fitting(device, mode)
-    quick = {**full, **option_sets.QUICK}
+    quick = lowered.quick_fitting(full)
     if compilation.tiers == "quick":
         return lowered.compile(device, options, fitting=quick), None
     # First by the fingerprint alone, which saves lowering.
@@ -180,7 +180,7 @@ def begin_eager(
     if mode == "default" and _may_be_quick(lowered, device, options):
         costs = tier_costs.estimate(lowered.jaxpr)
         if costs.run_seconds <= _UNNOTICED:
-            return lowered.compile(device, options, fitting={**lowered.fitting(device), **option_sets.QUICK}), None
+            return lowered.compile(device, options, fitting=lowered.quick_fitting(lowered.fitting(device))), None
         if costs.compile_seconds >= _LARGE or compilation.tiers == "quick":
             return begin(lowered, device, options, mode)
     return lowered.compile(device, options, mode=mode), None

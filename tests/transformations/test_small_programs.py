@@ -119,7 +119,7 @@ def test_errors_of_the_compiler_are_passed_on():
         f(normal(3))
 
 
-PRIMITIVES = [p for p in core.TABLE.values() if p.kind in one_kernel.KINDS or p.kind == "product"]
+PRIMITIVES = [p for p in core.TABLE.values() if one_kernel.is_plain(p) or p.kind == "product"]
 
 
 @pytest.mark.parametrize("prim", [pytest.param(p, id=p.name) for p in PRIMITIVES])
