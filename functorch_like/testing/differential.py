@@ -183,19 +183,25 @@ def disagreement(got: Any, exact: Array, bars: Array) -> str | None:
 def compiled_ways(
     narrow: Staged, ways: Sequence[Candidate], options: dict[str, Any] | None = None
 ) -> Iterator[tuple[Candidate, list[Any]]]:
-    """Compile a program each way, run it, and yield the results. Ways that come to the same are compiled once."""
+    """Compile a program each way, run it, and yield the results. Ways that come to the same are compiled once.
+
+    With `QUICK` as the options, ways without some of their own are those of the quick tier.
+    """
     device = xla.default_device()
     seen: list[Any] = []
     for way in ways:
         with backends.flags(way.settings) if way.settings else nullcontext():
             lowered = lower(narrow.jaxpr, name="f")
+            fitting = way.fitting
+            if fitting is None and options == QUICK:
+                fitting = lowered.quick_fitting(lowered.fitting(device, way.mode))
             try:
-                all_options = lowered.options(device, options, mode=way.mode, fitting=way.fitting)
+                all_options = lowered.options(device, options, mode=way.mode, fitting=fitting)
                 identity = (all_options, "cpu.fast_lowerings" in (way.settings or {}))
                 if identity in seen:
                     continue
                 seen.append(identity)
-                executable = lowered.compile(device, options, mode=way.mode, fitting=way.fitting)
+                executable = lowered.compile(device, options, mode=way.mode, fitting=fitting)
             except FtError as error:
                 if way is DEFAULT:
                     raise
