@@ -55,7 +55,7 @@ def _scipy_bindings() -> Generator[None]:
     """Offer the modules that jaxlib takes LAPACK's addresses from without their package, whose import takes 130 ms.
 
     They are extension modules that need nothing of `scipy.linalg`, which imports 250 other modules. Afterwards they
-    leave `sys.modules`, so that whoever imports the package later finds it as ever: Python gives out the same modules.
+    leave `sys.modules`, so that a later import of the package works as ever: Python gives out the same modules.
     Where they cannot be had in this way, jaxlib imports them in its own.
     """
     loaded = []

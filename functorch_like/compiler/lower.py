@@ -39,7 +39,7 @@ class Lowered:
 
     def __init__(
         self,
-        build: Callable[[Any], Any],
+        build: Callable[[Any, bool], Any],
         jaxpr: Jaxpr,
         kept_inputs: list[bool],
         in_avals: list[ShapedArray],
