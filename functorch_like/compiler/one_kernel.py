@@ -37,8 +37,11 @@ def program_fits(jaxpr: Jaxpr) -> bool:
 
 
 def is_plain(prim: Primitive) -> bool:
-    """Return True if XLA can compile a primitive as part of a kernel, where arrays are small."""
-    return prim.kind in _KINDS or prim.family in _FAMILIES
+    """Return True if XLA can compile a primitive as part of a kernel, where arrays are small.
+
+    A user's may call libraries, of which its kind says nothing.
+    """
+    return prim.builtin and (prim.kind in _KINDS or prim.family in _FAMILIES)
 
 
 def _equations(jaxpr: Jaxpr, in_loop: bool) -> float:

@@ -82,6 +82,22 @@ def test_programs_that_stay_apart(name):
     assert not compiled(f, x)[1]
 
 
+def test_a_users_primitive_may_call_what_it_likes():
+    def lower(e, x):
+        return e.op("stablehlo.sine", [x], e.outs)
+
+    sine = ft.extend.Primitive(
+        "users_sine", shape=lambda x: x, ref=np.sin, lower=lower, kind="elementwise",
+        jvp=ft.extend.NotDefined("not needed"), transpose=ft.extend.NotDefined("not linear"),
+        batch=ft.extend.NotDefined("not needed"), samples=list,
+    )  # fmt: skip
+    try:
+        out, one = compiled(lambda x: sine(x) + 1, normal(3))
+        assert not one and out.shape == (3,)
+    finally:
+        ft.extend.forget(sine)
+
+
 def test_arguments_and_results_of_each_kind():
     """Unused, donated, empty, passed on, Python's numbers; constants as results."""
 
