@@ -165,7 +165,10 @@ def running(
         "loop", f"more than {FEW} elements, in arrays of at most {kernels.ELEMENTS:,}, on one device",
         lambda ins, outs, *, axis, **_: outs[0].size <= kernels.ELEMENTS and outs[0].shape[axis] > FEW,
         lowered(Fold.loop),
-        lambda: _edges(dtype_names[0], (FEW, False), (FEW + 1, True), (most, True), (most + 1, False)),
+        lambda: _edges(
+            dtype_names[0], (FEW, False), (FEW + 1, True), (BLOCK * FEW, True), (BLOCK * FEW + 1, True), (most, True),
+            (most + 1, False),
+        ),
     )  # fmt: skip
     blocks = Alternative(
         "blocks", f"more than {FEW} elements",
