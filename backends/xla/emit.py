@@ -452,6 +452,10 @@ class Emitter(Attributes, Effects, Partitioned):
         """Convert to the dtype of `out_aval`; `x` itself if it has that."""
         return x if x.type == _types[out_aval] else self.op("stablehlo.convert", [x], [out_aval])
 
+    def reshape(self, x: Value, aval: ShapedArray, out_aval: ShapedArray) -> Value:
+        """The elements of `x`, whose aval is `aval`, in the shape of `out_aval`."""
+        return x if aval.shape == out_aval.shape else self.op("stablehlo.reshape", [x], [out_aval])
+
     def broadcast_in_dim(self, x: Value, out_aval: ShapedArray, dims: Sequence[int]) -> Value:
         """`x` repeated: its axis i is axis dims[i] of the result."""
         return self.op("stablehlo.broadcast_in_dim", [x], [out_aval], {"broadcast_dimensions": self.i64s(dims)})

@@ -61,8 +61,17 @@ class Lowered:
 
     @cached_property
     def _quick_module(self) -> Any:
-        """The module that is compiled under quick options: as one kernel, if the program is small."""
-        return self._built(whole=True) if self._starts_as_one_kernel() else self.module
+        """The module that is compiled under quick options: what is small is one kernel, if that compiles sooner."""
+        if self.partitioning is not None or not kernels.programs_on():
+            return self.module
+        if self._starts_as_one_kernel():
+            return self._built(whole=True)
+        from functorch_like.backends.xla.small_parts import gather_small_parts  # late, as all of MLIR
+
+        made = self._built(whole=False)
+        if not gather_small_parts(made):
+            self.module = made
+        return made
 
     def _built(self, *, whole: bool) -> Any:
         started = time.perf_counter()
@@ -244,7 +253,11 @@ def lower(
         partitioning = partitioning._replace(ins=tuple(s for s, k in zip(partitioning.ins, kept, strict=True) if k))
 
     def as_one_kernel(e: xla.Emitter, *values: Any) -> list[Any]:
-        return e.kernel(name, values, arriving, body, [aval.strong() for aval in jaxpr.out_avals])
+        outs = [aval.strong() for aval in jaxpr.out_avals]
+        # As vectors: XLA chooses layouts of matrices that functions return, and would write kernels that only copy.
+        vectors = [aval.update(shape=(aval.size,)) if aval.ndim > 1 else aval for aval in outs]
+        flat = lambda inner, *values: [*map(inner.reshape, body(inner, *values), outs, vectors)]
+        return [*map(e.reshape, e.kernel(name, values, arriving, flat, vectors), vectors, outs)]
 
     def build(partitioning: Any, whole: bool) -> Any:
         host_calls.clear()

@@ -63,7 +63,7 @@ def test_a_generation_whose_coordinator_no_worker_reaches(run, monkeypatch):
         begun = time.monotonic()
         header = run.receive()
         assert (header["op"], header["number"]) == ("generation", number)
-        assert run.receive()["op"] == "stop" and time.monotonic() - begun >= number
+        assert run.receive()["op"] == "stop" and time.monotonic() - begun > 0.9 * number
         run.worker.send({"op": "ready", "generation": number, "step": 0, "why": "stopped", "digest": ""})
     assert "did not come" in run.told[1] and "within 1 s" in run.told[1] and "within 2 s" in run.told[3], run.told
 
