@@ -51,21 +51,34 @@ _NATIVE = frozenset(
 _FIXED, _PLAIN, _APART = range(3)
 
 
-def gather_small_parts(module: Any) -> bool:
-    """Put the small operations between others into functions that are one kernel each; return True if there are any.
+def with_small_parts(module: ir.Module) -> ir.Module:
+    """Return a module whose small operations between others are functions that are one kernel each.
 
     Args:
-        module: a module for one CPU device, without effects; it is changed in place.
+        module: a module for one CPU device, which stays as it is.
+
+    Returns:
+        A copy; or the module itself if it has effects, or no parts that are ready sooner as one kernel.
     """
     with mlir.lock, mlir.context, mlir.unknown:
-        functions = {ir.StringAttr(f.attributes["sym_name"]).value: f for f in module.body.operations}
-        if any(map(_has_effects, functions.values())):
-            return False
-        plain, found = _Plain(functions), False
-        for function in _put_in_place(functions, plain):
-            if not any(o.name in _FUSED and plain.count(o) == math.inf for o in _regions_of(function.operation)):
-                found = _Parts(module, function.regions[0].blocks[0], functions, plain).gather() or found
-        return found
+        functions = _functions(module)
+        if any(map(_has_effects, functions.values())) or not _divisible(functions, _Plain(functions)):
+            return module
+        made = ir.Module.parse(mlir.bytecode(module))
+        functions = _functions(made)
+        plain = _Plain(functions)
+        found = [_Parts(made, f.regions[0].blocks[0], functions, plain).gather() for f in _divisible(functions, plain)]
+        return made if any(found) else module
+
+
+def _functions(module: ir.Module) -> dict[str, Any]:
+    return {ir.StringAttr(f.attributes["sym_name"]).value: f for f in module.body.operations}
+
+
+def _divisible(functions: dict[str, Any], plain: _Plain) -> list[Any]:
+    """Functions to be divided: those outside of kernels that have no large operations which XLA fuses with others."""
+    is_large = lambda operation: operation.name in _FUSED and plain.count(operation) == math.inf
+    return [f for f in _put_in_place(functions, plain) if not any(map(is_large, _regions_of(f.operation)))]
 
 
 def _put_in_place(functions: dict[str, Any], plain: _Plain) -> list[Any]:
@@ -213,7 +226,7 @@ class _Parts:
         parts = {level: part for level, part in by_level.items() if self._pays(part)}
         gathered = {i for part in parts.values() for i in part}
         if not gathered:
-            return bool(self.copies)
+            return False
         # Constants, then by level what is small, then what it is for.
         for i in sorted(range(count), key=lambda i: (self.kinds[i] != _FIXED, self.levels[i], self.kinds[i])):
             part = parts.get(self.levels[i])

@@ -66,12 +66,9 @@ class Lowered:
             return self.module
         if self._starts_as_one_kernel():
             return self._built(whole=True)
-        from functorch_like.backends.xla.small_parts import gather_small_parts  # late, as all of MLIR
+        from functorch_like.backends.xla.small_parts import with_small_parts  # late, as all of MLIR
 
-        made = self._built(whole=False)
-        if not gather_small_parts(made):
-            self.module = made
-        return made
+        return with_small_parts(self.module)
 
     def _built(self, *, whole: bool) -> Any:
         started = time.perf_counter()

@@ -24,6 +24,8 @@ AUTOCAST = "functorch_like/amp/policy.py"
 BUCKETS = "functorch_like/transforms/buckets/rules.py"
 CHECKPOINT = "functorch_like/checkpoint_policies.py"
 SERIES = "functorch_like/transforms/taylor/power_series.py"
+#: Operations of StableHLO, some of which have the names of primitives.
+STABLEHLO = "backends/xla/small_parts.py"
 FORMULAS = "primitives/formulas/real.py", "primitives/formulas/complex.py"
 FILES = {
     "sin": {
@@ -35,7 +37,7 @@ FILES = {
     "cosh": {"primitives/elementwise/transcendental.py", *FORMULAS, AUTOCAST, SERIES},
     "nextafter": {"primitives/elementwise/transcendental.py", FORMULAS[0]},
     "erf_inv": {"primitives/elementwise/erf_and_gamma.py", AUTOCAST},
-    "is_finite": {"primitives/elementwise/comparison.py"},
+    "is_finite": {"primitives/elementwise/comparison.py", STABLEHLO},
     "population_count": {"primitives/elementwise/bitwise.py"},
     "cumlogsumexp": {"primitives/reductions/cumlogsumexp.py", AUTOCAST, BUCKETS},
     "top_k": {"primitives/ordering/top_k.py", BUCKETS},
