@@ -58,12 +58,13 @@ def run():
 def test_a_generation_whose_coordinator_no_worker_reaches(run, monkeypatch):
     """Its children would go on trying. The next one has more time."""
     monkeypatch.setattr(membership_module, "_MEETING_TIMEOUT", 0.5)
+    begun = time.monotonic()  # before what starts the generation, whose clock may be ahead of this process's turn
     run.hello()
     for number in (1, 2):
-        begun = time.monotonic()
         header = run.receive()
         assert (header["op"], header["number"]) == ("generation", number)
-        assert run.receive()["op"] == "stop" and time.monotonic() - begun > 0.9 * number
+        assert run.receive()["op"] == "stop" and time.monotonic() - begun >= number
+        begun = time.monotonic()
         run.worker.send({"op": "ready", "generation": number, "step": 0, "why": "stopped", "digest": ""})
     assert "did not come" in run.told[1] and "within 1 s" in run.told[1] and "within 2 s" in run.told[3], run.told
 
