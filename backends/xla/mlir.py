@@ -9,6 +9,7 @@ import io
 import math
 import os
 import threading
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -181,6 +182,15 @@ def _uniform(bits: np.ndarray[Any, Any]) -> bool:
         bits = bits.view(np.uint64).reshape(-1, 2)
         return bool((bits == bits[0]).all())
     return bool((bits == bits[0]).all())
+
+
+def operations_in(operation: Any) -> Iterator[Any]:
+    """All operations in the regions of one, each before those inside of it."""
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield inner.operation
+                yield from operations_in(inner.operation)
 
 
 def argument_avals(module: ir.Module) -> list[ShapedArray]:

@@ -73,17 +73,8 @@ def read(artifact: bytes) -> ir.Module:
     return module
 
 
-def _operations(operation: Any) -> Iterator[Any]:
-    """All operations inside of one."""
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield inner.operation
-                yield from _operations(inner.operation)
-
-
 def _targets(operation: Any) -> Iterator[str]:
-    for inner in _operations(operation):
+    for inner in mlir.operations_in(operation):
         if inner.name == "stablehlo.custom_call":
             yield ir.StringAttr(inner.attributes["call_target_name"]).value
 
@@ -96,7 +87,7 @@ def operation_counts(artifact: bytes) -> dict[str, int]:
     """
     module = read(artifact)
     with mlir.lock:
-        names = Counter(inner.name for inner in _operations(module.operation))
+        names = Counter(inner.name for inner in mlir.operations_in(module.operation))
     return {name: n for name, n in names.most_common() if name not in ("func.func", "func.return", "stablehlo.return")}
 
 

@@ -9,7 +9,7 @@ each other alone, so they become one function.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from jaxlib.mlir import ir
@@ -62,12 +62,13 @@ def with_small_parts(module: ir.Module) -> ir.Module:
     """
     with mlir.lock, mlir.context, mlir.unknown:
         functions = _functions(module)
-        if any(map(_has_effects, functions.values())) or not _divisible(functions, _Plain(functions)):
+        names = [] if any(map(_has_effects, functions.values())) else _divisible(functions)
+        if not names:
             return module
         made = ir.Module.parse(mlir.bytecode(module))
         functions = _functions(made)
         plain = _Plain(functions)
-        found = [_Parts(made, f.regions[0].blocks[0], functions, plain).gather() for f in _divisible(functions, plain)]
+        found = [_Parts(made, functions[name].regions[0].blocks[0], functions, plain).gather() for name in names]
         return made if any(found) else module
 
 
@@ -75,40 +76,33 @@ def _functions(module: ir.Module) -> dict[str, Any]:
     return {ir.StringAttr(f.attributes["sym_name"]).value: f for f in module.body.operations}
 
 
-def _divisible(functions: dict[str, Any], plain: _Plain) -> list[Any]:
+def _divisible(functions: dict[str, Any]) -> list[str]:
     """Functions to be divided: those outside of kernels that have no large operations which XLA fuses with others."""
+    plain = _Plain(functions)
     is_large = lambda operation: operation.name in _FUSED and plain.count(operation) == math.inf
-    return [f for f in _put_in_place(functions, plain) if not any(map(is_large, _regions_of(f.operation)))]
+    names = _put_in_place(functions, plain)
+    return [name for name in names if not any(map(is_large, _regions_of(functions[name].operation)))]
 
 
-def _put_in_place(functions: dict[str, Any], plain: _Plain) -> list[Any]:
+def _put_in_place(functions: dict[str, Any], plain: _Plain) -> list[str]:
     """Functions outside of kernels: main, and those that they call, unless these can be part of a kernel."""
-    names, pending = {"main"}, ["main"]
-    while pending:
-        for operation in _all_operations(functions[pending.pop()].operation):
+    names = ["main"]
+    for name in names:  # which grows; a set would give parts other names in each process, and programs other keys
+        for operation in mlir.operations_in(functions[name].operation):
             if operation.name == "func.call" and "mhlo.frontend_attributes" not in operation.attributes:
-                name = _callee(operation)
-                if name not in names and not plain.function(name):
-                    names.add(name)
-                    pending.append(name)
-    return [functions[name] for name in names]
+                callee = _callee(operation)
+                if callee not in names and not plain.function(callee):
+                    names.append(callee)
+    return names
 
 
 def _has_effects(function: Any) -> bool:
-    effects = (o.attributes for o in _all_operations(function.operation) if o.name == "stablehlo.custom_call")
+    effects = (o.attributes for o in mlir.operations_in(function.operation) if o.name == "stablehlo.custom_call")
     return any("has_side_effect" in a and ir.BoolAttr(a["has_side_effect"]).value for a in effects)
 
 
 def _callee(call: Operation) -> str:
     return ir.FlatSymbolRefAttr(call.attributes["callee"]).value
-
-
-def _all_operations(operation: Operation) -> Iterator[Operation]:
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield inner.operation
-                yield from _all_operations(inner.operation)
 
 
 class _Plain:
@@ -155,7 +149,7 @@ def _regions_of(operation: Operation) -> list[Operation]:
 
 def _captures(operation: Operation) -> bool:
     """Return True if the regions of an operation read values from outside of them."""
-    inner = list(_all_operations(operation))
+    inner = list(mlir.operations_in(operation))
     own = {r for o in inner for r in o.results}
     for o in (operation, *inner):
         own.update(a for region in o.regions for block in region.blocks for a in block.arguments)
@@ -310,7 +304,7 @@ class _Parts:
 
 def _values_inside(operation: Operation) -> list[Value]:
     """Operands of the operations in an operation's regions."""
-    return [x for inner in _all_operations(operation) for x in inner.operands]
+    return [x for inner in mlir.operations_in(operation) for x in inner.operands]
 
 
 def _is_lapack(operation: Operation) -> bool:
