@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Any, TypeVar, overload
 
 from functorch_like import dtypes
@@ -14,7 +14,7 @@ from functorch_like.amp.policy import NOTHING, Policy, make_policy
 from functorch_like.avals import ShapedArray
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
-from functorch_like.core import EVALUATE, Primitive, Trace, abstract_eval, aval_of, new_trace, state
+from functorch_like.core import EVALUATE, Primitive, Trace, abstract_eval, aval_of, new_trace, set_current_trace, state
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -55,8 +55,7 @@ class AutocastTrace(Trace):
     __slots__ = ("changed", "policy")
 
     def __init__(self, parent: Trace, policy: Policy) -> None:
-        # A block directly inside of another block replaces it.
-        super().__init__("autocast", parent.parent if isinstance(parent, AutocastTrace) else parent)
+        super().__init__("autocast", parent)
         self.policy, self.changed = policy, False
         self.staging = True  # C++ then does not run compiled functions: they are processed as primitives
 
@@ -102,7 +101,7 @@ class AutocastTrace(Trace):
             return cast_jaxpr(fun, self.policy)
 
         def cast(*args: Any) -> Any:
-            with new_trace(AutocastTrace(state.trace, self.policy)):
+            with casting(self.policy):
                 out = fun(*args)
             if isinstance(out, tuple) and out and callable(out[-1]):
                 return (*out[:-1], self.function(out[-1]))
@@ -157,6 +156,15 @@ def cast_jaxpr(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
     return jaxpr.memo(("autocast", policy), make)
 
 
+def casting(policy: Policy) -> AbstractContextManager[Any]:
+    """Return a block under which primitives are cast by a policy.
+
+    It replaces the block directly around it. Where nothing is cast, compiled functions run as outside of all blocks.
+    """
+    parent = state.trace.parent if isinstance(state.trace, AutocastTrace) else state.trace
+    return set_current_trace(parent) if policy is NOTHING else new_trace(AutocastTrace(parent, policy))
+
+
 class AutocastBlock:
     """Context manager or decorator under which operations of its thread are autocast. It can be used many times."""
 
@@ -167,7 +175,7 @@ class AutocastBlock:
 
     def __enter__(self) -> None:
         stack = ExitStack()
-        stack.enter_context(new_trace(AutocastTrace(state.trace, self._policy)))
+        stack.enter_context(casting(self._policy))
         self._entered.stacks = [*getattr(self._entered, "stacks", ()), stack]
 
     def __exit__(self, *error: object) -> None:
@@ -224,7 +232,8 @@ def autocast(
         dtype: "bfloat16", or "float16", whose gradients need `ft.amp.scaled_value_and_grad`.
         allow: names of further primitives to compute in this dtype.
         deny: names of primitives to compute in float32: `deny=["conv_general_dilated"]`.
-        enabled: False to cast nothing: such a block turns off the one around it.
+        enabled: False to cast nothing: such a block turns off the one around it. Not through a transformation: in
+            `autocast(grad(f))`, operations of `f` are cast after `grad` has processed them, whatever blocks `f` has.
 
     Returns:
         The function, or the block.
@@ -257,7 +266,7 @@ def _cast_function(fun: Any, policy: Policy) -> Any:
 
     @functools.wraps(fun, updated=())
     def cast(*args: Any, **kwargs: Any) -> Any:
-        with new_trace(AutocastTrace(state.trace, policy)):
+        with casting(policy):
             return fun(*args, **kwargs)
 
     return cast

@@ -123,6 +123,8 @@ RSS = """
 import numpy as np
 import functorch_like as ft
 
+ft.backends.compilation.tiers = "quick"  # else a slow run has its program compiled again, beside what is measured
+
 def megabytes():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
