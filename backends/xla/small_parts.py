@@ -16,16 +16,13 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as _stablehlo
 
 from functorch_like.backends.xla import mlir
+from functorch_like.backends.xla.kernel_limits import PARTS
 
 Value = Any
 Operation = Any
 
 _create = ir.Operation.create
 
-#: Largest numbers of operations of a part, of elements that one computes, and of elements that one reduces.
-_OPERATIONS, _ELEMENTS, _REDUCED = 512, 2048, 2048
-#: Largest number of multiplications of a product, and its longest side unless another one is 1; YNNPACK takes longer.
-_MULTIPLICATIONS, _SIDE = 2048, 7
 #: Operations that XLA computes elementwise, or by reading elements one by one; `reduce`, products and loops besides.
 _COMPUTING = frozenset(f"stablehlo.{name}" for name in (
     "abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "concatenate", "convert", "cosine",
@@ -114,13 +111,13 @@ class _Plain:
 
     def function(self, name: str) -> bool:
         """Return True if all operations of a function can be part of one kernel."""
-        return self._count_of(name) <= _OPERATIONS
+        return self._count_of(name) <= PARTS.operations
 
     def count(self, operation: Operation) -> float:
         """The number of operations that one comes to; infinity if it cannot be part of a kernel."""
         if not all(_is_native(x.type) for x in (*operation.operands, *operation.results)):
             return math.inf
-        if any(_size(r.type) > _ELEMENTS for r in operation.results):
+        if any(_size(r.type) > PARTS.elements for r in operation.results):
             return math.inf
         name = operation.name
         if name == "func.call":
@@ -130,7 +127,7 @@ class _Plain:
         if name == "stablehlo.while":
             return math.inf if _captures(operation) else 1 + sum(map(self.count, _regions_of(operation)))
         if name == "stablehlo.reduce":
-            return math.inf if _size(operation.operands[0].type) > _REDUCED or _captures(operation) else 1
+            return math.inf if _size(operation.operands[0].type) > PARTS.reduced or _captures(operation) else 1
         if name == "stablehlo.dot_general":
             return 1 if _is_small_product(operation) else math.inf
         return 1 if name in _COMPUTING or name in _MOVING or name in _CONSTANTS else math.inf
@@ -203,7 +200,7 @@ class _Parts:
             del call.attributes["output_operand_aliases"]
 
     def _kind(self, operation: Operation, makers: Sequence[int]) -> int:
-        name, plain = operation.name, self.counts[-1] <= _OPERATIONS
+        name, plain = operation.name, self.counts[-1] <= PARTS.operations
         # XLA finds values that follow from constants alone, and some operations need to see theirs.
         fixed = len(makers) == len(operation.operands) and all(self.kinds[m] == _FIXED for m in makers)
         if name in _CONSTANTS or (fixed and (name == "stablehlo.broadcast_in_dim" or (plain and name in _FUSED))):
@@ -234,7 +231,7 @@ class _Parts:
 
     def _pays(self, part: Sequence[int]) -> bool:
         """Return True if XLA would make kernels of a part."""
-        return sum(self.counts[i] for i in part) <= _OPERATIONS and any(map(self._computes, part))
+        return sum(self.counts[i] for i in part) <= PARTS.operations and any(map(self._computes, part))
 
     def _computes(self, i: int) -> bool:
         operation = self.operations[i]
@@ -361,16 +358,11 @@ def _is_native(kind: Any) -> bool:
 
 
 def _is_small_product(operation: Operation) -> bool:
-    left, right, out = (x.type for x in (*operation.operands, operation.results[0]))
     if "algorithm" in operation.attributes:
         return False
     dimensions = _stablehlo.DotDimensionNumbers(operation.attributes["dot_dimension_numbers"])
-    many = math.prod(left.shape[d] for d in dimensions.lhs_batching_dimensions)
-    k = math.prod(left.shape[d] for d in dimensions.lhs_contracting_dimensions)
-    m, n = (_size(side) // max(1, many * k) for side in (left, right))
-    if _size(out) > _ELEMENTS or m * n * k * many > _MULTIPLICATIONS:
-        return False
-    return 1 in (m, n, k) or max(m, n, k) <= _SIDE
+    left, right = (x.type.shape for x in operation.operands)
+    return PARTS.admit_product(left, right, dimensions.lhs_batching_dimensions, dimensions.lhs_contracting_dimensions)
 
 
 def _empty(kind: Any, point: Any) -> Value:

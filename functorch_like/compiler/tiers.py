@@ -27,6 +27,9 @@ from functorch_like.compiler.lower import Lowered
 _PATIENCE = 0.5
 #: The same fraction if an earlier process has left the quick form on disk: such a program is likely to run again.
 _PATIENCE_AGAIN = 0.1
+#: Seconds of a program's first run that are not counted: libraries prepare themselves (for a convolution in 27 ms), and
+#: later runs will not.
+_PREPARATION = 30e-3
 #: Seconds that an eager call may take longer under quick options: a fifth of the cost of a call.
 _UNNOTICED = 1e-6
 #: Seconds of compile time below which an eager program has no tiers: measured calls go through Python.
@@ -38,7 +41,7 @@ class QuickTier:
 
     Attributes:
         worth: seconds of run time after which the optimised form is compiled.
-        spent: seconds that the program has run.
+        spent: seconds that the program has run, but for those that libraries needed once.
         compiled: future of the optimised form; None until its compilation is requested.
         watchers: objects whose `note()` is called after the compilation: one for each jitted function of the program.
     """
@@ -48,11 +51,13 @@ class QuickTier:
         self.compiled: Future[xla.Executable] | None = None
         self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._compile, self._settings = compile, configuration.snapshot()
+        self._uncounted = _PREPARATION
         _alive.add(self)
 
     def credit(self, seconds: float) -> None:
         """Add run time; when it reaches `worth`, start to compile the optimised form."""
-        self.spent += seconds
+        self.spent += max(0.0, seconds - self._uncounted)
+        self._uncounted = 0.0
         if self.spent >= self.worth and self.compiled is None:
             self.optimise()
 

@@ -20,10 +20,6 @@ from typing import Any
 from functorch_like.backends.cpu import fast_lowering
 from functorch_like.backends.xla.jaxlib_api import VERSION
 
-#: Largest number of elements of an array that a step computes, and of one that it reduces. (Of 4,096 elements, sums go
-#: to YNNPACK, whose kernels cannot be part of another one.)
-ELEMENTS, REDUCED = 2048, 1024
-
 _ON = fast_lowering("small_loops", "loops whose steps compute few elements run as one kernel, on one thread")
 _PROGRAMS_ON = fast_lowering(
     "small_programs", "programs that compute few elements start as one kernel in the quick tier, from jaxlib 0.11 on"

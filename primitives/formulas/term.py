@@ -13,6 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla.kernel_limits import LOOPS
 from functorch_like.primitives.base import kernels
 
 
@@ -211,6 +212,6 @@ def iterate(
 
     avals = [count, flags, *[aval] * (fixed + len(state))]
     start = [e.constant(np.ones((), count.dtype)), active.v, *(t.v for t in (*given, *state))]
-    small = aval.size <= kernels.REDUCED and kernels.allowed(e)
+    small = aval.size <= LOOPS.reduced and kernels.allowed(e)
     out = e.loop(start, avals, going, body, one_kernel=small)
     return [Term(e, v, aval) for v in out[2 + fixed :]]

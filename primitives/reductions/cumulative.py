@@ -9,6 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla.kernel_limits import LOOPS
 from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
@@ -160,10 +161,10 @@ def running(
             *(SampleInput((ShapedArray((4,), d),), {"axis": 0, "reverse": False}) for d in others),
         ]
 
-    most = kernels.ELEMENTS // 2
+    most = LOOPS.elements // 2
     loop = Alternative(
-        "loop", f"more than {FEW} elements, in arrays of at most {kernels.ELEMENTS:,}, on one device",
-        lambda ins, outs, *, axis, **_: outs[0].size <= kernels.ELEMENTS and outs[0].shape[axis] > FEW,
+        "loop", f"more than {FEW} elements, in arrays of at most {LOOPS.elements:,}, on one device",
+        lambda ins, outs, *, axis, **_: outs[0].size <= LOOPS.elements and outs[0].shape[axis] > FEW,
         lowered(Fold.loop),
         lambda: _edges(
             dtype_names[0], (FEW, False), (FEW + 1, True), (BLOCK * FEW, True), (BLOCK * FEW + 1, True), (most, True),

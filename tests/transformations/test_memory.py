@@ -123,7 +123,8 @@ RSS = """
 import numpy as np
 import functorch_like as ft
 
-ft.backends.compilation.tiers = "quick"  # else a slow run has its program compiled again, beside what is measured
+# Other compile options: a program that runs slowly would be compiled again, beside what is measured.
+ft.backends.compilation.tiers = "quick"
 
 def megabytes():
     with open("/proc/self/status") as file:

@@ -280,7 +280,7 @@ def test_exported_programs_have_none():
 # Other compile options: YNNPACK takes a product of the loop, and the rules that would keep it apart are switched off.
 def test_loops_that_xla_refuses_are_compiled_in_the_usual_form(monkeypatch):
     """The user's options may hand YNNPACK more than the rules know."""
-    monkeypatch.setattr(one_kernel, "_SIDE", 12)
+    monkeypatch.setattr(one_kernel, "LOOPS", one_kernel.LOOPS._replace(side=12))
     x = normal(12, 12).astype("float32") * 0.2
     f = lambda x: lax.fori_loop(0, 3, lambda i, y: y @ x + x, x)
     with backends.xla.options(option_sets.ALL_DOTS), backends.flags({"cache.enabled": False}):

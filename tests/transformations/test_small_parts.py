@@ -13,7 +13,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, core
 from functorch_like.backends import xla
-from functorch_like.backends.xla import small_parts
+from functorch_like.backends.xla.kernel_limits import PARTS
 from functorch_like.compiler import lower as lowering
 from functorch_like.compiler import one_kernel
 from functorch_like.primitives.base import kernels
@@ -147,14 +147,14 @@ def test_text_is_that_of_the_program():
 
 def test_a_large_part_is_left_to_xla(modules):
     def f(x):
-        for k in range(small_parts._OPERATIONS):
+        for k in range(PARTS.operations):
             x = fnp.sin(x) + k % 2
         return fnp.sort(x)
 
     x = normal(3)
     out = ft.jit(f)(x)
     assert "sine" in calls(modules[-1])
-    for k in range(small_parts._OPERATIONS):
+    for k in range(PARTS.operations):
         x = np.sin(x) + k % 2
     np.testing.assert_allclose(out, np.sort(x), rtol=1e-10)
 

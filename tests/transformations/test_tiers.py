@@ -436,6 +436,20 @@ def test_one_long_run_is_worth_its_compile_time():
         assert in_quick_tier(ft.jit(f), X * 0 + 3 if f is unknown else X)
 
 
+def test_what_libraries_prepare_in_a_first_run_is_not_counted():
+    """The first convolution of a process takes 27 ms longer, which would be worth a compile of any small program."""
+    quick = tiers.QuickTier(lambda: None, 0.05, "f")
+    quick.credit(0.02)
+    assert quick.spent == 0
+    quick.credit(0.02)
+    assert quick.spent == 0.02 and quick.compiled is None
+    quick.credit(0.03)
+    assert quick.compiled.result() is None
+    long = tiers.QuickTier(lambda: None, 0.05, "f")
+    long.credit(0.1)
+    assert long.compiled.result() is None
+
+
 def test_loops_that_expect_few_steps_start_in_the_quick_tier():
     """The library's own, such as rejection sampling; also under transformations."""
     key = random.key(0)
