@@ -30,16 +30,19 @@ def public(fun: F) -> F:
     Its attribute `kernel`, if it has one, is a kernel and a number of arrays: a call with these alone is its call.
     """
     kernel, operands = getattr(fun, "kernel", (fun, -1))
+    assert operands <= 3
+    array = core.ArrayImpl
 
     @functools.wraps(fun)
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
-            if len(args) == operands and not kwargs:
-                for x in args:
-                    if type(x) is not core.ArrayImpl:
-                        break
-                else:
-                    return kernel(*args)
+            if (
+                len(args) == operands
+                and type(args[0]) is array
+                and (operands == 1 or (type(args[1]) is array and (operands == 2 or type(args[2]) is array)))
+                and not kwargs
+            ):
+                return kernel(*args)  # written out: this takes a sixteenth of a call, a loop over operands a tenth
             return fun(*args, **kwargs)
         except Exception as e:
             result = second_call(e, fun, args, kwargs)
