@@ -30,7 +30,7 @@ def public(fun: F) -> F:
     Its attribute `kernel`, if it has one, is a kernel and a number of arrays: a call with these alone is its call.
     """
     kernel, operands = getattr(fun, "kernel", (fun, -1))
-    assert operands <= 3
+    assert operands in (-1, 1, 2, 3)
     array = core.ArrayImpl
 
     @functools.wraps(fun)

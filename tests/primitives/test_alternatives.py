@@ -21,8 +21,6 @@ EDGES = [
 FORMS = [pytest.param(p, on, id=f"{p.name}-{name}") for p in PRIMITIVES for on, name in ((True, "on"), (False, "off"))]
 # Running sums alone have a form that is a loop of one kernel.
 FORMS += [pytest.param(p, "-small_loops", id=f"{p.name}-loops_off") for p in PRIMITIVES if p.name.startswith("cum")]
-
-
 #: Samples in one program: XLA takes longer for each in a program of a hundred convolutions.
 AT_ONCE = 12
 

@@ -3,14 +3,16 @@
 import gc
 import itertools
 import threading
+import tracemalloc
 import weakref
 
 import numpy as np
 import pytest
+from support import background
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import lax
+from functorch_like import backends, lax
 from functorch_like.backends.xla import counters
 
 RNG = np.random.default_rng(0)
@@ -253,6 +255,7 @@ def test_a_body_written_anew_is_not_compiled_anew():
     same(other(3.0), unrolled(lambda c, x: (fnp.sin(c) * x * 3.0, None), H, XS)[0])
 
 
+# Other compile options: what the background thread allocates would be measured, too.
 def test_bodies_die_with_their_functions():
     h, xs = ft.device_put(H), ft.device_put(XS)
 
@@ -262,8 +265,21 @@ def test_bodies_die_with_their_functions():
         ft.grad(lambda h: lax.scan(body, h, xs)[0].sum())(h)
         return weakref.ref(weight), weakref.ref(body)
 
+    backends.compilation.tiers = "off"
+    for _ in range(3):
+        cycle()
+    background.finish()  # of tests before this one
+    gc.collect()
+    tracemalloc.start()
+    for _ in range(3):
+        cycle()
+    gc.collect()
+    start = tracemalloc.get_traced_memory()[0]
     used = [each for _ in range(30) for each in cycle()]
     gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - start
+    tracemalloc.stop()
+    assert grown < 100_000, grown
     assert not any(each() is not None for each in used)
 
 
