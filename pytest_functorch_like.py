@@ -1,6 +1,6 @@
-"""Plugin for pytest: tests that need a GPU, tests that leave no tracers behind, what a test costs, tests for JAX.
+"""Plugin for pytest: tests that need a GPU, tests that leave no tracers behind, costs of a test, tests for JAX.
 
-It stands outside the package, so that pytest starts without importing that; a test that uses it does.
+It lies outside the package, so that pytest starts without importing the package; tests that use it import it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the options."""
     group = parser.getgroup("functorch_like")
     text = "fail every test that leaves traced values alive, as if marked check_leaks"
     group.addoption("--ft-check-leaks", action="store_true", help=text)
@@ -30,13 +30,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add the markers, which --strict-markers asks for."""
+    """Register the markers, as --strict-markers requires."""
     config.addinivalue_line("markers", "gpu: needs a GPU that functorch_like can use; skipped where there is none")
     config.addinivalue_line("markers", "check_leaks: fails if traced values outlive the test")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs a GPU where there is none."""
+    """Skip a test that needs a GPU where there is none."""
     if item.get_closest_marker("gpu") is None:
         return
     import functorch_like as ft
@@ -49,7 +49,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Look for leaks after a test that passed; one that failed is reported as it is."""
+    """Check for leaks after a test that passed; a failed one is reported as it is."""
     if not (item.config.getoption("--ft-check-leaks") or item.get_closest_marker("check_leaks")):
         return (yield)
     from functorch_like.testing import check_leaks
@@ -60,7 +60,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.fixture
 def ft_counts() -> Any:
-    """What the test has compiled, traced and moved so far: `.count` and, by name, `.each`."""
+    """Counts of what the test has compiled, traced and moved so far: `.count` and, by name, `.each`."""
     from functorch_like.testing import Counted
 
     return Counted()

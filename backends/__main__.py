@@ -14,7 +14,7 @@ from functorch_like.backends.settings_page import markdown
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the report, or write the page; the exit status."""
+    """Print the report, or write the page; return the exit status."""
     if not arguments:
         sys.stdout.write(bug_report() + "\n")
         return 0

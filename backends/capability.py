@@ -28,10 +28,11 @@ class Capability(str):
     """The widest instruction set, as text ("AVX512"), and with it further facts.
 
     Attributes:
-        name: of the processor.
+        name: name of the processor.
         instruction_sets: those that XLA compiles for, by the kernel's names.
         vector_bits: the width of a register.
-        cores: cores of the machine; `threads` of them, hyper-threads counted, are for this process.
+        cores: number of cores of the machine.
+        threads: number of logical processors that this process may use.
         caches: bytes of the first core's caches: {"L1d": 49152, "L2": ...}.
     """
 
@@ -54,16 +55,16 @@ class Capability(str):
         return self
 
     def describe(self) -> str:
-        """All of it, as text."""
+        """Return all facts as text."""
         caches = ", ".join(f"{name} {size // 1024} KiB" for name, size in self.caches.items())
         return (
-            f"{self.name}: {self}, {self.vector_bits} bits; {self.threads} threads for us, {self.cores} cores; "
+            f"{self.name}: {self}, {self.vector_bits} bits; {self.threads} threads in use, {self.cores} cores; "
             f"{caches or 'caches unknown'}; {' '.join(self.instruction_sets)}"
         )
 
 
 def _cores() -> int:
-    """Cores with hyper-threads counted once, where Linux gives it; else as many as the system shows."""
+    """Return the number of cores, where Linux lists which threads share one; else that of logical processors."""
     siblings: set[str] = set()
     for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list"):
         try:

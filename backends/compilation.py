@@ -1,4 +1,4 @@
-"""Settings of how functions are traced and compiled.
+"""Settings for tracing and compiling functions.
 
 >>> import functorch_like as ft
 >>> absolute = ft.jit(lambda x: x if x > 0 else -x)

@@ -13,7 +13,7 @@ from functorch_like.errors import ArgumentError
 
 _ANYTHING = Kind("", lambda value: value)
 
-#: Whether jitted functions run as plain Python.
+#: Setting: True if jitted functions run as plain Python.
 JIT_DISABLED = configuration.config("disable_jit", False, in_trace_key=False)
 
 
@@ -26,9 +26,9 @@ class External(Setting[Any]):
         doc: its effect.
         changes: the part of the program or its running that it changes.
         read: its value now.
-        by: how it is set.
+        by: the way to set it.
         env: its environment variable, if it has one.
-        kind: the values that variable may have; the keeper of the value may check it, too.
+        kind: the values that variable may have; the code that holds the value may check it, too.
 
     Attributes:
         initial: value from the environment when the setting was made, else the default.

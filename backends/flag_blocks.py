@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Flags:
-    """A block, or a decorator, within which settings have other values, in its thread. It can be used many times."""
+    """A block, or decorator, that gives settings other values, in its thread. It can be used many times."""
 
     __slots__ = ("_changes",)
 
@@ -53,7 +53,7 @@ class Flags:
 
 
 def flags(given: Mapping[str, Any] | None = None, /, **more: Any) -> Flags:
-    """Return a block, or decorator, within which several settings have other values, in this thread alone.
+    """Return a block, or decorator, that gives several settings other values, in this thread alone.
 
     Args:
         given: values by the names of settings, e.g. {"cuda.matmul.allow_tf32": True}.
@@ -102,12 +102,12 @@ class _Holder:
 
 
 class Group(_Holder):
-    """An object with settings for attributes. A subclass declares them, and gives the name they stand under."""
+    """An object with settings for attributes. A subclass declares them, and their common prefix."""
 
     __slots__ = ()
 
     def flags(self, **values: Any) -> Flags:
-        """Return a block, or decorator, within which settings of this group have other values, in this thread.
+        """Return a block, or decorator, that gives settings of this group other values, in this thread.
 
         Args:
             values: values of its settings by their short names.
@@ -142,7 +142,7 @@ class Module(types.ModuleType, _Holder):
     """A module with settings for attributes: `adopt` makes a module one."""
 
     def flags(self, **values: Any) -> Flags:
-        """Return a block, or decorator, within which settings of this module have other values, in this thread.
+        """Return a block, or decorator, that gives settings of this module other values, in this thread.
 
         Args:
             values: values of its settings by their short names.

@@ -202,7 +202,7 @@ class SDPAParams(NamedTuple):
     enable_gqa: bool = True
 
 
-#: Sizes of blocks. Larger ones leave the caches, smaller ones are all overhead.
+#: Sizes of blocks. Larger blocks do not fit into the caches, smaller ones are mostly overhead.
 LEAST, MOST = 32, 512
 
 

@@ -16,7 +16,8 @@ from functorch_like.backends.settings import Setting
 from functorch_like.backends.validators import Kind, boolean, integer, one_of
 from functorch_like.errors import UnsupportedError
 
-#: From opt_einsum's documentation; their time grows from the last to the first with the number of operands.
+#: Strategies of opt_einsum, as documented there: the earlier in this list, the faster their time grows with the number
+#: of operands.
 STRATEGIES = (
     "auto", "auto-hq", "optimal", "dp", "branch-all", "branch-2", "branch-1", "random-greedy-128", "random-greedy",
     "greedy",
@@ -42,7 +43,7 @@ class _Path(Setting[Any]):
 
 
 class PathCache(Group, name="opt_einsum.path_cache"):
-    """Paths that were found before, by subscripts and shapes: `backends.opt_einsum.path_cache`."""
+    """Cache of the paths found so far, by subscripts and shapes: `backends.opt_einsum.path_cache`."""
 
     __slots__ = ()
 

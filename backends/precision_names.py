@@ -1,7 +1,7 @@
 """Names for the precision of products: those of StableHLO, of JAX and of PyTorch, and the meaning of each.
 
 A primitive's parameter `precision` is one of PRECISIONS, the name of an algorithm, a pair of precisions, None, or an
-`Fp32`, which holds the settings in force when the primitive was applied.
+`Fp32`. The last one holds the settings in force when the primitive was applied.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Algorithm(NamedTuple):
         return "f64" if self.operands == "f64" else "f32"
 
 
-#: The algorithms that XLA has kernels for. X3: each operand is a sum of two roundings, and of four products the three
-#: largest count; X6 and X9: of three roundings.
+#: The algorithms that XLA has kernels for. X3 splits each operand into a sum of two rounded values, and computes the
+#: three largest of their four products. X6 and X9 split it into three, and compute six or all nine products.
 ALGORITHMS: dict[str, Algorithm] = {
     "F16_F16_F32": Algorithm("f16"),
     "BF16_BF16_F32": Algorithm("bf16"),
@@ -57,7 +57,7 @@ FP32 = {
     "bf16x6": "BF16_BF16_F32_X6",
     "bf16x9": "BF16_BF16_F32_X9",
 }
-#: The nearest that convolutions have, which have no algorithms: never less exact.
+#: Precision of convolutions in place of an algorithm, which they cannot have: the nearest that is not less exact.
 _OF_CONVOLUTIONS: dict[str, str] = dict.fromkeys(("BF16_BF16_F32", "F16_F16_F32", "TF32_TF32_F32"), "default")
 
 
@@ -70,7 +70,7 @@ class Fp32:
 
 
 def canonical(precision: Any) -> Any:
-    """One name for each of the precisions and algorithms; a value without meaning is returned as it is."""
+    """Return the canonical name of a precision or algorithm; any other value is returned unchanged."""
     if isinstance(precision, (list, tuple)) and not hasattr(precision, "value"):  # else an enum's member
         return tuple(canonical(p) for p in precision)
     if not isinstance(precision, str):
@@ -80,5 +80,5 @@ def canonical(precision: Any) -> Any:
 
 
 def in_convolutions(name: str) -> str:
-    """The precision that stands for a precision or algorithm in a convolution."""
+    """Return the precision that a convolution uses for a precision or algorithm."""
     return name if name in PRECISIONS else _OF_CONVOLUTIONS.get(name, "highest")

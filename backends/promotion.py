@@ -53,10 +53,10 @@ adopt(__name__, _Settings)
 
 
 def numpy_dtype_promotion(value: str) -> Flags:
-    """Return a block, or decorator, within which arrays of different dtypes may be combined, or not, in this thread.
+    """Return a block, or decorator, that allows or refuses to combine arrays of different dtypes, in this thread.
 
     Args:
-        value: "standard" or "strict": see `backends.promotion.dtypes`, which sets it for good.
+        value: "standard" or "strict": see `backends.promotion.dtypes`, which sets it for all threads.
 
     Returns:
         A context manager, and a decorator.
@@ -73,10 +73,10 @@ def numpy_dtype_promotion(value: str) -> Flags:
 
 
 def numpy_rank_promotion(value: str) -> Flags:
-    """Return a block, or decorator, within which arrays of different ranks may be combined, or not, in this thread.
+    """Return a block, or decorator, that allows or refuses to combine arrays of different ranks, in this thread.
 
     Args:
-        value: "allow", "warn" or "raise": see `backends.promotion.ranks`, which sets it for good.
+        value: "allow", "warn" or "raise": see `backends.promotion.ranks`, which sets it for all threads.
 
     Returns:
         A context manager, and a decorator.

@@ -43,7 +43,7 @@ class Description(Display):
         self._chosen = chosen
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:
-        """The table, and below it why settings have no effect here; of one setting, all its facts."""
+        """Return the table, and below it the reasons why settings have no effect; of one setting, all its facts."""
         if len(self._chosen) == 1:
             return self._whole(*self._chosen.values())
         marks = self._marks()

@@ -77,7 +77,7 @@ class Setting(Generic[T]):
         self.env, self.in_key, self.program, self.options = env, in_key, program or options is not None, options
 
     def declare(self, name: str) -> None:
-        """Give it its name, and the value its environment variable has. Classes of settings call it."""
+        """Set its name, and its value from the environment variable. Classes of settings call this."""
         thread_local_values.declare(name, self.default, self.in_key)
         self.name = name
         SETTINGS[name] = self
@@ -161,7 +161,7 @@ class Setting(Generic[T]):
         return self.elsewhere.get(platform, "")
 
     def changes_of(self, value: Any) -> dict[str, Any]:
-        """Return the settings, by name, that setting it to a value changes: itself, or those it is a view of."""
+        """Return the settings that an assignment to this one changes, by name, with their new values."""
         return {self.name: self.checked(value)}
 
     def __repr__(self) -> str:
@@ -245,7 +245,7 @@ def find(name: str) -> Setting[Any]:
 
 
 def compile_options(platform: str) -> Iterator[tuple[str, Any]]:
-    """The compile options that settings stand for."""
+    """Yield the compile options that the values of settings stand for, as name and value."""
     for setting in SETTINGS.values():
         if setting.options is not None and platform not in setting.elsewhere:
             yield from setting.options(setting.value, platform).items()

@@ -53,7 +53,7 @@ The first of these that is set decides:
 
 
 def markdown() -> str:
-    """The page."""
+    """Return the page."""
     return "\n".join([_INTRODUCTION, *(_entry(SETTINGS[name]) for name in sorted(SETTINGS))])
 
 

@@ -14,7 +14,7 @@ class Kind:
         allowed: text of the values taken, after "use" in an error.
         check: gives the canonical, hashable form of a value; raises ValueError or TypeError for one that is not taken.
         parse: likewise for the text of an environment variable; `check` if not given.
-        names: of values, to suggest the nearest one.
+        names: names of values, of which errors suggest the nearest.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from functorch_like.backends.validators import Kind, subset_of
 from functorch_like.backends.xla import compile_options
 from functorch_like.backends.xla.reporting import verbose
 
-#: Liberties that XLA:CPU has an option for each to forbid, where `xla_cpu_enable_fast_math` is on.
+#: Liberties of `xla_cpu_enable_fast_math` that XLA:CPU has options to forbid, one for each.
 _LIBERTIES = ("nans", "infs", "division", "functions")
 _PARTS = ("reassociation", *_LIBERTIES, "min_max")
 
@@ -65,7 +65,7 @@ class Xla(Module, name="xla"):
     )
 
     def options(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> Flags:
-        """Return a block, or decorator, within which programs are compiled under these options of XLA, too.
+        """Return a block, or decorator, that adds options of XLA for the programs compiled in it.
 
         Args:
             values: values of options by name.

@@ -1,1 +1,1 @@
-"""Speed against the peers, as ratios measured in one run. `python -m benchmarks --help`; README.md has the rest."""
+"""Times beside those of JAX and PyTorch, as ratios measured in one run: README.md, `python -m benchmarks --help`."""

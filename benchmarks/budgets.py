@@ -1,10 +1,10 @@
-"""Cases that are measured, with the largest ratio to JAX allowed on a quiet machine."""
+"""Cases that are measured, with the largest ratio to JAX's time that is allowed on a quiet machine."""
 
 from typing import NamedTuple
 
 
 class Case(NamedTuple):
-    """One line of the table; `budget` is the ratio to JAX's time, or None where nothing is promised."""
+    """One line of the table; `budget` is the ratio to JAX's time, or None for a case without a budget."""
 
     what: str
     budget: float | None = None
@@ -81,7 +81,7 @@ PROGRAMS = {
     "heat": "diffusion on a grid, 100 steps",
 }
 
-# Measured on several devices alone, with `--devices`.
+# Measured only with `--devices`, on several devices.
 ON_MESHES = {
     "sharded_call": Case("split arrays: jit call, 2 arrays", 1.15),
     "sharded_call_tree": Case("split arrays: jit call, 40-leaf pytree", 1.15),

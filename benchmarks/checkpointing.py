@@ -1,9 +1,9 @@
-"""Memory against work: what `ft.checkpoint` with a budget makes of a 24-layer MLP and of a transformer.
+"""Memory and work of the gradients of a 24-layer MLP and a transformer under `ft.checkpoint` with a budget.
 
     python -m benchmarks.checkpointing
 
 For each budget: the temporary memory of the compiled gradient, and its floating-point operations, both as parts of
-those without `checkpoint`; numbers of XLA's memory and cost analysis, no clock.
+those without `checkpoint`; the figures come from XLA's memory and cost analysis, not from a clock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LAYERS = 24
 
 
 def mlp(weights: Any, x: Any) -> Any:
-    """The mean square of the last layer."""
+    """Return the mean square of the last layer."""
     for w in weights:
         x = fnp.tanh(x @ w)
     return fnp.mean(x * x)
@@ -49,7 +49,7 @@ def attend(x: Any, w: Any, heads: int) -> Any:
 
 
 def transformer(blocks: Any, x: Any) -> Any:
-    """The mean square of the last block."""
+    """Return the mean square of the last block."""
     for block in blocks:
         x = x + attend(normal(x), block["qkv"], heads=4) @ block["out"]
         x = x + ft.nn.gelu(normal(x) @ block["up"]) @ block["down"]
@@ -65,13 +65,13 @@ def transformer_arguments(width: int = 128, length: int = 128, batch: int = 8) -
 
 
 def measured(fun: Callable[..., Any], args: Any) -> tuple[int, float]:
-    """Bytes of temporaries, and floating-point operations, of the compiled gradient."""
+    """Return the bytes of temporaries and the floating-point operations of the compiled gradient."""
     compiled = ft.jit(ft.grad(fun)).lower(*args).compile()
     return compiled.memory_analysis()["temp"], compiled.cost_analysis()["flops"]
 
 
 def rows(fun: Callable[..., Any], args: Any, parts: tuple[float, ...]) -> list[tuple[str, float, float]]:
-    """Memory and work by policy, as parts of those without `checkpoint`."""
+    """Return memory and work by policy, as fractions of those without `checkpoint`."""
     policies = ft.checkpoint_policies
     memory, work = measured(fun, args)
     budgets = {f"within {part:.0%}": policies.within(int(part * memory)) for part in parts}

@@ -2,8 +2,8 @@
 
     python -m benchmarks.control_flow [--torch PYTHON] [--json FILE]
 
-Figures of this package: calls side by side in one process, in turns, the least of many rounds; numbers of compiles. The
-ten programs are those of `worker/branches.py`; each side runs in a process of its own with empty caches.
+This package's calls are timed in turns in one process, the least of many rounds, and its compiles are counted. The ten
+programs are those of `worker/branches.py`; each side runs in a process of its own with empty caches.
 """
 
 import argparse
@@ -27,7 +27,7 @@ WORKER = Path(__file__).parent / "worker" / "branches.py"
 
 
 def microseconds(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Microseconds of each call, in turns, the least of all rounds."""
+    """Return the microseconds of each call, measured in turns: the least of all rounds."""
     for call in calls.values():
         for _ in range(BLOCK):
             call()
@@ -42,7 +42,7 @@ def microseconds(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
 
 
 def branch(x: Any) -> Any:
-    """Two paths."""
+    """A function of two paths."""
     if fnp.sum(x) > 0:
         return fnp.sin(x) * 2
     return fnp.cos(x)
@@ -65,7 +65,7 @@ def counted(a: Any) -> Any:
 
 
 def overheads() -> dict[str, float]:
-    """Microseconds of calls, and of what they are held against."""
+    """Return the microseconds of calls with paths, and of the calls that these are compared with."""
     x, a = fnp.ones(100), fnp.asarray(50.0)
     paths = lambda f: ft.jit(f, control_flow="paths")
     one, total, loop, rolled = paths(branch), paths(branch), paths(newton), paths(counted)
@@ -78,7 +78,7 @@ def overheads() -> dict[str, float]:
     for n in lengths * 3:
         sizes(x, n)
 
-    def wrong() -> None:  # C++ runs the program of one of them each time
+    def wrong() -> None:  # C++ guesses the program of one size, so one of the two calls guesses wrong
         sizes(x, lengths[0])
         sizes(x, lengths[1])
 
@@ -108,7 +108,7 @@ def overheads() -> dict[str, float]:
 
 
 def compiles() -> dict[str, int]:
-    """Numbers of programs compiled."""
+    """Return the numbers of programs compiled."""
     f, g, h = (ft.jit(fun, control_flow="paths") for fun in (branch, newton, counted))
     x, counts = fnp.ones(100), {}
     for name, call in (
@@ -125,7 +125,7 @@ def compiles() -> dict[str, int]:
 
 
 def side(python: str, name: str) -> dict[str, dict[str, float]]:
-    """Figures of the ten programs for one side, in a process of its own."""
+    """Return the figures of the ten programs for one side, measured in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         caches = {"FT_CACHE_DIR": folder, "TORCHINDUCTOR_CACHE_DIR": folder}
         run = [python, str(WORKER), name]
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--torch", help="a Python with torch, for the second table")
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
-    ft.backends.compilation.tiers = "off"  # the last tier is what is measured
+    ft.backends.compilation.tiers = "off"  # measure the last tier alone
     calls, counts = overheads(), compiles()
     for name, value in calls.items():
         print(f"{name:50}{value:9.2f} us")

@@ -1,9 +1,9 @@
-"""The Hessian of a Gaussian process's likelihood, which is ten lines: eager, and by jit, from nothing.
+"""First calls of the Hessian of a Gaussian process's likelihood, eager and by jit, with empty caches.
 
     python -m benchmarks.eager_hessian [--rounds 5] [--json FILE]
 
-Each is computed in new processes, in turns, without the disk cache. Times are of the first call, after the imports: on
-the wall, and computed by all threads of the process, which others on the machine disturb less.
+Each form runs in new processes, in turns, without the disk cache. Times are of the first call, after the imports: wall
+time, and processor time of all threads, which other processes on the machine disturb less.
 """
 
 import argparse
@@ -26,7 +26,7 @@ Y = fnp.sin(6 * X[:, 0])
 
 
 def likelihood(theta: ft.Array) -> ft.Array:
-    """The negative logarithm of the marginal likelihood, but for a constant."""
+    """Return the negative logarithm of the marginal likelihood, up to a constant."""
     amplitude, length, noise = fnp.exp(theta)
     distances = (X - X.T) / length
     kernel = amplitude**2 * fnp.exp(-0.5 * distances**2)
@@ -39,7 +39,7 @@ def likelihood(theta: ft.Array) -> ft.Array:
 
 
 def measured(way: str) -> dict[str, float]:
-    """Seconds of the first call, and the programs that it compiles."""
+    """Return the seconds of the first call, and the number of programs that it compiles."""
     theta = fnp.asarray([0.0, -1.0, -2.0])
     before = counters.snapshot()
     wall, computed = time.perf_counter(), time.process_time()

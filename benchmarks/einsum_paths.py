@@ -1,9 +1,9 @@
-"""Gain of a good order of contractions: einsum along opt_einsum's path against from left to right.
+"""Gain by a good order of contractions: einsum along opt_einsum's path, compared with left to right.
 
     python -m benchmarks.einsum_paths [--json FILE]
 
 Both are compiled programs of this package, run in turns; each line gives the ratio of their medians, and the ratio of
-operations that the paths promise. The first two examples are those of opt_einsum's documentation
+the paths' numbers of operations. The first two examples are those of opt_einsum's documentation
 (https://optimized-einsum.readthedocs.io), the others networks drawn by its `rand_equation`.
 """
 
@@ -22,7 +22,7 @@ ROUNDS = 7
 
 
 def examples() -> list[tuple[str, str, list[tuple[int, ...]]]]:
-    """Name, subscripts and shapes."""
+    """Return the name, subscripts and shapes of each example."""
     n = 16
     square, cube = (n, n), (n, n, n, n)
     sizes = dict(zip("abcdijk", (5, 8, 6, 7, 4, 6, 5), strict=True))
@@ -41,7 +41,7 @@ def examples() -> list[tuple[str, str, list[tuple[int, ...]]]]:
 
 
 def measure(text: str, shapes: list[tuple[int, ...]]) -> dict[str, float]:
-    """Median seconds of both, and the operations of both paths."""
+    """Return the median seconds of both orders, and the numbers of operations of both paths."""
     draw = np.random.default_rng(0).standard_normal
     arrays = [ft.device_put(draw(shape).astype(np.float32)) for shape in shapes]
     results: dict[str, float] = {}
@@ -62,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
-    ft.backends.compilation.tiers = "off"  # the last tier is what is measured
+    ft.backends.compilation.tiers = "off"  # measure the last tier alone
     rows = {}
     print(f"{'example':28}{'left to right':>15}{'path':>12}{'ratio':>9}{'operations':>12}")
     for name, text, shapes in examples():

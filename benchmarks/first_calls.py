@@ -2,9 +2,9 @@
 
     python -m benchmarks.first_calls --ours PY --jax PY [--rounds 3] [--json FILE]
 
-Each side runs all of them in one new process as it is installed, and the sides take turns: this package begins with an
-empty cache on disk, and comes again in a second process, which finds what the first one left; JAX keeps nothing there.
-Times are of the processor, all threads of the process, from the call to the result; medians of the rounds.
+Each side runs all of them in one new process, under its default settings, and the sides take turns. This package starts
+with an empty cache on disk, and runs again in a second process, which finds the programs of the first there; JAX's disk
+cache is off. Times are processor times of all threads, from the call to the result; medians of the rounds.
 """
 
 import argparse
@@ -22,7 +22,7 @@ WORKER = Path(__file__).parent / "worker" / "first_calls.py"
 
 
 def measured(python: str, side: str, cache: str) -> dict[str, float]:
-    """Seconds of each first call in a new process."""
+    """Return the seconds of each first call in a new process."""
     environment = {**os.environ, "FT_CACHE_DIR": cache}
     done = subprocess.run([python, str(WORKER), side], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,9 +1,9 @@
-"""XLA's time for training steps of the zoo's models, with the passes before lowering and without.
+"""XLA's time to compile training steps of the zoo's models, with the passes before lowering and without them.
 
     python -m benchmarks.passes [--size tiny] [--json FILE]
 
-Dead code, constants and common subexpressions leave before lowering. Figures are the least of some compilations of each
-kind, in turns, in processor time on one core, under the options of the optimised tier.
+The passes remove dead code, constants and common subexpressions. Figures are processor times on one core, the least of
+some compilations of each kind, in turns, under the options of the optimised tier.
 """
 
 import argparse
@@ -25,18 +25,18 @@ MODELS = sorted(p.stem for p in (Path(__file__).parent / "zoo/models").glob("[!_
 
 
 def compiled(step, operands, simplify) -> float:
-    """Seconds that XLA takes for one more compilation of a training step."""
+    """Return the seconds that XLA takes for one more compilation of a training step."""
     fresh = ft.jit(lambda *args: step(*args))
     with mock.patch.object(passes, "simplify", simplify):
         lowered = fresh.lower(*operands)
-        lowered.as_text()  # the module is made when it is asked for
+        lowered.as_text()  # accessing it makes the module, outside of the timing
         started = time.process_time()
         lowered.compile()
         return time.process_time() - started
 
 
 def measure(name: str, size: str) -> dict[str, float]:
-    """Seconds with the passes and without, and the equations that they leave of all."""
+    """Return the seconds with the passes and without, and the numbers of equations left and of all."""
     model = import_module(f"benchmarks.zoo.models.{name}")
     draw, sizes = np.random.default_rng(0), model.SIZES[size]
     operands = model.init(draw, **sizes), model.batch(draw, **sizes)

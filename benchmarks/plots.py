@@ -1,4 +1,4 @@
-"""Draw what was measured: `python -m benchmarks.plots` reads `benchmarks/results` and writes `docs/images`.
+"""Draw the results: `python -m benchmarks.plots` reads `benchmarks/results` and writes `docs/images`.
 
 It needs matplotlib, and the files that `python -m benchmarks --json benchmarks/results/speed.json` and
 `python -m benchmarks.scaling --json benchmarks/results/scaling.json` write.
@@ -21,7 +21,7 @@ from benchmarks.worker.curves import CURVES, case
 RESULTS, IMAGES = Path(__file__).parent / "results", Path(__file__).parents[1] / "docs" / "images"
 COLOURS = {"ours": "#00796b", "jax": "#3f51b5", "torch": "#e65100"}
 NAMES = {"ours": "functorch_like", "jax": "JAX", "torch": "PyTorch"}
-#: Cases in the README: those that a user waits for, nets, and one program of each kind.
+#: Cases in the README: start-up and tracing, nets, and one program of each other kind.
 CHOSEN = (
     "digits_step", "trace_grad", "lower_grad", "eager_add", "run_mlp", "run_conv_grad", "run_attention",
     "run_transformer_block", "run_resnet_block", "run_lstm", "run_per_sample_grads", "run_hessian", "run_elementwise",
@@ -30,7 +30,7 @@ CHOSEN = (
 
 
 def draw_ratios(seconds: dict[str, Any], cases: Sequence[str], path: Path) -> None:
-    """Draw how many times as long as this package each peer takes, a line for each case."""
+    """Draw the ratio of each peer's time to this package's, a line for each case."""
     figure, axes = pyplot.subplots(figsize=(8.5, 1.2 + 0.24 * len(cases)), layout="constrained")
     rows = range(len(cases))
     for side, shift, marker in (("jax", -0.12, "o"), ("torch", 0.12, "D")):
@@ -55,7 +55,7 @@ def draw_ratios(seconds: dict[str, Any], cases: Sequence[str], path: Path) -> No
 
 
 def draw_curve(axes: Axes, seconds: dict[str, Any], curve: str) -> None:
-    """Draw one cost of both sides over its size."""
+    """Draw one cost of both sides against its size."""
     what, grows, sizes = CURVES[curve]
     for side in ("jax", "ours"):
         points = [(size, middle(seconds[case(curve, size)], side)) for size in sizes]
@@ -81,14 +81,14 @@ def draw_scaling(seconds: dict[str, Any], path: Path) -> None:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write an SVG, the same for the same numbers, that readers of pages in any colour scheme can read."""
+    """Write an SVG that is reproducible, and legible on light and dark pages."""
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
     pyplot.close(figure)
     print(path)
 
 
 def main() -> None:
-    """Draw each figure whose numbers are there."""
+    """Draw each figure whose results are stored."""
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "functorch_like", "svg.fonttype": "none", "font.size": 9})
     speed, scaling = RESULTS / "speed.json", RESULTS / "scaling.json"

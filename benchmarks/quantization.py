@@ -2,8 +2,8 @@
 
     python -m benchmarks.quantization [--torch PYTHON] [--json FILE]
 
-All run in turns, in this process; torch's dynamic quantisation runs before, by an interpreter that has torch, on as
-many threads.
+The forms run in turns, in this process. torch's dynamic quantisation runs before them, in an interpreter that has
+torch, with the same number of threads.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def model(params: list[tuple], x: ft.Array) -> ft.Array:
 
 
 def measure() -> tuple[dict[str, dict[int, float]], dict[str, tuple[float, float]]]:
-    """Median seconds by policy and batch; megabytes and relative error by policy."""
+    """Return the median seconds by policy and batch, and the megabytes and relative error by policy."""
     draw = np.random.default_rng(0)
     pairs = list(itertools.pairwise(SIZES))
     params = [
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--torch", help="a Python that has torch")
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
-    ft.backends.compilation.tiers = "off"  # the last tier is what is measured
+    ft.backends.compilation.tiers = "off"  # measure the last tier alone
     beside = {}
     if options.torch:
         code = TORCH.format(threads=len(os.sched_getaffinity(0)), sizes=SIZES, batches=BATCHES)

@@ -1,4 +1,4 @@
-"""From samples to a table: medians, ratios, budgets."""
+"""Tables of samples: medians, ratios, budgets."""
 
 from collections.abc import Callable
 from statistics import median
@@ -7,9 +7,9 @@ from benchmarks.budgets import CASES, LINEAR_WITHIN, NOISE, SCALING
 
 
 def table(results: dict, sides: list[str]) -> str:
-    """One line for each case: each side's median, its ratio to each peer's, the budget and whether it holds.
+    """Return a table with a line for each case: medians, ratios to the peers, the budget and the verdict.
 
-    Behind each ratio of medians stands that of the least samples, which noise disturbs less.
+    Each ratio of medians is followed by that of the least samples, which noise disturbs less.
     """
     peers = [side for side in sides if side != "ours"]
     header = ["case", *sides, *(text for peer in peers for text in (f"ours/{peer}", "least")), "budget", ""]
@@ -35,9 +35,9 @@ def table(results: dict, sides: list[str]) -> str:
 
 
 def verdicts(results: dict) -> dict[str, str]:
-    """Judge each case with a budget and a ratio: "ok", "close" where chance may have decided, or "over".
+    """Judge each case with a budget and a ratio: "ok", "close" where the difference may be chance, or "over".
 
-    Noise only ever adds, to either side: the better of the two ratios is judged.
+    Noise only adds time, to either side, so the smaller of the two ratios is judged.
     """
     both = {case: [ratio(row, "ours", "jax", of) for of in (median, min)] for case, row in results.items()}
     judged = {case: (None if None in two else min(two), CASES[case].budget) for case, two in both.items()}
@@ -65,24 +65,24 @@ def growth(results: dict, sides: list[str]) -> list[str]:
 
 
 def middle(row: dict, side: str, of: Callable = median) -> float | None:
-    """The median of a side's samples, or the least of them, or None where it has none."""
+    """Return the median or the least of a side's samples, or None if it has none."""
     samples = row.get(side)
     return of(samples) if isinstance(samples, list) and samples else None
 
 
 def ratio(row: dict, side: str, peer: str, of: Callable = median) -> float | None:
-    """The ratio of two medians, or of the least samples, where both sides have one."""
+    """Return the ratio of two medians, or of the least samples, if both sides have samples."""
     above, below = middle(row, side, of), middle(row, peer, of)
     return above / below if above is not None and below else None
 
 
 def failures(row: dict) -> list[tuple[str, str]]:
-    """The sides that could not run a case, and why; a side without such a case is left out."""
+    """Return the sides that could not run a case, with the reasons; a side without such a case is left out."""
     return [(side, reason) for side, reason in row.items() if isinstance(reason, str) and reason]
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds in the unit that reads best."""
+    """Return seconds as text, in s, ms, us or ns."""
     if seconds is None:
         return "-"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):

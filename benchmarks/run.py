@@ -1,7 +1,7 @@
 """The runner: one long-lived worker for each side, which takes one sample of one case at a time, in turns.
 
 Every side has a process and an interpreter of its own, because this package and jax cannot share one. Turns are
-short (A B A B ...), so that a machine which slows down slows both sides down, and the ratio stands.
+short (A B A B ...), so that a machine which slows down slows both sides, and the ratio is unaffected.
 """
 
 import argparse
@@ -19,7 +19,7 @@ WORKER = Path(__file__).parent / "worker"
 
 
 class Side:
-    """One worker process. `sample` gives seconds, or raises `Failed` with the worker's own words."""
+    """One worker process. `sample` returns seconds, or raises `Failed` with the worker's message."""
 
     def __init__(self, name: str, api: str, python: str):
         self.name = name
@@ -44,15 +44,15 @@ class Side:
         return answer
 
     def close(self) -> None:
-        self.process.communicate()  # its input ends, and so does it
+        self.process.communicate()  # the worker ends with its input
 
 
 class Failed(Exception):
-    """A side cannot run, or cannot run one case."""
+    """Error of a side that cannot run, or cannot run one case."""
 
 
 def measure(sides: list[Side], cases: list[str], rounds: int) -> dict:
-    """Samples by case and side; a side that fails a case has the reason instead."""
+    """Return the samples by case and side; for a side that fails a case, the reason instead."""
     results: dict = {}
     for case in cases:
         row: dict = {side.name: [] for side in sides}
@@ -66,7 +66,7 @@ def measure(sides: list[Side], cases: list[str], rounds: int) -> dict:
                 except Failed as error:
                     row[side.name] = str(error)
                 else:
-                    if turn:  # the first turn only prepares: it compiles, fills caches, chooses how often to repeat
+                    if turn:  # the first turn only prepares: it compiles, fills caches, sets the number of repetitions
                         row[side.name].append(seconds)
         results[case] = row
     progress("")
@@ -74,13 +74,13 @@ def measure(sides: list[Side], cases: list[str], rounds: int) -> dict:
 
 
 def progress(text: str) -> None:
-    """One line that overwrites itself, where a user may be watching."""
+    """Write a line of progress over the last one, if standard error is a terminal."""
     if sys.stderr.isatty():
         print(f"\r{text:<40}\r", end="", file=sys.stderr, flush=True)
 
 
 def start(workers: dict[str, tuple[str, str]]) -> list[Side]:
-    """A worker for each side that can have one; the others are named on standard error."""
+    """Start a worker for each side that can run; the others are named on standard error."""
     sides = []
     for name, (api, python) in workers.items():
         try:
@@ -91,7 +91,7 @@ def start(workers: dict[str, tuple[str, str]]) -> list[Side]:
 
 
 def arguments() -> argparse.Namespace:
-    """The command line; interpreters may also be named by FT_BENCH_OURS, FT_BENCH_JAX and FT_BENCH_TORCH."""
+    """Parse the command line; interpreters may also be named by FT_BENCH_OURS, FT_BENCH_JAX and FT_BENCH_TORCH."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     for side in ("ours", "jax", "torch"):
         default = os.environ.get(f"FT_BENCH_{side.upper()}", sys.executable)

@@ -1,4 +1,4 @@
-"""Figures of a benchmark as a file: with the date, and the versions that they were measured with."""
+"""Files of results, with the date of the measurement and the versions of the packages."""
 
 import datetime
 import importlib.metadata

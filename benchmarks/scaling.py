@@ -1,7 +1,9 @@
-"""Growth of costs and JAX's: `python -m benchmarks.scaling --ours PY --jax PY --json benchmarks/results/scaling.json`.
+"""Growth of this package's costs and of JAX's.
+
+    python -m benchmarks.scaling --ours PY --jax PY --json benchmarks/results/scaling.json
 
 A curve is a cost over a size: operations of a program, leaves of a pytree, jitted functions, nested transformations.
-The table shows each point, and how steep the end of each curve is: 1 where twice the size costs twice as much.
+The table shows each point, and the steepness of the end of each curve: 1 where twice the size costs twice as much.
 `python -m benchmarks.plots` draws them.
 """
 
@@ -19,7 +21,7 @@ from benchmarks.worker.curves import CURVES, case
 
 
 def steepness(seconds: dict, curve: str, side: str) -> float | None:
-    """Growth of a cost at its curve's end: the exponent, or the factor of one level where levels are counted."""
+    """Return the growth at a curve's end: the exponent or, for nested levels, the factor of one more level."""
     (before, after), grows = CURVES[curve][2][-2:], CURVES[curve][1]
     low, high = (middle(seconds[case(curve, size)], side) for size in (before, after))
     if low is None or high is None:
@@ -28,7 +30,7 @@ def steepness(seconds: dict, curve: str, side: str) -> float | None:
 
 
 def table(seconds: dict, sides: list[str]) -> str:
-    """A line for each point, and one for the end of each curve."""
+    """Return a table with a line for each point, and one for the end of each curve."""
     lines = []
     for curve, (what, grows, sizes) in CURVES.items():
         if case(curve, sizes[0]) not in seconds:

@@ -2,9 +2,9 @@
 
     python -m benchmarks.settings [--json FILE] [--size 4096]
 
-Products and convolutions of float32 under each precision: the largest error against float64 in parts of the largest
-element, and the time in parts of that of full float32. Scatter-add with and without determinism: how many of 20 runs
-have other bits than the first, and the time in parts of that without. All is measured in turns, in one process.
+Products and convolutions of float32 under each precision: the largest error against float64 relative to the largest
+element, and the time relative to full float32. Scatter-add with and without determinism: the number of runs, of 20,
+whose bits differ from the first, and the time relative to that without. Measurements take turns, in one process.
 """
 
 import argparse
@@ -30,7 +30,7 @@ PRECISIONS = {
 
 
 def in_turns(variants: dict[str, dict], fun, *args) -> dict[str, float]:
-    """Median seconds of a jitted function under each set of flags."""
+    """Return the median seconds of a jitted function under each set of flags."""
     samplers = {}
     for name, flags in variants.items():
         block = backends.flags(flags)
@@ -43,7 +43,7 @@ def in_turns(variants: dict[str, dict], fun, *args) -> dict[str, float]:
 
 
 def precision(fun, exact: np.ndarray, *args) -> dict[str, dict[str, float]]:
-    """Error and relative time of a function under each precision."""
+    """Return the error and relative time of a function under each precision."""
     times = in_turns(PRECISIONS, fun, *args)
     results = {}
     for name, flags in PRECISIONS.items():
@@ -54,7 +54,7 @@ def precision(fun, exact: np.ndarray, *args) -> dict[str, dict[str, float]]:
 
 
 def scatter(size: int) -> dict[str, dict[str, float]]:
-    """Runs with other bits, and relative time, of a scatter-add with many collisions."""
+    """Return the runs with other bits, and the relative time, of a scatter-add with many collisions."""
     draw = np.random.default_rng(0)
     values = ft.device_put(draw.standard_normal(size).astype(np.float32))
     index = ft.device_put(draw.integers(0, 101, size).astype(np.int32))
@@ -71,7 +71,7 @@ def scatter(size: int) -> dict[str, dict[str, float]]:
 
 
 def measure(size: int) -> dict[str, dict]:
-    """All tables, by name."""
+    """Return all tables, by name."""
     draw = np.random.default_rng(0)
     a, b = (draw.standard_normal((size, size)).astype(np.float32) for _ in range(2))
     image = draw.standard_normal((8, 32, 64, 64)).astype(np.float32)
@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     parser.add_argument("--size", type=int, default=4096, help="of the matrices")
     options = parser.parse_args()
-    ft.backends.compilation.tiers = "off"  # the last tier is what is measured
+    ft.backends.compilation.tiers = "off"  # measure the last tier alone
     tables = measure(options.size)
     for title, table in tables.items():
         print(title)

@@ -1,9 +1,9 @@
-"""Sorts of float32, with NumPy's kernel and by XLA alone, beside NumPy's own.
+"""Times of sorts of float32: with NumPy's kernel, by XLA alone, and in NumPy itself.
 
     python -m benchmarks.sorting [--json FILE]
 
-Each call sorts other numbers, or branch predictors record the comparisons of short sorts. Figures are medians of
-processor time. NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL" measures NumPy's code for AVX2.
+Each call sorts new numbers: otherwise branch predictors would learn the comparisons of short sorts. Figures are medians
+of processor time. NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL" measures NumPy's code for AVX2.
 """
 
 import argparse
@@ -26,7 +26,7 @@ OPERATIONS = {
 
 
 def timed(function, operands):
-    """Median seconds of a call; the first operand is for compiling."""
+    """Return the median seconds of a call; the first operand is used for compiling."""
     seconds = []
     for k, x in enumerate(operands):
         started = time.process_time()
@@ -37,11 +37,11 @@ def timed(function, operands):
 
 
 def measure(name: str, shape: tuple[int, ...]) -> dict[str, float]:
-    """Median seconds of NumPy, eager calls, compiled ones, and compiled ones without NumPy's kernel."""
+    """Return the median seconds of NumPy, eager calls, compiled ones, and compiled ones without NumPy's kernel."""
     theirs, ours = OPERATIONS[name]
     operands = [np.random.default_rng(k).standard_normal(shape).astype(np.float32) for k in range(CALLS + 1)]
     arrays = [ft.device_put(x) for x in operands]
-    by_xla = ft.export.export(ft.jit(ours))(arrays[0]).call  # what leaves the process is without the kernel
+    by_xla = ft.export.export(ft.jit(ours))(arrays[0]).call  # exported programs do not use the kernel
     ways = {
         "NumPy": (theirs, operands),
         "eager": (ours, arrays),
@@ -56,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
-    ft.backends.compilation.tiers = "off"  # the last tier is what is measured
+    ft.backends.compilation.tiers = "off"  # measure the last tier alone
     rows = {}
     print(f"{'float32':30}{'NumPy':>12}{'eager':>12}{'jit':>12}{'XLA alone':>12}   (ms)")
     for name in OPERATIONS:

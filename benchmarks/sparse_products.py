@@ -23,7 +23,7 @@ CASES = [(1000, 0.01, 0), (10000, 0.001, 0), (10000, 0.01, 0), (10000, 0.001, 32
 
 
 def measure(n: int, density: float, columns: int) -> dict[str, float]:
-    """Median seconds of each library and format."""
+    """Return the median seconds of each library and format."""
     a = scipy.sparse.random(n, n, density, format="csr", dtype=np.float32, random_state=0)
     x = np.random.default_rng(0).standard_normal((n, columns) if columns else n).astype(np.float32)
     samplers = {"scipy": repeated(lambda: a @ x)}
@@ -44,7 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
-    ft.backends.compilation.tiers = "off"  # the last tier is what is measured
+    ft.backends.compilation.tiers = "off"  # measure the last tier alone
     rows = {}
     print(f"{'matrix':30}{'SciPy':>12}{'BCOO':>12}{'BCSR':>12}   (ms)")
     for n, density, columns in CASES:

@@ -248,7 +248,7 @@ def exact_dtype(dtype: Any) -> DType:
         if made.kind == "V" and (made.names or (name,)) == (name,) and made.itemsize in (1, 2):
             raise DtypeError(
                 f"{made} is the dtype of bfloat16, float8 and int4 in files that NumPy reads without their names",
-                fix=f'say what it is with x.view("{name}") or another name; fnp.save, savez and load keep such dtypes',
+                fix=f'name it with x.view("{name}") or another name; fnp.save, savez and load keep such dtypes',
             )
         if made.kind in "OSUT":
             raise DtypeError(

@@ -237,7 +237,7 @@ pictures.show(
 profile
 
 # %% [markdown]
-# The last line takes longest, and most of that is the `sort`, which somebody had put there to look at the shares.
+# The last line takes longest, and most of that is the `sort`, which was added to look at the shares.
 #
 # Each setting has an environment variable as well: `FT_FP32_PRECISION=bf16 python train.py`. `docs/settings.md` lists
 # all of them, with their effects on CPUs and GPUs.

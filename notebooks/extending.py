@@ -251,7 +251,7 @@ def bounds(fun):
 
 
 # %% [markdown]
-# It knows nothing of the function below but the primitives that it is made of, the one from above among them.
+# It needs no more of the function below than the primitives in it. The primitive from above is one of them.
 
 
 # %%

@@ -1,9 +1,9 @@
 """`python -m functorch_like.primitives [name ...]` prints the table of primitives, or some of its primitives in full.
 
-Of each rule, x marks that it is there and - that it is NotDefined; of named primitives the reasons are printed too. The
-dtypes are those of the operands that the primitive is tested with, by kind: f floating point, c complex, i and u
-integers signed and unsigned, b bool. The platforms are those that it lowers for; * marks a lowering that is not the
-same on all of them, and + one that has alternatives on CPUs.
+For each rule, x marks that it is defined and - that it is NotDefined; for named primitives the reasons are printed too.
+The dtypes are those of the operands that the primitive is tested with, by kind: f floating point, c complex, i and u
+integers signed and unsigned, b bool. The platforms are those for which it has a lowering; * marks a lowering that is
+not the same on all of them, and + one that has alternatives on CPUs.
 
 `--markdown FILE` writes the page of the documentation.
 """
@@ -64,7 +64,7 @@ def platforms(primitive: Primitive) -> str:
     texts: dict[str, list[str]] = {}
     for platform in PLATFORMS:
         try:
-            with contextlib.redirect_stdout(io.StringIO()):  # a probe announces each of its rules
+            with contextlib.redirect_stdout(io.StringIO()):  # a `probe` prints when one of its rules is called
                 texts[platform] = [_module(primitive, sample, platform) for sample in primitive.samples()]
         except FtError:
             continue

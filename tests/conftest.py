@@ -1,4 +1,4 @@
-"""Settings of the whole run: all primitives loaded, how much is drawn and sampled, how programs are compiled."""
+"""Settings of the whole run: primitives, numbers of draws and samples, and the compilation of programs."""
 
 import gc
 import os
@@ -16,11 +16,11 @@ from functorch_like import errors, primitives
 from functorch_like.backends.settings import SETTINGS
 from functorch_like.backends.xla import processor
 
-primitives.load()  # many tests are made from their table, which fills as primitives are needed
+primitives.load()  # many tests are parametrized by the table of primitives, which fills on demand
 
-# "ci" draws the same examples every time, so a red build is red for a reason in the change; "nightly" goes looking.
-# "thin" is for one more Python or jaxlib: it samples what does not depend on them.
-# No deadlines: the first call of anything compiles.
+# "ci" draws the same examples every time, so a build fails because of the change; "nightly" draws new ones.
+# "thin" is for a further Python or jaxlib: it runs a sample of the tests that do not depend on them.
+# There are no deadlines, because first calls compile.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("thin", settings.get_profile("ci"), max_examples=10)
 settings.register_profile(
@@ -29,12 +29,12 @@ settings.register_profile(
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 settings.load_profile(PROFILE)
 
-#: In the thin profile a test keeps each twelfth of its sets of parameters, more where that would be fewer than two;
+#: In the thin profile a test keeps every twelfth of its sets of parameters, and at least two where it has two.
 EVERY, LEAST = 12, 2
-#: all of them where it takes every primitive to XLA, or draws programs itself.
+#: Tests that keep all sets: they compile every primitive, or draw programs themselves.
 WHOLE = {"test_compiled_is_the_meaning", "test_law"}
-#: Folders whose tests run on every other version of Python, by turns: of two newer versions each test runs on one. What
-#: depends on a jaxlib most, primitives, XLA and the settings, is tested on each.
+#: Folders whose tests take turns on newer versions of Python: of two such versions each test runs on one. Tests of
+#: primitives, XLA and the settings depend most on jaxlib and run on each.
 BY_TURNS = {
     "displays", "distributed", "effects", "jax_alias", "laws", "messages", "numerics", "sharding", "testing",
     "training", "transformations", "types", "user",
@@ -59,12 +59,12 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """Take what stays until the end, the tests themselves, out of what the garbage collector walks each time."""
+    """Freeze the collected tests: they stay until the end, and the garbage collector need not visit them each time."""
     gc.collect()
     gc.freeze()
 
 
-#: What tests count with: by these names of theirs, or of a helper beside them, they are known.
+#: Names by which a test that counts is recognised: it uses one, or a helper of its module does.
 COUNTERS = {"Counted", "count_compiles", "count_traces", "counters", "explain"}
 
 
@@ -78,7 +78,7 @@ def _counts(function, deeper=True):
 
 @pytest.fixture(autouse=True)
 def _nothing_kept(request):
-    """A test that counts what is traced and compiled begins where nothing is or is under way, whichever ran before."""
+    """Finish background compilations and clear the caches before a test that counts traces or compilations."""
     if _counts(getattr(request, "function", None)):
         background.finish()
         ft.clear_caches()
@@ -86,7 +86,7 @@ def _nothing_kept(request):
 
 @pytest.fixture(autouse=True)
 def _draws_of_its_own(request):
-    """The generators of a module begin anew for each test, so that its numbers are the same whichever ran before."""
+    """Seed a module's generators anew for each test, so that its numbers do not depend on the tests before it."""
     for value in vars(getattr(request, "module", None) or object).values():
         if isinstance(value, np.random.Generator):
             seed = zlib.crc32(request.node.nodeid.encode())
@@ -95,7 +95,7 @@ def _draws_of_its_own(request):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """XLA cannot compile conversions of float16 where the processor has no instructions for them."""
+    """Skip a test if XLA cannot compile conversions of float16, because the processor has no instructions for them."""
     try:
         return (yield)
     except errors.CompileError as e:
@@ -118,7 +118,7 @@ def _both_tiers(request, _settings_as_before):
 
 @pytest.fixture(autouse=True)
 def _settings_as_before():
-    """What a test, or an example in a docstring, assigns is gone after it."""
+    """Restore the settings that a test, or an example in a docstring, assigns."""
     before = {name: (s.value, s.source) for name, s in SETTINGS.items()}
     yield
     for name, (value, source) in before.items():

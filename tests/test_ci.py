@@ -1,4 +1,4 @@
-"""What fails a build: tests that fail, beside others or alone."""
+"""Tests that fail, beside others or alone, fail the build."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ import pytest
 RUN = Path(__file__).parents[1] / ".ci/run"
 pytestmark = pytest.mark.skipif(not RUN.is_file(), reason="the tests run without the source tree")
 
-#: Beside others (-n) one test fails; alone it does as the environment says.
+#: A fake pytest: beside others (-n) one test fails, unless TOGETHER is 0; alone it exits with the status ALONE.
 PYTEST = """#!/usr/bin/env bash
 [[ "$1" == "-n" ]] || { echo "alone: ${!#}"; exit "$ALONE"; }
 [[ "$TOGETHER" == 0 ]] && exit 0

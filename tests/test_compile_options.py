@@ -1,4 +1,4 @@
-"""Tests compile as users do: under the default options, but where options are what is tested."""
+"""Tests compile as users do, under the default options, except where they test options."""
 
 import functools
 import importlib
@@ -13,12 +13,12 @@ from functorch_like.backends import settings
 TESTS = Path(__file__).parent
 #: Tests of settings and of the layer that compiles.
 FOLDERS = ("backends", "xla")
-#: How options are set, or which they are.
+#: Code that sets options or names them.
 SETS = re.compile(
     r"xla\.(options|flags|compiler_options|fast_math)\b|compiler_options=|option_sets|support\.quick"
     r"|mode=\"(fast-compile|max-autotune|reduce-overhead)|xla_(backend|cpu|llvm)_|XLA_FLAGS|tiers *= *\""
 )
-#: Other files say why.
+#: The comment in which any other file gives its reason.
 REASON = re.compile(r"^# Other compile options: \w.{10,}", re.MULTILINE)
 
 
@@ -35,25 +35,25 @@ def test_no_option_is_in_force_here():
 
 
 def test_rules_of_every_primitive_are_compiled():
-    """Values, tangents, cotangents and batches: tests/primitives/test_meaning.py compiles those of these samples."""
+    """tests/primitives/test_meaning.py compiles values, tangents, cotangents and batches of these samples."""
     chosen = list(rule_cases())
     assert {c.prim for c in chosen} == {c.prim for c in all_cases()}
     assert {(c.prim, kind_of(c)) for c in chosen} >= {(c.prim, kind_of(c)) for c in all_cases() if kind_of(c)}
 
 
-#: What users call, by namespace.
+#: Namespaces of the functions that users call.
 NAMESPACES = (
     "", "numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "random", "image", "ops", "scipy.cluster.vq", "scipy.fft",
     "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal",
     "scipy.sparse.linalg", "scipy.spatial.transform", "scipy.special", "scipy.stats",
 )  # fmt: skip
-#: Imported there by the package's own files.
+#: Helpers that the package's own files import there.
 HELPERS = {"any_order", "arr", "axis_of", "in_double", "mode_of", "public", "shape_of"}
 
 
 @functools.cache
 def named():
-    """Every word of the tests that look at values."""
+    """Return every word of the tests that check values."""
     silent = ("messages", "support", "suite_notices")
     files = [p for p in TESTS.rglob("test_*.py") if p.relative_to(TESTS).parts[0] not in silent]
     return {word for path in files if path != Path(__file__) for word in re.findall(r"\w+", path.read_text())}

@@ -1,4 +1,4 @@
-"""The examples in docstrings run and print what they say."""
+"""The examples in docstrings run and print what they show."""
 
 import doctest
 import importlib
@@ -9,17 +9,17 @@ import re
 import numpy as np
 import pytest
 
-# What an example may use without importing it, as its reader does.
+# Names that an example may use without importing them.
 KNOWN = {
     "ft": "functorch_like", "fnp": "functorch_like.numpy", "lax": "functorch_like.lax", "nn": "functorch_like.nn",
     "random": "functorch_like.random", "np": "numpy",
 }  # fmt: skip
-# Two of these stand outside functorch_like's own folder in a source tree, so each is walked by itself.
+# In a source tree two of these lie outside functorch_like's own folder, so each is walked by itself.
 PACKAGES = ("functorch_like", "functorch_like.backends", "functorch_like.primitives")
 
 
 class Finder(doctest.DocTestFinder):
-    """Finds the examples of what a module defines, not of what it has from others under its own name."""
+    """Finder of a module's own examples, without those of functions that it re-exports under its own name."""
 
     def _from_module(self, module, object):
         elsewhere = hasattr(object, "is_boundary") and inspect.unwrap(object).__module__ != module.__name__
@@ -31,7 +31,7 @@ NEEDS = {"functorch_like.io": "safetensors"}
 
 
 def modules() -> list[str]:
-    """Every module but those whose import is a program."""
+    """Return all modules except those whose import runs a program."""
     names = set(PACKAGES)
     for package in PACKAGES:
         paths = importlib.import_module(package).__path__

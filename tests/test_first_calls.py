@@ -1,4 +1,4 @@
-"""Whatever a program does first, it finds what it needs: imports are as late as possible."""
+"""Every first operation of a program works, although the package imports its modules as late as possible."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-#: Each runs in a process that has imported the package and done nothing else, with numbers `X` of NumPy.
+#: Each runs in a process that has only imported the package, with a NumPy array `X`.
 FIRST = {
     "operator": "assert float(fnp.asarray(2.0) + 1) == 3",
     "array": "assert fnp.ones(3).shape == (3,)",
@@ -51,7 +51,7 @@ FIRST = {
     "explain": "assert str(ft.explain(ft.jit(fnp.sum)))",
     "array namespace": "assert fnp.ones(2).__array_namespace__() is fnp",
 }
-#: Prints what failed. Every first call has a child of its own: the parent never makes a device or an array.
+#: A program that prints failures. Each call runs in a forked child: the parent never makes a device or an array.
 DRIVER = """
 import json, os, sys, traceback
 import numpy as np

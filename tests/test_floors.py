@@ -1,4 +1,4 @@
-"""The repository keeps to its floors, and the checker that says so notices when it does not."""
+"""The repository keeps to its floors, and the checker of floors finds planted violations."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,7 @@ CLEAN = {
     "primitives/higher_order/call.py": "from functorch_like.primitives.structural import data_movement",
 }
 
-# Each entry is one bad file and a part of the complaint it must cause.
+# Each entry is one bad file and a part of the message that it must cause.
 PLANTED = {
     "upward": (
         "functorch_like/core.py",

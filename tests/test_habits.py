@@ -5,7 +5,7 @@ import io
 import re
 import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,8 +31,8 @@ PACKAGE = ("functorch_like", "backends", "primitives")
 HEADLESS = re.compile(r"(What|Whether|How|Where|Who|Whom|Whose|Why|When|Which|That)\b")
 
 
-def files() -> list[Path]:
-    return [path for top in PACKAGE for path in sorted((ROOT / top).rglob("*.py"))]
+def files(tops: Iterable[str] = PACKAGE) -> list[Path]:
+    return [path for top in tops for path in sorted((ROOT / top).rglob("*.py"))]
 
 
 def docstrings(path: Path) -> Iterator[tuple[str, str]]:
@@ -44,7 +44,7 @@ def docstrings(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_docstrings_begin_with_a_noun_phrase_or_an_imperative():
-    every = [pair for path in files() for pair in docstrings(path)]
+    every = [pair for path in files(SOURCES) for pair in docstrings(path)]
     assert [f"{where}: {text.splitlines()[0]}" for where, text in every if HEADLESS.match(text)] == []
 
 
@@ -73,13 +73,15 @@ def test_old_words_stay_out():
 #: Words of persons: code is not told anything, and an agent has a name (the user, jit, XLA, the package).
 PERSONAL = ("told", "ours", "whoever", "somebody")
 #: Public names that have one of them.
-PUBLIC = {("functorch_like/testing/accuracy.py", "ours"): "field of a public result, beside `theirs`"}
+PUBLIC = {
+    ("functorch_like/testing/accuracy.py", "ours"): "field of a public result, beside `theirs`",
+    ("tests/libraries/suites.py", "ours"): "argument of the command",
+}
 
 
-def words(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and text of each name, comment and docstring of a file."""
-    source = path.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(source)):
+def names(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of each name that a file defines or reads."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.Name(id=name) | ast.arg(arg=name) | ast.Attribute(attr=name) | ast.alias(name=name):
                 yield node.lineno, name.strip("_").lower()
@@ -89,6 +91,12 @@ def words(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name.strip("_").lower()
             case _:
                 pass
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of each comment and docstring of a file."""
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (text := ast.get_docstring(node, False)):
             yield from enumerate(text.lower().splitlines(), node.body[0].lineno)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -96,18 +104,20 @@ def words(path: Path) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string.lower()
 
 
-def personal(path: Path, within: Path = ROOT) -> list[str]:
+def personal(path: Path, within: Path = ROOT, read: Iterable[Callable] = (names, texts)) -> list[str]:
     where = path.relative_to(within).as_posix()
     if not any(word in path.read_text(encoding="utf-8").lower() for word in PERSONAL):
         return []
     allowed = {word for file, word in PUBLIC if file == where}
     word = re.compile(rf"\b({'|'.join(PERSONAL)})\b")
-    hits = {(line, hit) for line, text in words(path) for hit in word.findall(text) if hit not in allowed}
-    return [f"{where}:{line}: {hit}" for line, hit in sorted(hits)]
+    hits = {(line, hit) for each in read for line, text in each(path) for hit in word.findall(text)}
+    return [f"{where}:{line}: {hit}" for line, hit in sorted(hits) if hit not in allowed]
 
 
 def test_code_is_not_a_person():
     assert [hit for path in files() for hit in personal(path)] == []
+    tests = [path for path in files(["tests"]) if path != Path(__file__)]
+    assert [hit for path in tests for hit in personal(path, read=[texts])] == []
 
 
 def test_names_of_tests_keep_to_the_words_too():

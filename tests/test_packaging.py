@@ -27,7 +27,7 @@ def test_the_package_has_a_link_to_each_folder_at_the_top(folder):
 
 @needs_tree
 def test_python_at_the_top_of_a_clone_imports_the_clone():
-    """As `python -m pytest` does there, with any kind of install: an editable one has no hooks under `-S`."""
+    """`python -m pytest` does the same there, with any kind of install: an editable one has no hooks under `-S`."""
     libraries = {str(Path(library.__file__).parents[1]) for library in (numpy, jaxlib)}
     code = "import functorch_like as ft; print(*(m.__file__ for m in (ft, ft.backends, ft.primitives)), sep='\\n')"
     run = subprocess.run(

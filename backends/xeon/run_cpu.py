@@ -1,10 +1,10 @@
-"""A launcher: runs a script on chosen cores, with memory of their node, as many threads, and a fast allocator.
+"""Launcher: run a script on chosen cores, with one thread for each, the memory of their node and a fast allocator.
 
     python -m functorch_like.backends.xeon.run_cpu --ncores 8 train.py --epochs 3
     python -m functorch_like.backends.xeon.run_cpu --ninstances 4 serve.py     # each on a quarter of the cores
     python -m functorch_like.backends.xeon.run_cpu --node 1 -m package.module
 
-Every instance has FT_INSTANCE, its number from 0 on, and FT_INSTANCES, how many there are.
+Each instance finds its number, counted from 0, in FT_INSTANCE, and the number of instances in FT_INSTANCES.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def choose(
 
     Args:
         all_cores: to choose from.
-        instances: how many.
+        instances: number of instances.
         each: cores for each; an equal share of all by default.
         node: take those of this node of memory alone.
         logical: count hyper-threads as cores, instead of leaving the second thread of a core idle.
@@ -141,7 +141,7 @@ def command(arguments: argparse.Namespace, chosen: Sequence[Core]) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the launcher; the first exit status that is not 0, else 0."""
+    """Run the launcher; return the first exit status that is not 0, else 0."""
     parser = argparse.ArgumentParser("run_cpu", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--ncores", type=int, help="cores for each instance; an equal share of all by default")
     parser.add_argument("--ninstances", type=int, default=1, help="how many instances run at once")

@@ -36,7 +36,7 @@ _several: SeveralDevices
 
 
 def on_several_devices(module: SeveralDevices) -> None:
-    """Use this for arrays and shardings of several devices."""
+    """Set the module that handles arrays and shardings of several devices."""
     global _several
     _several = module
 
@@ -61,10 +61,10 @@ def present(attributes: dict[str, Any], doc: str) -> None:
 
 
 def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
-    """`x` (NumPy array, NumPy scalar or array) as an array; a copy that later writes to `x` do not reach.
+    """Return `x` (NumPy array, NumPy scalar or array) as an array: a copy, which later writes to `x` do not change.
 
-    Committed to `device`, which may be a sharding, if one is given; else on the default device and free to move. An
-    array that already is where it should be is returned as it is.
+    It is committed to `device`, which may be a sharding; without one, it is on the default device and free to move. An
+    array that already is there is returned as it is.
     """
     if type(x) is ArrayImpl:
         return _move(x, device, weak_type)
@@ -95,7 +95,7 @@ def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
 
 
 def computed(x: np.ndarray[Any, Any], aval: ShapedArray, device: Any, committed: bool) -> Any:
-    """A result of NumPy in place of a program, as an array on a device; not counted as a transfer."""
+    """Return a result that NumPy has computed instead of XLA as an array; not counted as a transfer."""
     return _put(aval, sharding.single(device), [x], [device], committed, host_buffer_semantics=_COPY_NOW)
 
 
@@ -211,7 +211,7 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
 
 def read(x: Any) -> np.ndarray[Any, Any]:
     """The values of an array on one device, as `to_numpy` gives them; not counted as a transfer."""
-    # Blocking first: the call below must not wait while it has its stubs out, and must not swallow an error.
+    # Block first: the call below must not wait while the stubs are in place, and must not swallow an error.
     block_until_ready(x)
     if _HAS_DIRECT:
         return x._to_np_array_did_copy()[0]

@@ -25,10 +25,10 @@ _MAGIC = b"functorch_like executable 4\n"
 _UNFINISHED = ".new-"
 _TEXT = ".text"
 _NAME = re.compile(r"[0-9a-f]{64}(\.text)?|\.new-.*")
-# Windows has no other users in these bits.
+# On Windows these bits are not about other users.
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH if hasattr(os, "getuid") else 0
-# Listing the directory takes time, and most processes write little. So the size is checked after a program whose name
-# begins like this, which is one in 64, or of which 64 would exceed the limit. About 64 programs may exceed the limit.
+# Listing the directory takes time, and most processes write little. So its size is checked only after a program whose
+# name begins like this (one in 64), or 64 of which would exceed the limit. About 64 programs may exceed the limit.
 _SWEEPING = ("00", "40", "80", "c0")
 
 
@@ -49,7 +49,7 @@ def _usable(named: str) -> Path | None:
     if trouble:
         warnings.warn(
             f"compiled programs are not kept on disk, so each process compiles anew: {trouble}. Set FT_CACHE_DIR (or "
-            "backends.cache.directory) to a directory of yours that only you can write to, or FT_CACHE=0 to do without",
+            "backends.cache.directory) to a directory that only you can write to, or FT_CACHE=0 to do without",
             stacklevel=2,
         )
         return None
@@ -59,7 +59,7 @@ def _usable(named: str) -> Path | None:
 def default_directory() -> Path:
     """functorch_like/ in $XDG_CACHE_HOME or ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME")
-    # The standard requires to ignore a relative XDG_CACHE_HOME.
+    # The standard requires programs to ignore a relative XDG_CACHE_HOME.
     return (Path(base) if base and os.path.isabs(base) else Path.home() / ".cache") / "functorch_like"
 
 
@@ -142,7 +142,7 @@ def load(name: str | None, device: Any, options: Any, host_calls: list[Any]) -> 
         rebound = [list(host_calls)] if host_calls else []
         program = device.client.deserialize_executable(body, sharding.device_list(device), options, *rebound)
     except (JaxRuntimeError, ValueError):
-        _remove(folder / name)  # the package's own, whole, and still refused: compile again
+        _remove(folder / name)  # an intact file of the package that jaxlib refuses: compile again
         return None
     _touch(folder / name)
     return program

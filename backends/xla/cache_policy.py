@@ -1,6 +1,6 @@
 """Policy of the disk cache: whether programs are kept, where, and how many bytes of them.
 
-Apart from the cache itself, because settings are there from the start and the cache with the first program.
+It is separate from the cache, because settings exist from the start, and the cache only from the first program on.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _read: Callable[[], tuple[bool, str, int]] = lambda: (True, "", DEFAULT_BYTES)
 
 
 def on_settings(read: Callable[[], tuple[bool, str, int]]) -> None:
-    """Set the function that returns if programs are kept, where ("" is the default place), and the limit in bytes."""
+    """Set the function whose results `settings` returns."""
     global _read
     _read = read
 
 
 def settings() -> tuple[bool, str, int]:
-    """Return if programs are kept, where ("" is the default place), and the limit in bytes."""
+    """Return True if programs are kept; the place where ("" is the default one); and the limit in bytes."""
     return _read()

@@ -23,7 +23,7 @@ from functorch_like.errors import DtypeError, ShapeError, UnsupportedError
 
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
 
-# Exceptions on their way through C++, by the number that stands in the text it keeps. Bounded: one may get lost.
+# Exceptions that pass through C++, which keeps their text alone, by a number in it. Bounded, since one may get lost.
 _MOST_FAILURES = 64
 _failures: dict[int, BaseException] = {}
 _numbers = itertools.count()
@@ -32,7 +32,7 @@ _INTERRUPT = re.compile(r"\bKeyboardInterrupt\b")
 
 
 def target(platform: str) -> str:
-    """The name that a platform's programs call Python by."""
+    """Return the name of the custom call by which programs of a platform call Python."""
     target_of = _TARGETS.get("gpu" if platform in ("cuda", "gpu") else platform)
     if target_of is None:
         raise UnsupportedError(
@@ -47,7 +47,7 @@ class HostCall:
     Args:
         fun: takes NumPy arrays, returns a sequence of NumPy values.
         out_avals: avals of its results.
-        ordered: whether a token comes last, and goes last.
+        ordered: whether the last operand and the last result are a token.
     """
 
     __slots__ = ("fun", "ordered", "out_avals")
@@ -99,7 +99,7 @@ def _is_int(out: Any, aval: ShapedArray) -> bool:
 
 
 def recorded(error: BaseException) -> RuntimeError:
-    """The exception to raise into C++ in place of one that `original` is to find again."""
+    """Store an exception for `original`, and return one to raise into C++ in its place."""
     while len(_failures) >= _MOST_FAILURES:
         _failures.pop(next(iter(_failures)), None)
     number = next(_numbers)
@@ -108,7 +108,7 @@ def recorded(error: BaseException) -> RuntimeError:
 
 
 def original(error: BaseException) -> BaseException | None:
-    """The exception of a callback that an error of C++ stands for."""
+    """Return the exception of a callback that an error of C++ stands for; None if it has another cause."""
     text = str(error)
     match = _MARK.search(text)
     if match is not None:
@@ -143,7 +143,7 @@ def running() -> Generator[None]:
 
 
 def barrier() -> None:
-    """Wait for the programs with callbacks that run now, in other threads. (Inside of a callback: for nothing.)"""
+    """Wait for the programs with callbacks that run now, in other threads. (In a callback it returns at once.)"""
     if _inside.depth:
         return
     with _lock:

@@ -90,7 +90,7 @@ def started() -> bool:
 
 @contextmanager
 def _sized() -> Generator[None]:
-    """Make XLA's thread pools of the size that is set, within the block: XLA reads a variable meant for containers."""
+    """Give XLA's thread pools the size that is set, within the block, by NPROC, a variable meant for containers."""
     before, threads = os.environ.get("NPROC"), _asked_threads()
     if not threads:
         yield
@@ -161,7 +161,7 @@ def live_arrays() -> list[Any]:
 
 
 def find_device(spec: Any = None) -> Any:
-    """A device from itself, "cpu", "gpu" or "cpu:1"; the default one from None. A sharding is returned as it is."""
+    """Return the device named "cpu", "gpu" or "cpu:1"; the default one for None; a device or sharding as it is."""
     if spec is None:
         return default_device()
     if isinstance(spec, xc.Device):

@@ -21,7 +21,7 @@ class Collective(NamedTuple):
         kind: "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute" or
             "collective-broadcast".
         count: number of them in the text; one inside of a loop counts once.
-        bytes: of their results on one device, together.
+        bytes: total size of their results on one device.
     """
 
     kind: str

@@ -16,7 +16,7 @@ from functorch_like.errors import ArgumentError, nearest
 _EVERYWHERE: dict[str, Any] = {"xla_cpu_enable_fast_math": False}
 # XLA's own default includes single convolutions, which are slower in YNNPACK by a factor of two.
 _CPU = option_sets.PLAIN
-#: Options that people set, besides those that jaxlib has attributes for; to suggest the name of.
+#: Options that users often set, besides those that jaxlib has attributes for, as suggestions for an unknown name.
 _OFTEN = (
     *option_sets.ONEDNN,
     *option_sets.WIDE,

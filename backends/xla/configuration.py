@@ -60,7 +60,7 @@ class Setting:
 
 
 def config(name: str, default: Any, *, in_jit_key: bool = True, in_trace_key: bool | None = None) -> Setting:
-    """A new setting; call it at import time only.
+    """Make a setting; call this at import time only.
 
     `in_jit_key` makes C++ look again when it changes; `in_trace_key` (the same by default) makes it part of
     `settings`.

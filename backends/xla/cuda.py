@@ -54,7 +54,7 @@ _asked_memory: Callable[[], tuple[bool | None, float | None]] = lambda: (None, N
 
 
 def on_memory(read: Callable[[], tuple[bool | None, float | None]]) -> None:
-    """Set the function that returns if the client preallocates memory, and its share of it; None is XLA's default."""
+    """Set the function that returns whether the client preallocates memory, and what share; None: XLA's default."""
     global _asked_memory
     _asked_memory = read
 

@@ -21,7 +21,7 @@ Miss = Callable[..., tuple[Any, Any, bool]]
 # only costs its function one more miss.
 # A small program takes 0.3 MB.
 _cache = _jax.PjitFunctionCache(capacity=4096)
-#: Signatures of one function. Beyond that, C++ drops all of them; each one still in use costs another miss.
+#: Largest number of signatures of one function. Beyond it, C++ drops all; each one still in use costs another miss.
 MOST_SIGNATURES = 1024
 _serial = itertools.count()
 _MOST_REPEATED = 8
@@ -54,7 +54,7 @@ _HOST = _Host()
 
 
 def _bring(x: Any, where: Any, layout: Any) -> Any:
-    """An argument that C++ does not bring to the device by itself, as an array there."""
+    """Return an argument as an array on its device, where C++ does not move it there by itself."""
     if type(where) is not OneDevice:
         from functorch_like.backends.xla import sharded_arrays  # few programs have meshes
 
@@ -140,7 +140,8 @@ def function(
                 result = (result[0], _host_arguments_marked(result[1], leaves), result[2])
             if clearings != _clearings:
                 handed, clearings = 0, _clearings
-            # So does an interrupt ahead of this `try`. Then fast paths are handed over again and again, in vain.
+            # An interrupt before this `try` also leaves an entry behind (see below). C++ then takes no fast path,
+            # although one is returned again and again.
             handed += result[1] is not None and not result[2]
             size = cache_size()
             if size >= MOST_SIGNATURES or handed > max(_MOST_REPEATED, 2 * size):
@@ -149,7 +150,7 @@ def function(
         except BaseException as error:
             # TRAP: an exception leaves an entry behind that goes to Python for ever after, even once calls succeed.
             forget()
-            # TRAP: for a tree that is too deep, C++ comes here with the error set, and the first call in C fails.
+            # TRAP: for a tree that is too deep, C++ calls `guarded` with the error set, and its first call in C fails.
             deep = isinstance(error, (SystemError, RecursionError))
             refused = pytree.refused(error, name, args, kwargs) if deep else error
             raised = _finalize_error(refused) or refused

@@ -1,4 +1,4 @@
-"""Arrays to and from other libraries by DLPack, without a copy where the other side can read where they lie."""
+"""Arrays to and from other libraries by DLPack, without a copy where the other library can read their memory."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def to_dlpack(
 
     Args:
         self: the array.
-        stream: of the consumer, on GPUs.
+        stream: stream of the consumer, on GPUs.
         max_version: the consumer's; only newer ones pass it.
-        dl_device: where the consumer requests it: where it is, or the host.
+        dl_device: the device on which the consumer requests it: the array's own, or the host.
         copy: True copies first.
 
     Raises:
-        ExchangeError: where it is requested on a device that it is not on, for one that is split over several devices,
-            and for dtypes that DLPack does not have.
+        ExchangeError: for a request on another device, an array that is split over several devices, or a dtype that
+            DLPack does not have.
     """
     split = arrays.split_of(self)
     # TRAP: C++ hands out the part of the first device as if it were all.
@@ -65,12 +65,12 @@ def to_dlpack(
 def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
     """An array from any object with `__dlpack__`.
 
-    An array of this package stays the one it is. An array of another library is copied, since that library may write
-    to it later, and arrays here never change.
+    An array of this package is copied only if `device` or `copy` requires it. An array of another library is always
+    copied, since that library may write to it later, and arrays of this package never change.
 
     Args:
         x: object with `__dlpack__` and `__dlpack_device__`.
-        device: where to put the array: by default where x is.
+        device: the device for the array; by default that of x.
         copy: True copies in any case; False demands that nothing is copied.
 
     Raises:

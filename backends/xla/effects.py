@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import callbacks, host_kernels, mlir
 
-#: Of the value that ordered effects hand on. An ordinary array: it passes through loops and branches like any other.
+#: Aval of the token that ordered effects pass on. It is an ordinary array, and loops and branches carry it as one.
 TOKEN = ShapedArray((), np.dtype(bool))
 
 
@@ -32,8 +32,8 @@ class Effects:
             fun: takes an array for each operand, returns a value for each of `out_avals`.
             operands: its operands.
             out_avals: avals of its results.
-            effects: "ordered": after all calls that are ordered and come before it. "unordered": even if its results
-                are not used. Neither: it may be left out.
+            effects: "ordered": it runs after all earlier ordered calls. "unordered": it runs even if its results are
+                not used. Neither: it may be left out.
         """
         self.forbid_template()
         attrs = {
@@ -56,9 +56,9 @@ class Effects:
         return outs
 
     def ordered_rows(self: Any, x: Any, aval: ShapedArray, place: Any = None) -> Any:
-        """Integers ordered along the last dimension by NumPy, in the memory of x where nothing else reads it.
+        """Return integers sorted along the last dimension by NumPy, in the memory of x if nothing else reads it.
 
-        With a place, an int32, only the elements there and behind it need to be where sorting puts them.
+        With a place, an int32, rows are only partitioned: the elements at the place and after it are the sorted ones.
         """
         self.forbid_template()
         kernel = host_kernels.order_rows

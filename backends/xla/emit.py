@@ -112,7 +112,7 @@ class Emitter(Attributes, Effects, Partitioned):
         attrs: dict[str, Any] | None = None,
         regions: Sequence[Region] = (),
     ) -> Any:
-        """One operation. Its value; or the list of its values, if it has not exactly one."""
+        """Write one operation; return its value, or the list of its values if there is not exactly one."""
         if len(out_avals) == 1 and not regions:  # nearly all: kept short, it runs once per operation of a program
             results = [_types[out_avals[0]]]
             value = _create(name, results, operands, attrs, None, 0, self.place, self._ip).result
@@ -169,7 +169,7 @@ class Emitter(Attributes, Effects, Partitioned):
     def loop(
         self, operands: Sequence[Value], avals: Sequence[ShapedArray], more: Body, step: Body, one_kernel: bool = False
     ) -> list[Value]:
-        """A loop.
+        """Emit a loop.
 
         Args:
             operands: the first values.
@@ -194,12 +194,12 @@ class Emitter(Attributes, Effects, Partitioned):
         body: Body,
         outs: Sequence[ShapedArray],
     ) -> list[Value]:
-        """Operations that XLA:CPU compiles as one kernel, which runs on one thread.
+        """Emit operations that XLA:CPU compiles as one kernel, which runs on one thread.
 
         Args:
-            name: of the function that they become.
-            operands: what `body` reads.
-            avals: of the operands.
+            name: name of the function that they become.
+            operands: values that `body` reads.
+            avals: avals of the operands.
             body: emits `operands -> results`; it may have no effects.
             outs: avals of the results.
         """
@@ -215,8 +215,8 @@ class Emitter(Attributes, Effects, Partitioned):
             ]
             return [*body(inner, *values), *(inner.first(rest[k], avals[k]) for k in taken)]
 
-        # XLA ends the process at a parameter of such a kernel that nothing uses any more once it has simplified the
-        # kernel. So each is used by a result, and no array constant that XLA finds may take the place of one.
+        # XLA ends the process if it simplifies such a kernel until a parameter is unused. So a result uses each
+        # parameter, and `_unfolded` keeps XLA from replacing an argument by a constant array.
         passed = [avals[k] for k in taken]
         results = [*outs, *(aval.update(shape=(1,) * aval.ndim) for aval in passed)]
         symbol = self._define(name, passed, whole, "private", results)
@@ -224,14 +224,14 @@ class Emitter(Attributes, Effects, Partitioned):
         return self.call(symbol, arguments, results, one_kernel=True)[: len(outs)]
 
     def _unfolded(self, xs: list[Value], avals: list[ShapedArray]) -> list[Value]:
-        """The same values, which XLA does not compute when it compiles; those of constants it would."""
+        """Return the same values behind a barrier, so that XLA does not fold them when it compiles."""
         if not xs:
             return xs
         made = self.op("stablehlo.optimization_barrier", xs, avals)
         return [made] if len(xs) == 1 else made
 
     def first(self, x: Value, aval: ShapedArray) -> Value:
-        """The first element of an array that is not empty, as an array of the same rank."""
+        """Return the first element of a non-empty array, as an array of the same rank."""
         if not aval.ndim:
             return x
         ones = self.i64s((1,) * aval.ndim)
@@ -239,7 +239,7 @@ class Emitter(Attributes, Effects, Partitioned):
         return self.op("stablehlo.slice", [x], [aval.update(shape=(1,) * aval.ndim)], attrs)
 
     def _fill(self, region: Any, arg_avals: Sequence[ShapedArray], body: Body, terminator: str) -> list[Value]:
-        """The one block of a region, and what it returns."""
+        """Write the one block of a region; return the values that it returns."""
         arg_types = [_types[aval] for aval in arg_avals]
         block = region.blocks.append(*arg_types, arg_locs=[self.place] * len(arg_types))
         saved = self._ip, self._constants, self.place, self._token, self.ins, self.outs
@@ -261,7 +261,7 @@ class Emitter(Attributes, Effects, Partitioned):
 
     # ------------------------------------------------------------------------------------------------------ constants
     def constant(self, value: Any) -> Value:
-        """A NumPy value. The same rank-0 value is written once per block."""
+        """Write a NumPy value as a constant. The same rank-0 value is written once per block."""
         value = np.asarray(value)
         if value.ndim:
             return self._constant(value)
@@ -274,7 +274,7 @@ class Emitter(Attributes, Effects, Partitioned):
         return self.op("stablehlo.constant", [], [aval], {"value": mlir.dense(value)})
 
     def known(self, x: Value) -> int | None:
-        """The integer that a value of rank 0 is, if it is a constant."""
+        """Return the integer value of a constant of rank 0; None for any other value."""
         self.forbid_template()
         owner = x.owner
         if isinstance(owner, ir.Block) or owner.operation.name != "stablehlo.constant":

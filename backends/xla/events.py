@@ -15,8 +15,8 @@ class Event(NamedTuple):
 
     Attributes:
         kind: "trace", "derive", "lower", "compile", "load", "run" and others for listeners.
-        name: of the function or program.
-        seconds: what it took.
+        name: name of the function or program.
+        seconds: its duration.
         about: more, by name.
     """
 

@@ -75,9 +75,9 @@ class Executable:
     """A program compiled for one device.
 
     Attributes:
-        device: where it runs.
-        name: of the module.
-        in_avals, out_avals: of its arguments and results.
+        device: the device that it runs on.
+        name: name of the module.
+        in_avals, out_avals: avals of its arguments and results.
         calls_python: whether it has callbacks or kernels of NumPy. A call of it then returns when they are done, and
             never leaves Python, where their exceptions are caught.
     """
@@ -122,7 +122,7 @@ class Executable:
 
         Args:
             args: arrays on the device of the program; NumPy values are copied in.
-            out_avals: in place of those given when it was compiled (other weak types).
+            out_avals: avals of the results, in place of those given when it was compiled (other weak types).
             committed: whether the results are bound to the device.
 
         Raises:
@@ -145,7 +145,7 @@ class Executable:
                 for a in ready:
                     arrays.check_alive(a)
                 raise failure(f"the program {self.name!r}", self.device, error) from error
-        raise raised  # not in the clause above, which would call C++'s error its context
+        raise raised  # not in the clause above: C++'s error would become its context
 
     def _run_and_wait(self, ready: Sequence[Any]) -> Any:
         with nullcontext() if self._only_kernels else callbacks.running():
@@ -195,7 +195,7 @@ class Executable:
 
         Args:
             out_tree: structure of the result.
-            out_avals: of the flat results.
+            out_avals: avals of the flat results.
             kept_inputs: for each of `const_args` and then of the flat arguments, whether the program takes it.
             const_args: arrays passed before the arguments.
             committed: whether the results are bound to the device.
@@ -241,7 +241,7 @@ class Executable:
         return "\n\n".join(module.to_string() for module in self._inner.hlo_modules())
 
     def serialize(self) -> bytes:
-        """The machine code with its metadata. TRAP: loading such bytes runs them; never load a stranger's."""
+        """The machine code with its metadata. TRAP: loading such bytes runs them; load only trusted ones."""
         return self._inner.serialize()
 
     def __repr__(self) -> str:
@@ -267,8 +267,8 @@ def compile(
         device: the default one if None.
         options: XLA's options by name, which override the package's.
         fitting: options chosen by the program's content, which settings override.
-        in_avals: of the arguments; read from the module if None.
-        out_avals: of the results.
+        in_avals: avals of the arguments; read from the module if None.
+        out_avals: avals of the results.
         name: for messages.
         fingerprint: identifies the program, so that no module has to be made for a program that is on disk; the
             module identifies it if None.
@@ -284,7 +284,7 @@ def compile(
     made: Any = functools.cache(module) if callable(module) else lambda: module
     inner = loaded(made, device, options, fitting, name, fingerprint, host_calls)
     if in_avals is None:
-        from functorch_like.backends.xla import mlir  # 15 ms, which making a module has spent already
+        from functorch_like.backends.xla import mlir  # 15 ms; but making a module has imported it already
 
         in_avals = mlir.argument_avals(made())
     return Executable(inner, device, in_avals, out_avals, name, host_calls)
@@ -395,8 +395,8 @@ def _from_disk(
 ) -> tuple[Any, str | None, str | None]:
     """Return the program on disk or None, the key of it, and the key of the note that leads to that key."""
     started = time.perf_counter()
-    # A fingerprint leads to the name of the program, which is that of its module: fingerprints are new with each
-    # change of the package's code.
+    # The file under a fingerprint holds the name of the program, which is made from its module. So a program is still
+    # found after a change of the package's code, which changes all fingerprints.
     note = cache.key(fingerprint, chosen, device, "the name of a program") if fingerprint else None
     key = cache.recall(note)
     loaded = _kept(cache.load, key, device, chosen, host_calls=host_calls)
@@ -426,7 +426,7 @@ def _kept(make: Callable[..., Any], *args: Any, host_calls: list[Any]) -> Any:
     return made
 
 
-#: Options under which a flawed product is compiled again, at most one after the other.
+#: Options under which a program with a flawed product is compiled again (`Flaw.options`), each at most once.
 _REMEDIES = (option_sets.NO_FUSIONS, option_sets.NONE)
 
 
@@ -434,7 +434,7 @@ def _built(module: Any, device: Any, options: Any, host_calls: list[Any]) -> Any
     from functorch_like.backends.xla import mlir
 
     where = sharding.device_list(device)
-    if host_calls:  # go with a module only: it gets a context of its own
+    if host_calls:  # jaxlib takes them with a module only, which gets a context of its own
         return device.client.compile_and_load(mlir.secluded(module), where, options, list(host_calls))
     # As bytes, not as the module: C++ compiles with the interpreter released, and another thread may by then be
     # writing into the same MLIR context, which does not lock.

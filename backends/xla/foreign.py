@@ -55,7 +55,7 @@ def register(name: str, symbol: Any, platform: str) -> None:
     """Make a handler known under a name; the same one again changes nothing.
 
     Raises:
-        ArgumentError: for another handler of the same name (XLA cannot replace one), or what is none.
+        ArgumentError: for another handler of the same name (XLA cannot replace one), or an object that is no handler.
     """
     if platform not in PLATFORMS:
         raise ArgumentError(f"platform={platform!r} is unknown", fix=f"use one of {', '.join(PLATFORMS)}")

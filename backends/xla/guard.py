@@ -38,7 +38,7 @@ def refuse_jax() -> None:
 
 
 def jaxlib_version() -> str:
-    """The installed jaxlib's version; ImportError when there is none."""
+    """Return the installed jaxlib's version; raise ImportError if there is none."""
     try:
         from jaxlib.version import __version__
     except ImportError as error:
@@ -47,7 +47,7 @@ def jaxlib_version() -> str:
 
 
 def check_jaxlib() -> tuple[int, ...]:
-    """The installed jaxlib's version as numbers; ImportError when it is outside of the tested range."""
+    """Return the installed jaxlib's version as numbers; raise ImportError if it is outside of the tested range."""
     text = jaxlib_version()
     digits = [part for part in text.split(".")[:3] if part.isdecimal()]
     version = tuple(int(part) for part in digits)
@@ -86,6 +86,6 @@ class _DenyJax:
 
 
 def deny_jax() -> None:
-    """From now on `import jax` raises ImportError."""
+    """Make `import jax` raise ImportError from now on."""
     if not any(isinstance(finder, _DenyJax) for finder in sys.meta_path):
         sys.meta_path.insert(0, _DenyJax())  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ makes C++ do the imports that it keeps, once, right after the first client exist
 
 The package "jax" itself needs a stub too: C++ imports with an empty from-list, which imports the parent first.
 
-Where modules under jax's names stay in `sys.modules` (`functorch_like.jax_alias`), those answer: see `hand_over`.
+Where modules under jax's names stay in `sys.modules` (`functorch_like.jax_alias`), C++ uses those: see `hand_over`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _spec_check: Callable[[Any, Any], None] = lambda mesh, spec: None
 
 
 def on_spec(check: Callable[[Any, Any], None]) -> None:
-    """Call this with the mesh and the spec of each new NamedSharding; its exceptions refuse them."""
+    """Set the function that is called with the mesh and spec of each new NamedSharding, and raises to refuse them."""
     global _spec_check
     _spec_check = check
 
@@ -79,7 +79,7 @@ class _Stubbed:
         self._lock.release()
 
     def renew(self) -> None:
-        """A fresh lock, for the child of a fork: the parent's may have been held by a thread the child lacks."""
+        """Make a new lock, in the child of a fork: a thread that the child lacks may have held the parent's lock."""
         self._lock = threading.RLock()
 
 

@@ -15,11 +15,11 @@ class Limits(NamedTuple):
     """Limits of one kind of kernel.
 
     Attributes:
-        operations: of all of it. LLVM takes more than proportionally long for large functions that it optimises.
+        operations: operations of the kernel. LLVM's time to optimise a function grows faster than the function's size.
         reduced: elements that one reduction reads.
-        multiplications: of a product, which is plain loops in a kernel.
+        multiplications: multiplications of one product, which a kernel computes by plain loops.
         side: the longest side of the matrices of a product, unless another one is 1.
-        elements: that an operation computes.
+        elements: elements that one operation computes.
     """
 
     operations: int
@@ -35,8 +35,8 @@ class Limits(NamedTuple):
 
         Args:
             left, right: shapes of the operands.
-            batched, contracted: dimensions of the left one that the right one has, too, and that the result keeps or
-                sums over.
+            batched, contracted: dimensions of the left operand that the right one has, too: those that the result
+                keeps, and those that are summed over.
         """
         many, k = (math.prod(left[d] for d in dimensions) for dimensions in (batched, contracted))
         m, n = (math.prod(shape) // max(1, many * k) for shape in (left, right))

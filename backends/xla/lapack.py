@@ -56,7 +56,7 @@ def _scipy_bindings() -> Generator[None]:
 
     They are extension modules that need nothing of `scipy.linalg`, which imports 250 other modules. Afterwards they
     leave `sys.modules`, so that a later import of the package works as ever: Python gives out the same modules.
-    Where they cannot be had in this way, jaxlib imports them in its own.
+    Where this fails, jaxlib imports them with the package.
     """
     loaded = []
     if "scipy.linalg" not in sys.modules:

@@ -4,8 +4,8 @@ XLA:CPU moves a matrix product together with what surrounds it into one YNNPACK 
 fusion is not an array: YNNPACK keeps one element with stride 0. Its kernels for products pack the right operand as if
 each element along its free and batch dimensions were in memory. So a right operand that is a broadcast along one of
 these is read past its end: the result is wrong, or made of memory never written. jaxlib 0.10.2, 0.11.2 and 0.12.0.1 are
-alike in this. Along a batch dimension that was seen where the contracted dimension is the last of both operands. The
-left operand and bias terms may be broadcasts; so may a right operand along contracted dimensions.
+alike in this. For a broadcast along a batch dimension, it was seen if the contracted dimension is the last of both
+operands. The left operand and bias terms may be broadcasts; so may a right operand along contracted dimensions.
 
 YNNPACK also makes products of sums: the sum of x * y over a dimension becomes a product of x and y. Where both are
 broadcasts along a dimension that stays, y is again read past its end, in some of these sums. No reduction with such an
@@ -119,8 +119,8 @@ def _instructions(lines: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _misread(lines: list[str]) -> str:
     """The first instruction of a fusion that reads elements which are not in memory.
 
-    It is a product whose right operand is a broadcast along a free or batch dimension, a reduction whose operand is one
-    along a dimension that stays, or a padding.
+    It is a product whose right operand is a broadcast along a free or batch dimension; a reduction whose operand is a
+    broadcast along a dimension that stays; or a padding.
     """
     values: dict[str, _Value] = {}
     for line, (name, _, shape, op, operands, attributes) in _instructions(lines):

@@ -1,7 +1,7 @@
 """Memory regions of the process, whose number Linux limits: each compiled program has from three to a few dozen.
 
 Where Linux refuses one, LLVM prints "Cannot allocate memory", and the process dies soon after. 4,000 programs may be
-enough for that, as of functions that are called with arrays of thousands of shapes.
+enough for that: functions that are called with arrays of thousands of shapes have as many.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from functorch_like.backends.xla import counters
 from functorch_like.errors import OutOfMemoryError
 
 _REGIONS, _LIMIT = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
-#: Regions of a large program: so many programs may be loaded before regions are counted again (65,000 take 50 ms).
+#: Regions of a large program. It sets the number of programs until the next count. (Counting 65,000 takes 50 ms.)
 _LARGE = 50
-#: Parts of the limit: from the first on programs are dropped, from the second on none is added.
+#: Fractions of the limit: from the first on, programs are dropped; from the second on, none is added.
 _CROWDED, _FULL = 0.7, 0.95
 
 _due = 0

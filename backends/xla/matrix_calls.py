@@ -29,7 +29,7 @@ def matrix_call(
         target: the name under which the kernel is registered.
         operands, in_avals: its operands, and their avals.
         out_avals: avals of its results, status codes included.
-        lead: how many leading dimensions count matrices; what has two dimensions more is a matrix.
+        lead: number of leading dimensions of a stack; operands and results with two more dimensions are matrices.
         attrs: attributes, as MLIR writes them.
         aliases: operands that may be overwritten, each with the result that takes its place.
     """

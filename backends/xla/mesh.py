@@ -91,7 +91,7 @@ class AbstractMesh:
 
     @property
     def _internal_device_list(self) -> Any:
-        """Read by C++ of every mesh, before it calls Python to check the spec."""
+        """None; C++ reads this attribute of every mesh, before it calls Python to check the spec."""
         client.default_device()  # from then on C++ has the function to call
         return None
 

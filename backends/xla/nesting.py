@@ -20,21 +20,21 @@ from functorch_like.errors import TreeDepthError, TreeError
 # Prototypes of the package: those of `ctypes.pythonapi` are shared by the whole process.
 _enter = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(("Py_EnterRecursiveCall", ctypes.pythonapi))
 _leave = ctypes.PYFUNCTYPE(None)(("Py_LeaveRecursiveCall", ctypes.pythonapi))
-#: Levels that may be in use by C below the Python functions that are running.
+#: Levels that C code beneath the running Python functions may use.
 _SLACK = 100
-_ROOM = range(_SLACK)  # taken off at first, to work in
+_ROOM = range(_SLACK)  # levels that `refused` takes off first, so that it can call functions
 #: More levels than any supported Python allows.
 _MOST_LEVELS = 50_000
 #: Nodes that are looked at for a message.
 _MOST_NODES = 1_000_000
-#: Calls its second argument with the others. Each takes a level of recursion and frees it, so that there is room for a
-#: few calls where C++ has used up all others. (Only called as `call(*those, ...)`; a plain call takes no level.)
+#: `call(*those, f, ...)` calls f. Each nested call takes a level of recursion and frees it again. So a few levels are
+#: left where C++ has used up all others. (Use only this form: a plain call takes no level.)
 call: Any = operator.call
 those: tuple[Any, ...] = (call, call, call)
 
 
 def with_room(function: Callable[..., Any]) -> Any:
-    """Return `function`, called such that levels of recursion are free again where C++ raises in it. (80 ns)
+    """Wrap a function so that some levels of recursion are free again when C++ raises in it. (It costs 80 ns.)
 
     Where C++ has used up all levels, the code that handles its exception could call nothing, not even `refused`.
     """
@@ -126,10 +126,10 @@ def _text(path: list[Any], names: tuple[str, ...]) -> str:
 
 # ---------------------------------------------------------------------------------------------------------- recursion
 def _give_back() -> None:
-    """Take off the levels of recursion that C++ has left counted in this thread, if they are many; and the room."""
+    """Take off the levels of recursion that C++ has left counted in this thread, if any; count the room again."""
     left = _levels()
     frames, frame = 0, sys._getframe()
-    while frame is not None and sys.version_info < (3, 12):  # which counts Python's functions along
+    while frame is not None and sys.version_info < (3, 12):  # older versions count Python's functions, too
         frames, frame = frames + 1, frame.f_back
     lost = _levels_of_a_thread() - frames - left
     for _ in range(max(lost, 0)):

@@ -1,7 +1,7 @@
 """Sets of compile options that are worth having on CPUs, and the versions of XLA that each is for.
 
-XLA:CPU can hand parts of a program to two libraries of kernels, YNNPACK and oneDNN. What to hand over is set for a
-whole program, and is worth 1.5 to 3 times its speed in either direction.
+XLA:CPU can hand parts of a program to two libraries of kernels, YNNPACK and oneDNN. The choice holds for a
+whole program, and changes its speed by a factor of 1.5 to 3 in either direction.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ ALL_DOTS = ynn("REDUCE", "DOT", "INDIVIDUAL_DOT")
 NO_FUSIONS = ynn("INDIVIDUAL_DOT")
 #: True if YNNPACK is slow at many sums over the first dimension.
 SLOW_COLUMNS = VERSION < (0, 11)
-#: Nothing. XLA's own loops fuse what is computed on the fly into the reduction of it.
+#: Nothing. XLA's own loops fuse a reduction with the computation of its operand.
 NONE = ynn()
-#: Products that stand alone to oneDNN. Never with "LIBRARY_FUSION_TYPE_DOT" here: attention then crashes on 0.10.
+#: Products that stand alone, to oneDNN. Never with "LIBRARY_FUSION_TYPE_DOT" here: attention then crashes on 0.10.
 ONEDNN = {
     **PLAIN,
     "xla_cpu_use_onednn": True,
@@ -37,14 +37,15 @@ ONEDNN = {
 }
 #: Many products at once, outside of loops. Later versions do these well by themselves.
 BATCHED_DOTS = ONEDNN if VERSION < (0, 11) else ALL_DOTS
-#: Convolutions that stand alone as well: by channels, window and processor they take 0.6 to 1.6 of the time of XLA's.
+#: Convolutions that stand alone as well: depending on channels, window and processor, they take 0.6 to 1.6 times as
+#: long as XLA's.
 CONVOLUTIONS = ynn("REDUCE", "DOT", "INDIVIDUAL_CONVOLUTION")
 #: Integer arithmetic in registers of 512 bits, which LLVM does not choose by itself.
 WIDE = {"xla_cpu_prefer_vector_width": 512}
 #: Compiles 10 to 25 percent sooner, into slower programs.
 UNOPTIMIZED = {"xla_backend_optimization_level": 0}
-#: Compiles in a fifth of the time, from 0.11 on in half of it, into programs that are 1 to 40 times slower. Later
-#: versions compile loops by MLIR alone, which is what takes the time.
+#: Compiles in a fifth of the time, from 0.11 on in half of it, into programs that are 1 to 40 times slower. Versions
+#: from 0.11 on always compile loops by way of MLIR, which takes most of the time.
 QUICK = {**UNOPTIMIZED, "xla_cpu_parallel_codegen_split_count": 1}
 if VERSION < (0, 11):
     QUICK["xla_cpu_use_fusion_emitters"] = False

@@ -16,7 +16,7 @@ from functorch_like.backends.xla.partitioning import Partitioning, axes_list, di
 
 
 class Manual(NamedTuple):
-    """The computation on parts that is being emitted: its mesh, and the axes by whose parts it is written."""
+    """The computation on parts that is being emitted: its mesh, and the axes along which it is written for parts."""
 
     mesh: AbstractMesh
     axes: tuple[str, ...]
@@ -26,7 +26,7 @@ class Partitioned:
     """The part of the emitter that is about meshes.
 
     Attributes:
-        partitioning: how the module is split; None for a program on one device.
+        partitioning: partitioning of the module; None for a program on one device.
         manual: the computation on parts around the current operation; None outside of all.
     """
 
@@ -53,7 +53,7 @@ class Partitioned:
         return symbol
 
     def sharding(self, mesh: AbstractMesh, spec: PartitionSpec, ndim: int, open_rest: bool = False) -> Any:
-        """The attribute of how an array is split."""
+        """Return the attribute for the sharding of an array."""
         return mlir.parsed(f"#sdy.sharding<@{self.mesh_symbol(mesh)}, {dimensions(spec, ndim, open_rest)}>")
 
     def border(self, each: Sequence[Any] | None, avals: Sequence[ShapedArray]) -> list[dict[str, Any]] | None:
@@ -121,7 +121,8 @@ class Partitioned:
         here = lambda e: [e.op("stablehlo.partition_id", [], [number])]
         if not rest:
             return here(self)[0]
-        # TRAP: while the compiler splits by some axes, which partition it is has no meaning outside of this.
+        # TRAP: while the compiler splits by the other axes, the number of the partition has no meaning. So read it in a
+        # computation on parts along those axes, too.
         return self.by_parts(mesh, rest, [], [], [PartitionSpec()], [], [number], here)[0]
 
     def _shardings(self, mesh: AbstractMesh, specs: Sequence[PartitionSpec], avals: Sequence[Any], rest: bool) -> Any:
@@ -144,7 +145,7 @@ class Partitioned:
 
         Args:
             mesh: the mesh.
-            axes: those by whose parts it is written; the compiler splits it further by the others.
+            axes: the axes along which it is written for parts; the compiler splits it further by the others.
             operands: whole arrays.
             in_specs: their partition by `axes`.
             out_specs: the partition of the results by `axes`.
@@ -153,7 +154,7 @@ class Partitioned:
             body: emits the computation on parts.
         """
         around = self.manual
-        # An inner computation is by the axes of those around it as well.
+        # An inner computation is on parts along the axes of the outer ones as well.
         inner = Manual(mesh, (*(around.axes if around else ()), *axes))
         if self.on_one_device(mesh):
             return self._here(inner, body, operands)

@@ -122,7 +122,7 @@ def _parsed(artifact: bytes) -> ir.Module:
 def embed(
     e: Emitter, artifact: bytes, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
 ) -> str:
-    """Put a program's functions into the module that is being made; the symbol of its main one."""
+    """Put a program's functions into the module that is being made; return the symbol of its main function."""
     module = read(artifact)
     _check_signature(module, in_avals, out_avals, name)
     if b"lapack_" in artifact and e.platform == "cpu":

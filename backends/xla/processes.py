@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         """Exchange of programs between this process and the others."""
 
         def agree(self, digest: bytes, name: str, ranks: frozenset[int], about: bytes) -> dict[int, bytes] | None:
-            """Compare digests of a program; return the answer of each process, None if they agreed on it before.
+            """Compare digests of a program; return `about` of each process, None if they agreed on it before.
 
             Raises:
                 DistributedError: where digests differ.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
             ...
 
         def compare(self, what: str, value: str, ranks: frozenset[int], fix: str, *, once: bool) -> None:
-            """Compare a value that all of these processes give; where `once`, not again when they agreed on it.
+            """Compare a value that all of these processes give; with `once`, skip a value that they agreed on before.
 
             Raises:
                 DistributedError: where they differ.
@@ -54,10 +54,10 @@ class Membership:
 
     Attributes:
         index: its number.
-        count: of processes.
+        count: number of processes.
         runtime: jaxlib's client of the coordination service.
         hostname: the address by which the others reach this machine.
-        local_device_ids: which GPUs of this machine it uses; None for all.
+        local_device_ids: numbers of the GPUs of this machine that it uses; None for all.
     """
 
     __slots__ = ("count", "hostname", "index", "local_device_ids", "runtime")
@@ -78,8 +78,8 @@ def start_service(address: str, count: int, timeout: int) -> Any:
     """Start the coordination service.
 
     Args:
-        address: where it listens, "host:port".
-        count: of processes.
+        address: the address at which it listens, "host:port".
+        count: number of processes.
         timeout: seconds within which all of them connect.
 
     Raises:
@@ -167,7 +167,7 @@ def collective_failure(what: str, error: BaseException) -> DistributedError | No
 
 
 def on_program(peers: Peers) -> None:
-    """Register how to talk to other processes."""
+    """Register the exchange with other processes."""
     global _peers
     _peers = peers
 

@@ -26,7 +26,7 @@ class Operation(NamedTuple):
     Attributes:
         name: XLA's; a fusion of several operations of the user's counts as one.
         program: the module it belongs to.
-        calls: how often it ran.
+        calls: number of runs.
         seconds: in all. Operations may overlap in time.
         line: "file:line" of the user's, or "".
     """

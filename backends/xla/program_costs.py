@@ -1,6 +1,6 @@
 """Costs of a compiled program from the text of its optimised HLO: products, memory traffic, collectives.
 
-Bodies of loops count as often as they run, where XLA finds the count; else once. Of branches all count.
+Bodies of loops count as often as they run, where XLA finds the count; else once. All branches of a conditional count.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Instruction(NamedTuple):
     """One line of HLO.
 
     Attributes:
-        name: of the result.
+        name: name of the result.
         shapes: bytes per element and dimensions of each array of the result.
-        operation: without `-start` and `-done`.
+        operation: name of the operation, without `-start` and `-done`.
         operands: names.
         line: the whole text.
     """
@@ -62,8 +62,8 @@ class Collective(NamedTuple):
     Attributes:
         kind: "all-reduce", "all-gather", "reduce-scatter", "all-to-all" or "collective-permute".
         group: positions of the devices of one group; () where the text does not name them.
-        bytes: of the larger of operands and result.
-        count: how often it runs.
+        bytes: size of the operands or of the result, whichever is larger.
+        count: number of runs.
     """
 
     kind: str
@@ -76,8 +76,8 @@ class Costs(NamedTuple):
     """Costs of one run on one device.
 
     Attributes:
-        flops: of products and convolutions.
-        bytes: that kernels read and write, as if nothing stayed in caches.
+        flops: operations of products and convolutions.
+        bytes: bytes that kernels read and write, as if nothing stayed in caches.
         collectives: all of them.
     """
 

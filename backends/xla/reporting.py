@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 def verbose(file: TextIO | None = None, rows: int = 20) -> Generator[None]:
     """Report XLA's work within the block: programs compiled or loaded, and the time of each operation.
 
-    As it happens, in this thread: each program traced, lowered, compiled or loaded, and what that took. At the end, of
-    the whole process: the operations that ran, the longest first, with the user's line. Profiling makes programs
-    somewhat slower.
+    Each program that this thread traces, lowers, compiles or loads is printed at once, with its time. The operations
+    that ran in the whole process are printed at the end, the longest first, with the user's line. Profiling makes
+    programs somewhat slower.
 
     Args:
-        file: where to; standard output by default.
-        rows: how many operations are listed.
+        file: the file to write to; standard output by default.
+        rows: number of operations that are listed.
 
     >>> import functorch_like as ft
     >>> with ft.backends.xla.verbose():  # doctest: +ELLIPSIS
@@ -62,8 +62,8 @@ def table(operations: list[Any], seconds: float, rows: int = 20, paint: terminal
 
     Args:
         operations: the longest first.
-        seconds: of the whole block.
-        rows: how many operations are listed.
+        seconds: time of the whole block.
+        rows: number of operations that are listed.
         paint: gives parts a style.
     """
     total = sum(each.seconds for each in operations)
@@ -94,8 +94,8 @@ def markup(operations: list[Any], seconds: float, rows: int = 30) -> elements.Ma
 
     Args:
         operations: the longest first.
-        seconds: of the whole block.
-        rows: how many of each are listed.
+        seconds: time of the whole block.
+        rows: number of each that are listed.
     """
     from functorch_like.markup import elements  # only in notebooks
 

@@ -24,7 +24,7 @@ class Shard(NamedTuple):
 
     Attributes:
         device: the device.
-        index: which part, as a tuple of slices of the whole array.
+        index: the place of the part in the whole array, as a tuple of slices.
         replica_id: number of this copy among those of the same part.
         data: the part as an array on that device; None where it belongs to another process.
     """
@@ -68,8 +68,8 @@ def put(x: np.ndarray[Any, Any], where: Any, *, weak_type: bool = False) -> Any:
     """Copy a NumPy array to the devices of a sharding, to each its part."""
     aval = ShapedArray(x.shape, x.dtype, weak_type)
     check_concrete(where)
-    # TRAP: views that share one data pointer are refused under other semantics than this one, which needs copies that
-    # nothing else writes to.
+    # TRAP: under the semantics used here, nothing else may write to the memory, so each part is a copy. Under any other
+    # semantics, C++ refuses views that share one data pointer.
     return _assemble(aval, where, lambda index: np.array(x[index], order="C"))
 
 
@@ -145,7 +145,7 @@ def _shown(index: tuple[slice, ...]) -> str:
 
 # --------------------------------------------------------------------------------------------------------- taking apart
 def local_parts(x: Any) -> list[Any]:
-    """The arrays of one device each that an array consists of in this process, in the order of the mesh."""
+    """Return the parts of an array in this process, as arrays on one device each, in the order of the mesh."""
     arrays.check_alive(x)
     if type(x._sharding) is SingleDeviceSharding:
         return [x]
@@ -203,7 +203,7 @@ def gather(x: Any) -> np.ndarray[Any, Any]:
 
 # -------------------------------------------------------------------------------------------------------------- moving
 def move(x: Any, place: Any, weak_type: bool) -> Any:
-    """An array, from where it is to a device or sharding, where it stays."""
+    """Move an array to a device or sharding, and commit it there."""
     arrays.check_alive(x)
     aval = ShapedArray(x.aval.shape, x.aval.dtype, x.aval.weak_type or weak_type)
     where = place if isinstance(place, named_sharding.Sharding) else sharding.single(place)
@@ -252,7 +252,7 @@ def _changed_kind(x: Any, where: Any) -> Any:
 
 
 def bring(x: Any, where: Any) -> Any:
-    """An argument of a compiled function, where the program takes it.
+    """Return an argument of a compiled function on the devices on which the program takes it.
 
     Raises:
         DeviceError: for an array that is bound to another place.

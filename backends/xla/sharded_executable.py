@@ -21,9 +21,9 @@ class ShardedExecutable(Executable):
     """A program compiled for a mesh.
 
     Attributes:
-        mesh: where it runs.
-        in_shardings: of the arguments; None where XLA chose one that no spec can express.
-        out_shardings: likewise of the results.
+        mesh: the mesh that it runs on.
+        in_shardings: shardings of the arguments; None where XLA chose one that no spec can express.
+        out_shardings: likewise for the results.
     """
 
     __slots__ = ("_ins", "_outs", "_windowed", "mesh")
@@ -44,7 +44,7 @@ class ShardedExecutable(Executable):
         self._ins = self._chosen(partitioning.ins, inner.get_parameter_shardings, self.in_avals)
         self._outs = self._chosen(outs, inner.get_output_shardings, self.out_avals)
         self._windowed = window.is_needed(inner, self.mesh)
-        self._only_kernels = False  # a program that is split calls functions of the user, or none
+        self._only_kernels = False  # programs on a mesh have no kernels of NumPy
         self._handlers = {}
 
     @property
@@ -61,7 +61,7 @@ class ShardedExecutable(Executable):
         return self._outs
 
     def _chosen(self, requested: Sequence[Any], read: Any, avals: Sequence[ShapedArray]) -> list[Any]:
-        """The shardings that were requested, and in place of None those that XLA chose."""
+        """Return the shardings that were requested; where one is None, that which XLA chose."""
         if None not in requested:
             return list(requested)
         protos = read() or [None] * len(avals)
@@ -183,8 +183,8 @@ def compile(
         partitioning: the partitioning of the module.
         options: XLA's options by name, which override the package's.
         fitting: options chosen by the program's content, which settings override.
-        in_avals: of the arguments.
-        out_avals: of the results.
+        in_avals: avals of the arguments.
+        out_avals: avals of the results.
         name: for messages.
         fingerprint: identifies the program.
         host_calls: the functions of the module's callbacks.

@@ -23,7 +23,7 @@ Operation = Any
 
 _create = ir.Operation.create
 
-#: Operations that XLA computes elementwise, or by reading elements one by one; `reduce`, products and loops besides.
+#: Operations that XLA computes elementwise, or by reading elements one by one. `_Plain.count` admits some others.
 _COMPUTING = frozenset(f"stablehlo.{name}" for name in (
     "abs", "add", "and", "atan2", "cbrt", "ceil", "clamp", "compare", "complex", "concatenate", "convert", "cosine",
     "count_leading_zeros", "divide", "dynamic_slice", "dynamic_update_slice", "exponential", "exponential_minus_one",
@@ -32,11 +32,11 @@ _COMPUTING = frozenset(f"stablehlo.{name}" for name in (
     "round_nearest_even", "rsqrt", "select", "shift_left", "shift_right_arithmetic", "shift_right_logical", "sign",
     "sine", "sqrt", "subtract", "tan", "tanh", "xor",
 ))  # fmt: skip
-#: Operations that move elements, of which XLA often makes nothing.
+#: Operations that move elements; XLA often makes no kernel of them.
 _MOVING = frozenset(
     f"stablehlo.{name}" for name in ("bitcast_convert", "broadcast_in_dim", "reshape", "reverse", "slice", "transpose")
 )
-#: Operations that XLA fuses with others where they are large; what is small is then part of these kernels.
+#: Operations that XLA fuses with others where they are large; small operations then become part of the same kernels.
 _FUSED = _COMPUTING | {"stablehlo.reduce"}
 _CONSTANTS = frozenset(("stablehlo.constant", "stablehlo.iota"))
 #: Types of elements in which XLA computes without conversions.
@@ -49,7 +49,7 @@ _FIXED, _PLAIN, _APART = range(3)
 
 
 def with_small_parts(module: ir.Module) -> ir.Module:
-    """Return a module whose small operations between others are functions that are one kernel each.
+    """Return a module in which the small operations between others are functions that become one kernel each.
 
     Args:
         module: a module for one CPU device, which stays as it is.
@@ -74,7 +74,7 @@ def _functions(module: ir.Module) -> dict[str, Any]:
 
 
 def _divisible(functions: dict[str, Any]) -> list[str]:
-    """Functions to be divided: those outside of kernels that have no large operations which XLA fuses with others."""
+    """Return the functions to divide: those outside of kernels, without large operations that XLA fuses with others."""
     plain = _Plain(functions)
     is_large = lambda operation: operation.name in _FUSED and plain.count(operation) == math.inf
     names = _put_in_place(functions, plain)
@@ -84,7 +84,7 @@ def _divisible(functions: dict[str, Any]) -> list[str]:
 def _put_in_place(functions: dict[str, Any], plain: _Plain) -> list[str]:
     """Functions outside of kernels: main, and those that they call, unless these can be part of a kernel."""
     names = ["main"]
-    for name in names:  # which grows; a set would give parts other names in each process, and programs other keys
+    for name in names:  # it grows. A set would give parts other names in each process, and programs other keys
         for operation in mlir.operations_in(functions[name].operation):
             if operation.name == "func.call" and "mhlo.frontend_attributes" not in operation.attributes:
                 callee = _callee(operation)
@@ -114,7 +114,7 @@ class _Plain:
         return self._count_of(name) <= PARTS.operations
 
     def count(self, operation: Operation) -> float:
-        """The number of operations that one comes to; infinity if it cannot be part of a kernel."""
+        """Return the number of operations that one expands to; infinity if it cannot be part of a kernel."""
         if not all(_is_native(x.type) for x in (*operation.operands, *operation.results)):
             return math.inf
         if any(_size(r.type) > PARTS.elements for r in operation.results):
@@ -201,7 +201,7 @@ class _Parts:
 
     def _kind(self, operation: Operation, makers: Sequence[int]) -> int:
         name, plain = operation.name, self.counts[-1] <= PARTS.operations
-        # XLA finds values that follow from constants alone, and some operations need to see theirs.
+        # XLA computes values that follow from constants alone, and some operations need operands whose values it has.
         fixed = len(makers) == len(operation.operands) and all(self.kinds[m] == _FIXED for m in makers)
         if name in _CONSTANTS or (fixed and (name == "stablehlo.broadcast_in_dim" or (plain and name in _FUSED))):
             return _FIXED
@@ -218,7 +218,7 @@ class _Parts:
         gathered = {i for part in parts.values() for i in part}
         if not gathered:
             return False
-        # Constants, then by level what is small, then what it is for.
+        # Values of constants first, then by level the small operations, and after them the others of that level.
         for i in sorted(range(count), key=lambda i: (self.kinds[i] != _FIXED, self.levels[i], self.kinds[i])):
             part = parts.get(self.levels[i])
             if part and i == part[0]:
@@ -250,7 +250,7 @@ class _Parts:
             r for i in part for r in self.operations[i].results if not inside.issuperset(self.readers.get(r, ()))
         ]
         arguments = [x for x in taken if _size(x.type)]
-        # XLA chooses layouts of matrices that functions take and return, and writes kernels that copy; not of vectors.
+        # As vectors: XLA chooses layouts of matrices that functions take and return, and writes kernels that only copy.
         ins = [_flat(x.type) for x in arguments]
         firsts = [ir.RankedTensorType.get([1], kind.element_type) for kind in ins]
         outs = [*(_flat(r.type) for r in results), *firsts]

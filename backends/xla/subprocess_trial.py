@@ -39,7 +39,7 @@ def survives(module: Any, device: Any, options: dict[str, Any], seconds: float =
 
 
 def main(path: str) -> None:
-    """The trial itself."""
+    """Run the trial itself."""
     with open(path, "rb") as file:
         code, avals, platform, options = pickle.load(file)
     device = client.find_device(platform)

@@ -32,7 +32,7 @@ def template_of(operands: Sequence[Any], written: Sequence[Any], out: Any) -> Te
     """The template of the operations that a rule has written, and of its results.
 
     Args:
-        operands: of the equation.
+        operands: operands of the equation.
         written: name, types, attributes, region, operands and value of each operation.
         out: the results of the rule.
 

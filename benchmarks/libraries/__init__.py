@@ -1,1 +1,1 @@
-"""Three models of libraries written for JAX: what tracing a step and the first step cost, here and on JAX."""
+"""Three models of libraries written for JAX: times of tracing and of the first step, here and on JAX."""

@@ -1,10 +1,10 @@
-"""Models of libraries written for JAX, on this package and on JAX, in processes of their own, in turns.
+"""The runner of models of libraries written for JAX: on this package and on JAX, in separate processes, in turns.
 
     python -m benchmarks.libraries --ours PY --jax PY --rounds 3 --json FILE
 
 Both interpreters need the libraries: docs/libraries.md. Each process begins with an empty cache on disk; "again" is the
-first step of one that finds the cache of the process before it, as a second start does. The table has medians, of time
-on the wall or, with `--clock cpu`, of processor time.
+first step of a second process, which finds the cache of the first. The table has medians of wall time or, with
+`--clock cpu`, of processor time.
 """
 
 import argparse
@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 MODELS = sorted(p.stem for p in (HERE / "models").glob("*.py"))
 ROWS = ("import", "make", "trace", "first step", "again", "3 later steps")
-AGREE = 2e-3  # between the values of both sides, in parts
+AGREE = 2e-3  # relative difference allowed between the values of both sides
 
 
 def measure(python, side, model, cache):

@@ -1,6 +1,6 @@
-"""One model on what `import jax` gives: `worker.py FILE`, or `python -m functorch_like.as_jax worker.py FILE`.
+"""Measurement of one model: `worker.py FILE` on JAX, `python -m functorch_like.as_jax worker.py FILE` on this package.
 
-Prints one line of JSON: seconds, on the wall and of the processor, of imports, tracing, lowering and compiling with the
+Prints one line of JSON: wall and processor seconds of imports, tracing, lowering and compiling with the
 first step, and a later step; and the number that the sides must agree on.
 """
 
@@ -11,7 +11,7 @@ import time
 
 
 def clocks():
-    """Seconds on the wall, and of the processor."""
+    """Return wall seconds and processor seconds."""
     return time.perf_counter(), time.process_time()
 
 
@@ -34,10 +34,10 @@ def main(path):
     compiled = jax.jit(step)
     compiled.trace(*args)
     traced = clocks()
-    compiled = jax.jit(lambda *args: step(*args))  # traced again: another function
+    compiled = jax.jit(lambda *args: step(*args))  # another function, so that it is traced again
     out = jax.block_until_ready(compiled(*args))
     first = clocks()
-    if hasattr(compiled, "optimised"):  # later steps are those of the last tier; JAX has one
+    if hasattr(compiled, "optimised"):  # so that later steps run in the last tier; JAX has one tier only
         compiled.optimised()
     last = clocks()
     for _ in range(3):

@@ -1,7 +1,6 @@
-"""One side's worker: `PYTHON benchmarks/worker SIDE`. Reads {"case": ...} lines, answers one sample to each.
+"""One side's worker: `PYTHON benchmarks/worker SIDE`. Reads lines {"case": ...}, and answers each with one sample.
 
-It runs by path, so that nothing of the source tree but this folder is importable: what is measured is what is
-installed.
+It is started by path, so that of the source tree only this folder can be imported: the installed package is measured.
 """
 
 import gc
@@ -13,7 +12,7 @@ import traceback
 
 def main(side: str) -> None:
     """Answer requests until the input ends."""
-    # Whatever a library prints goes to standard error: standard output is the line to the runner.
+    # Output of libraries goes to standard error: standard output is the channel to the runner.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
@@ -34,18 +33,18 @@ def main(side: str) -> None:
         try:
             if case not in samplers:
                 if case not in cases:
-                    answer(error="")  # this side has no such case; there is nothing to explain
+                    answer(error="")  # this side has no such case; no reason is needed
                     continue
                 samplers[case] = cases[case]()
             gc.collect()
             answer(seconds=samplers[case]())
-        except Exception as error:  # one case that fails must not take the others with it
+        except Exception as error:  # one case that fails must not end the others
             traceback.print_exc()
             answer(error=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}")
 
 
 def load(side: str) -> tuple[dict, dict]:
-    """A side's cases, each a function that prepares and returns its sampler, and its versions."""
+    """Return a side's cases, each a function that prepares and returns its sampler, and its versions."""
     if side in ("torch", "compiled"):
         import torch_side
 

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from types import SimpleNamespace
 
-LARGE = 1 << 20  # how many random numbers
+LARGE = 1 << 20  # number of random numbers
 
 
 def einsum(api: SimpleNamespace) -> Callable:
-    """Three operands, so that their order matters."""
+    """An einsum of three operands, so that their order matters."""
     return lambda x, y, z: api.fnp.einsum("abc,cdb,de->ae", x, y, z)
 
 
 def ode(api: SimpleNamespace) -> Callable:
-    """A thousand small steps of Runge and Kutta through the equations of Lotka and Volterra."""
+    """A thousand small Runge-Kutta steps of the Lotka-Volterra equations."""
 
     def field(u):
         prey, hunters = u[0], u[1]
@@ -28,7 +28,7 @@ def ode(api: SimpleNamespace) -> Callable:
 
 
 def ode_adaptive(api: SimpleNamespace) -> Callable:
-    """Heun's method with a step chosen by its error, until a time is reached."""
+    """Heun's method with steps chosen by their error, up to a given time."""
     fnp = api.fnp
 
     def field(u):
@@ -51,7 +51,7 @@ def ode_adaptive(api: SimpleNamespace) -> Callable:
 
 
 def kalman(api: SimpleNamespace) -> Callable:
-    """The means that a Kalman filter finds, from the first component with noise of variance 1."""
+    """Means of a Kalman filter that observes the first component with noise of variance 1."""
     fnp = api.fnp
 
     def run(transition, noise, observations):
@@ -84,7 +84,7 @@ def small_gru_grad(api: SimpleNamespace) -> Callable:
 
 
 def small_stacks(api: SimpleNamespace) -> Callable:
-    """Ten products in turn, each of stacks of small matrices."""
+    """Ten products in sequence, each of stacks of small matrices."""
 
     def run(a, b):
         for _ in range(10):

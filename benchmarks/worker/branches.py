@@ -2,9 +2,9 @@
 
     python benchmarks/worker/branches.py ours|torch
 
-prints a JSON object: for each program the graphs compiled by the first call and by the later ones, graph breaks, and
-functions (or the rest of one) that are not compiled. Then come seconds of the first call and of later calls, in turns
-through all inputs. `benchmarks/control_flow.py` starts it.
+prints a JSON object. For each program it holds numbers: of graphs compiled by the first call and by later ones, of
+graph breaks, and of functions, or remainders of functions, that are not compiled. The seconds of the first call and
+of later calls, in turns through all inputs, follow. `benchmarks/control_flow.py` starts this script.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CALLS = 40
 
 
 def programs(lib: Any) -> dict[str, tuple[Callable[..., Any], list[tuple[Any, ...]]]]:
-    """Name, function of arrays, and NumPy arguments of several calls, which take different paths."""
+    """Return the name, function, and NumPy arguments of several calls, which take different paths, of each program."""
 
     def shorten(x):
         size = lib.sum(abs(x))
@@ -109,14 +109,14 @@ def programs(lib: Any) -> dict[str, tuple[Callable[..., Any], list[tuple[Any, ..
 
 
 def timed(call: Callable[[], Any]) -> float:
-    """Seconds of one call."""
+    """Return the seconds of one call."""
     begin = time.perf_counter()
     call()
     return time.perf_counter() - begin
 
 
 def later(call: Callable[..., Any], args: list[tuple[Any, ...]], finish: Callable[[Any], Any]) -> float:
-    """Seconds of a call, the least of several rounds through all arguments."""
+    """Return the seconds of a call, the least of several rounds through all arguments."""
 
     def through() -> None:
         for _ in range(CALLS):
@@ -129,12 +129,12 @@ def later(call: Callable[..., Any], args: list[tuple[Any, ...]], finish: Callabl
 
 
 def ours() -> dict[str, Any]:
-    """Figures of this package."""
+    """Return the figures of this package."""
     import functorch_like as ft
     import functorch_like.numpy as fnp
     from functorch_like import testing
 
-    ft.jit(fnp.sin)(1.0)  # what only the first program of a process costs
+    ft.jit(fnp.sin)(1.0)  # pay the costs of the first program of a process
     figures = {}
     for name, (fun, given) in programs(fnp).items():
         args = [ft.device_put(a) for a in given]
@@ -158,11 +158,11 @@ def ours() -> dict[str, Any]:
 
 
 def pytorch() -> dict[str, Any]:
-    """Figures of torch.compile."""
+    """Return the figures of torch.compile."""
     import torch
     from torch._dynamo.utils import counters
 
-    torch.compile(torch.sin)(torch.ones(()))  # what only the first program of a process costs
+    torch.compile(torch.sin)(torch.ones(()))  # pay the costs of the first program of a process
     figures = {}
     for name, (fun, given) in programs(torch).items():
         args = [tuple(map(torch.as_tensor, a)) for a in given]
@@ -193,7 +193,7 @@ def pytorch() -> dict[str, Any]:
 
 
 def check(name: str, got: list[list[Any]], expected: list[list[Any]]) -> None:
-    """Compare with what plain Python gives."""
+    """Compare results with those of plain Python."""
     for a, b in zip(got, expected, strict=True):
         for x, y in zip(a, b, strict=True):
             np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-3, err_msg=name)

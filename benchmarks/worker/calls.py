@@ -1,4 +1,4 @@
-"""Cost of one call when everything is compiled and the arrays are small: dispatch alone."""
+"""Cost of one call of a compiled program on small arrays: dispatch alone."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -37,7 +37,7 @@ def jit_call_tree(api: SimpleNamespace, leaves: int = 40) -> Sampler:
 
 
 def jit_call_list(api: SimpleNamespace, leaves: int) -> Sampler:
-    """The same of a list."""
+    """A jitted function of one list of arrays, returned changed."""
     arrays = [api.fnp.arange(8.0) for _ in range(leaves)]
     f = api.ft.jit(lambda arrays: [leaf + 1 for leaf in arrays])
     settle(f, arrays)
@@ -45,13 +45,13 @@ def jit_call_list(api: SimpleNamespace, leaves: int) -> Sampler:
 
 
 def eager_add(api: SimpleNamespace) -> Sampler:
-    """The operator."""
+    """A sum by the operator."""
     x, y = arrays(api)
     return repeated(lambda: x + y, block)
 
 
 def eager_lax_add(api: SimpleNamespace) -> Sampler:
-    """The function behind the operator."""
+    """A sum by `lax.add`, the function behind the operator."""
     x, y = arrays(api)
     return repeated(lambda: api.lax.add(x, y), block)
 
@@ -94,7 +94,7 @@ def eager_compare(api: SimpleNamespace) -> Sampler:
 
 
 def eager_broadcast(api: SimpleNamespace) -> Sampler:
-    """A matrix and a vector."""
+    """The sum of a matrix and a vector."""
     x, y = api.fnp.ones((4, 8)), api.fnp.arange(8.0)
     return repeated(lambda: x + y, block)
 

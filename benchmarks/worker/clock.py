@@ -1,19 +1,19 @@
-"""Samplers: functions that return the seconds one unit of work took."""
+"""Samplers: functions that return the seconds of one unit of work."""
 
 import gc
 import os
 import time
 from collections.abc import Callable
 
-# What all threads of the process computed, where others disturb; else what a clock on the wall shows.
+# Processor time of all threads, for machines that other processes use; else wall time.
 now = time.process_time if os.environ.get("FT_BENCH_CLOCK") == "cpu" else time.perf_counter
 
-ENOUGH = 0.05  # seconds a sample should last, for the clock and the scheduler to matter little
+ENOUGH = 0.05  # seconds of a sample, so that the clock and the scheduler matter little
 
 
 def repeated(work: Callable[[], object], finish: Callable[[object], object] = lambda last: None) -> Callable[[], float]:
-    """Samples the mean of many calls; `finish` waits for the last result, inside the measured time."""
-    timed(work, 1, finish)  # the first call compiles, and would pass for a long one
+    """Return a sampler of the mean of many calls; `finish` waits for the last result, inside the measured time."""
+    timed(work, 1, finish)  # the first call compiles, which would distort the count
     count = 1
     while (seconds := timed(work, count, finish)) < ENOUGH / 4:
         count *= 4
@@ -29,7 +29,7 @@ def settle(compiled: Callable, *arguments: object) -> None:
 
 
 def timed(work: Callable[[], object], count: int, finish: Callable[[object], object]) -> float:
-    """Seconds for `count` calls. The collector rests, as it does in `timeit`."""
+    """Return the seconds of `count` calls. Garbage collection is off, as in `timeit`."""
     gc.disable()
     try:
         last = None
@@ -43,7 +43,7 @@ def timed(work: Callable[[], object], count: int, finish: Callable[[object], obj
 
 
 def fresh(prepare: Callable[[], object], work: Callable[[object], object], count: int = 1) -> Callable[[], float]:
-    """Samples work that must not meet its own caches: each call gets something newly prepared, off the clock."""
+    """Return a sampler of work that must miss its caches: each call gets a newly prepared object, off the clock."""
 
     def sample() -> float:
         prepared = [prepare() for _ in range(count)]

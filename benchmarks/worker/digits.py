@@ -1,8 +1,8 @@
-"""A new process in which the digits example makes its first training step: `PYTHON digits.py SIDE EXAMPLES WHAT`.
+"""First training step of the digits example in a new process: `PYTHON digits.py SIDE EXAMPLES WHAT`.
 
-Prints seconds: of the "step" alone, from its call to its loss; from the "start" of the user's code, the parameters
-drawn and the images put on the device; or of the whole "process", imports included. JAX runs the same two files,
-`models.py` and `training.py` of the folder EXAMPLES, under its own name for each module that they import.
+Prints seconds: of the "step" alone, from its call to its loss; from the "start" of the user's code, which draws
+the parameters and puts the images on the device; or of the whole "process", imports included. JAX runs the same two
+files, `models.py` and `training.py` of the folder EXAMPLES, under its own name for each module that they import.
 """
 
 import sys

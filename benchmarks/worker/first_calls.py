@@ -19,7 +19,7 @@ IMAGES = xp.asarray(rng.standard_normal((4, 8, 8, 3)).astype(np.float32))
 
 
 def dense(width, depth):
-    """Parameters of a multilayer perceptron."""
+    """Return parameters of a multilayer perceptron."""
     return [xp.asarray(rng.standard_normal((width, width)).astype(np.float32) * 0.1) for _ in range(depth)]
 
 
@@ -74,7 +74,7 @@ CASES = {
     "jit(hessian)": lambda: api.jit(api.hessian(lambda x: (xp.sin(x) ** 2).sum() * xp.exp(-x).sum()))(VECTOR),
 }
 
-api.jit(lambda x: x + 1)(VECTOR)  # what only the first program of a process costs
+api.jit(lambda x: x + 1)(VECTOR)  # pay the costs of the first program of a process
 api.block_until_ready(MATRIX @ MATRIX)
 found = {}
 for name, call in CASES.items():

@@ -10,28 +10,28 @@ SEED = np.asarray(7, np.int32)
 
 
 def numbers(*shape: int, seed: int = 0) -> np.ndarray:
-    """Standard normal."""
+    """Return standard normal numbers."""
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def whole(high: int, *shape: int) -> np.ndarray:
-    """Indices below `high`."""
+    """Return indices below `high`."""
     return np.random.default_rng(1).integers(0, high, shape).astype(np.int32)
 
 
 def layers(*widths: int) -> list[np.ndarray]:
-    """Weights and biases in turn."""
+    """Return weights and biases, alternating."""
     return [a for n, m in itertools.pairwise(widths) for a in (normal(n, m), np.zeros(m, np.float32))]
 
 
 def positive(*shape: int) -> np.ndarray:
-    """Symmetric positive definite matrices."""
+    """Return symmetric positive definite matrices."""
     x = numbers(*shape)
     return (x @ np.swapaxes(x, -1, -2) / shape[-1] + np.eye(shape[-1])).astype(np.float32)
 
 
 def general(*shape: int) -> np.ndarray:
-    """Matrices that can be inverted well."""
+    """Return well-conditioned matrices."""
     return numbers(*shape) * shape[-1] ** -0.5 + 2 * np.eye(shape[-1], dtype=np.float32)
 
 

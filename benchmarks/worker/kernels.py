@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 
 def layernorm_grad(api: SimpleNamespace) -> Callable:
-    """Gradient in the input, the scale and the shift."""
+    """Layer norm: the gradient with respect to the input, the scale and the shift."""
     fnp = api.fnp
 
     def loss(x, scale, shift):
@@ -17,7 +17,7 @@ def layernorm_grad(api: SimpleNamespace) -> Callable:
 
 
 def logsumexp_grad(api: SimpleNamespace) -> Callable:
-    """Over rows."""
+    """The gradient of log-sum-exp over rows."""
     return api.ft.grad(lambda x: api.fnp.sum(api.nn.logsumexp(x, axis=-1) ** 2))
 
 
@@ -34,12 +34,12 @@ def elementwise(api: SimpleNamespace) -> Callable:
 
 
 def dropout(api: SimpleNamespace) -> Callable:
-    """Half of the elements, at random."""
+    """Dropout of half of the elements."""
     return lambda x, seed: api.fnp.where(api.random.bernoulli(api.random.PRNGKey(seed), 0.5, x.shape), x * 2, 0)
 
 
 def distinct(api: SimpleNamespace) -> Callable:
-    """Count the different values."""
+    """Count the distinct values."""
 
     def count(x):
         x = api.fnp.sort(x)
@@ -49,7 +49,7 @@ def distinct(api: SimpleNamespace) -> Callable:
 
 
 def slices_and_pads(api: SimpleNamespace) -> Callable:
-    """Strided slices, reversed, padded, joined."""
+    """Strided slices that are reversed, padded and concatenated."""
     fnp = api.fnp
 
     def run(x):
@@ -60,7 +60,7 @@ def slices_and_pads(api: SimpleNamespace) -> Callable:
 
 
 def max_pool_grad(api: SimpleNamespace) -> Callable:
-    """Windows of 3 x 3 at every other place."""
+    """The gradient of max pooling with windows of 3 x 3 and stride 2."""
 
     def loss(x):
         pooled = api.lax.reduce_window(x, -api.fnp.inf, api.lax.max, (1, 1, 3, 3), (1, 1, 2, 2), "VALID")

@@ -1,4 +1,4 @@
-"""Tracing and lowering together, `jit(f).lower(...)`: what each new signature costs before XLA sees it."""
+"""Tracing and lowering together, `jit(f).lower(...)`: the cost of each new signature before XLA compiles it."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -39,7 +39,7 @@ def gru_arguments() -> tuple:
 
 
 def chain(api: SimpleNamespace) -> Callable:
-    """400 elementwise operations of users, with operators and numbers."""
+    """400 elementwise operations as users write them, with operators and Python numbers."""
 
     def f(x):
         for _ in range(100):
@@ -50,7 +50,7 @@ def chain(api: SimpleNamespace) -> Callable:
 
 
 def lower(make: Callable, arguments: Callable) -> Callable[[SimpleNamespace], Sampler]:
-    """A case: `.lower()` of a jitted function that is new at each call, but not what it is made of."""
+    """Return a case: `.lower()` of a jitted function that is new at each call, but whose parts are not."""
 
     def case(api: SimpleNamespace) -> Sampler:
         given = api.ft.tree.map(api.fnp.asarray, arguments(api))
@@ -60,12 +60,12 @@ def lower(make: Callable, arguments: Callable) -> Callable[[SimpleNamespace], Sa
 
 
 def of_net(name: str) -> Callable[[SimpleNamespace], Sampler]:
-    """The case of a program of `nets.py`."""
+    """Return the case of a program of `nets.py`."""
     return lower(nets.PROGRAMS[name], lambda api: tuple(inputs.INPUTS[name]()))
 
 
 def gradient(loss: Callable) -> Callable:
-    """A maker of the gradient of a loss."""
+    """Return a function that makes the gradient of a loss."""
     return lambda api: api.ft.grad(loss(api))
 
 

@@ -1,6 +1,6 @@
 """Cost of one call on several devices: small arrays split over a mesh of all of them, each call waited for.
 
-JAX, on jaxlib before 0.12, deadlocks with 33 unfinished programs that have collectives.
+The wait matters: on jaxlib before 0.12 JAX deadlocks with 33 unfinished programs that have collectives.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ ROWS = 64
 
 
 def placed(api: SimpleNamespace, *spec: str) -> Callable:
-    """A function that splits an array over all devices by a spec."""
+    """Return a function that splits an array over all devices by a spec."""
     sharding = api.ft.sharding
     mesh = sharding.Mesh(np.array(api.ft.devices()), ("data",))
     where = sharding.NamedSharding(mesh, sharding.PartitionSpec(*spec))
@@ -22,7 +22,7 @@ def placed(api: SimpleNamespace, *spec: str) -> Callable:
 
 
 def waited(function: Callable, *arguments: object) -> Sampler:
-    """Samples calls of a jitted function, each waited for."""
+    """Return a sampler of calls of a jitted function, each waited for."""
 
     def call() -> None:
         result = function(*arguments)
@@ -49,7 +49,7 @@ def sharded_call_tree(api: SimpleNamespace) -> Sampler:
 
 
 def sharded_sum(api: SimpleNamespace) -> Sampler:
-    """A sum over what is split: an all-reduce that the partitioner puts in."""
+    """A sum over a split axis: the partitioner inserts an all-reduce."""
     x = placed(api, "data")(np.arange(ROWS, dtype=np.float32))
     return waited(api.ft.jit(lambda x: (x * x).sum()), x)
 
@@ -74,7 +74,7 @@ def sharded_step(api: SimpleNamespace) -> Sampler:
 
 
 def sharded_numpy(api: SimpleNamespace) -> Sampler:
-    """An elementwise function of a split array and one of NumPy, which each call splits."""
+    """An elementwise function of a split array and a NumPy array, which each call splits."""
     x = np.arange(ROWS, dtype=np.float32)
     return waited(api.ft.jit(lambda x, y: x * y + x), placed(api, "data")(x), x)
 

@@ -1,5 +1,6 @@
-"""Programs with derivatives: a step of training, or a Jacobian, of nets of every common kind. Written once for both
-sides; each is `(api) -> a function of its inputs`.
+"""Programs with derivatives: training steps or Jacobians of nets of every common kind.
+
+They are written once for both sides; each is `(api) -> a function of its inputs`.
 """
 
 from collections.abc import Callable
@@ -8,12 +9,12 @@ from typing import Any
 
 
 def descend(api: SimpleNamespace, loss: Callable, *data: Any) -> Callable:
-    """One step of gradient descent in the parameters, which come first in `loss`."""
+    """One step of gradient descent in the parameters, the first argument of `loss`."""
     return lambda params: [p - 0.1 * g for p, g in zip(params, api.ft.grad(loss)(params, *data), strict=True)]
 
 
 def cross_entropy(api: SimpleNamespace, logits: Any, labels: Any) -> Any:
-    """The mean over a batch."""
+    """The mean cross-entropy of a batch."""
     picked = api.fnp.take_along_axis(api.nn.log_softmax(logits), labels[:, None], axis=-1)
     return -api.fnp.mean(picked)
 
@@ -45,13 +46,13 @@ def mlp_adam(api: SimpleNamespace) -> Callable:
 
 
 def conv(api: SimpleNamespace, x: Any, w: Any, groups: int = 1) -> Any:
-    """Same size, stride 1."""
+    """A convolution of stride 1 that keeps the size."""
     names = ("NCHW", "OIHW", "NCHW")
     return api.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=names, feature_group_count=groups)
 
 
 def resnet_block(api: SimpleNamespace) -> Callable:
-    """Two convolutions with batch normalisation around a skip."""
+    """A step of a residual block: two convolutions with batch normalisation, and a skip connection."""
     fnp = api.fnp
 
     def norm(x, scale, shift):
@@ -78,7 +79,7 @@ def separable_conv(api: SimpleNamespace) -> Callable:
 
 
 def attend(api: SimpleNamespace, q: Any, k: Any, v: Any) -> Any:
-    """Causal attention over the last axis but one."""
+    """Causal attention over the second to last axis."""
     fnp, length = api.fnp, q.shape[-2]
     scores = fnp.einsum("bhqd,bhkd->bhqk", q, k) * q.shape[-1] ** -0.5
     scores = fnp.where(fnp.tril(fnp.ones((length, length), bool)), scores, -fnp.inf)
@@ -86,12 +87,12 @@ def attend(api: SimpleNamespace, q: Any, k: Any, v: Any) -> Any:
 
 
 def causal_attention(api: SimpleNamespace) -> Callable:
-    """Forward and backward."""
+    """Causal attention, forward and backward."""
     return lambda *qkv: api.ft.grad(lambda qkv: api.fnp.sum(attend(api, *qkv) ** 2))(qkv)
 
 
 def layer_norm(api: SimpleNamespace, x: Any, scale: Any) -> Any:
-    """Over the last axis."""
+    """Layer norm over the last axis."""
     mean = api.fnp.mean(x, axis=-1, keepdims=True)
     variance = api.fnp.var(x, axis=-1, keepdims=True)
     return (x - mean) * api.lax.rsqrt(variance + 1e-5) * scale
@@ -113,7 +114,7 @@ def transformer_block(api: SimpleNamespace) -> Callable:
 
 
 def lstm(api: SimpleNamespace) -> Callable:
-    """A scan over time, forward and backward."""
+    """An LSTM as a scan over time, forward and backward."""
     nn, fnp = api.nn, api.fnp
 
     def loss(params, xs):
@@ -133,7 +134,7 @@ def lstm(api: SimpleNamespace) -> Callable:
 
 
 def gru_forward(api: SimpleNamespace) -> Callable:
-    """A scan over time, the last state."""
+    """The last state of a GRU, by a scan over time."""
     nn, fnp = api.nn, api.fnp
 
     def run(xs, w, u):
@@ -169,7 +170,7 @@ def per_sample_grads(api: SimpleNamespace) -> Callable:
 
 
 def hessian(api: SimpleNamespace) -> Callable:
-    """Hessian of a small net's loss in its first weights."""
+    """Hessian of a small net's loss with respect to its first weights."""
 
     def loss(w, b, rest, x, y):
         return api.fnp.mean((dense(api, [w, b, *rest], x, api.fnp.tanh)[:, 0] - y) ** 2)
@@ -178,7 +179,7 @@ def hessian(api: SimpleNamespace) -> Callable:
 
 
 def jacobian(api: SimpleNamespace) -> Callable:
-    """Jacobian of a net's output by its input, in reverse mode."""
+    """Jacobian of a net's output with respect to its input, in reverse mode."""
     return lambda x, *params: api.ft.jacrev(lambda x: dense(api, params, x, api.fnp.tanh))(x)
 
 

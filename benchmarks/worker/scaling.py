@@ -15,7 +15,7 @@ LAYER = 3
 
 
 def program(api: SimpleNamespace, operations: int, scale: float = 1.0) -> Callable:
-    """A new function object of so many operations."""
+    """Return a new function object with a given number of operations."""
     fnp = api.fnp
 
     def layers(w, b, x):
@@ -39,7 +39,7 @@ def trace(operations: int, api: SimpleNamespace) -> Sampler:
 
 
 def lower(operations: int, api: SimpleNamespace) -> Sampler:
-    """`.lower()` of that, and nothing before it."""
+    """`.lower()` of a traced program; tracing is not timed."""
     arguments = _arguments(api)
     return fresh(lambda: api.ft.jit(program(api, operations)).trace(*arguments), lambda traced: traced.lower())
 
@@ -53,7 +53,7 @@ def compiling(operations: int, api: SimpleNamespace) -> Sampler:
 
 
 def _tree(api: SimpleNamespace, leaves: int) -> dict:
-    """Layers of ten arrays each."""
+    """Return a pytree of layers with ten arrays each."""
     x = api.fnp.ones(2)
     return {f"layer{i}": {f"p{k}": x for k in range(10)} for i in range(leaves // 10)}
 
@@ -95,7 +95,7 @@ def functions(count: int, api: SimpleNamespace) -> Sampler:
 
 
 def nested_grad(depth: int, api: SimpleNamespace) -> Sampler:
-    """Tracing a derivative of so high an order."""
+    """Tracing a derivative of the given order."""
 
     def prepare() -> Callable:
         f = lambda x: api.fnp.sin(x) * x
@@ -107,7 +107,7 @@ def nested_grad(depth: int, api: SimpleNamespace) -> Sampler:
 
 
 def nested_vmap(depth: int, api: SimpleNamespace) -> Sampler:
-    """Tracing a function that is mapped over so many axes."""
+    """Tracing a function that is mapped over the given number of axes."""
     x = api.fnp.ones((2,) * depth)
 
     def prepare() -> Callable:

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def normal(*shape: int) -> np.ndarray:
-    """Scaled so that a layer keeps the size of its input."""
+    """Return normal numbers, scaled so that a layer keeps the magnitude of its input."""
     fan_in = np.prod(shape[:-1]) if len(shape) == 2 else np.prod(shape[1:])
     return (np.random.default_rng(sum(shape)).normal(size=shape) * fan_in**-0.5).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""The only file in which the two sides differ: what is imported. The cases are written once, against JAX's names."""
+"""The imports of each side: the only file in which the two differ. The cases are written once, by JAX's names."""
 
 import platform
 from importlib.metadata import version
@@ -12,7 +12,7 @@ IMPORTS = {
 
 
 def load(side: str) -> SimpleNamespace:
-    """`ft`, `fnp`, `lax`, `nn`, `random` of one side, its name and its versions."""
+    """Return `ft`, `fnp`, `lax`, `nn` and `random` of one side, its name and its versions."""
     if side == "ours":
         import functorch_like as ft
         import functorch_like.numpy as fnp

@@ -44,8 +44,9 @@ EXAMPLES = Path(__file__).parents[2] / "functorch_like" / "examples"
 
 
 def in_new_process(*program: str, **environment: str) -> float:
-    """The number that a program prints last, run by this side's interpreter: `-c` and its text, or a file."""
-    # pip compiles what it installs; a checkout installed in place may only now get its bytecode, and must be let.
+    """Run a program by this side's interpreter, and return the last number that it prints."""
+    # pip compiles packages at their installation; an editable install gets its bytecode in the first run, so writing it
+    # must be allowed.
     variables = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | environment
     done = subprocess.run([sys.executable, *program], env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -54,13 +55,13 @@ def in_new_process(*program: str, **environment: str) -> float:
 
 
 def import_(api: SimpleNamespace) -> Sampler:
-    """The package and its `numpy`, in a process that has imported nothing."""
+    """The import of the package and its `numpy`, in a new process."""
     program = IMPORT.format(imports=IMPORTS[api.side], clock=now.__name__)
     return lambda: in_new_process("-c", program)
 
 
 def second(*program: str, both_cached: bool = False, side: str) -> Sampler:
-    """A program that another process has run before, each side as it comes out of the box.
+    """The first result of a program that another process has run before, under each side's default settings.
 
     JAX's disk cache, which is off by default, is on if `both_cached`.
     """
@@ -69,11 +70,11 @@ def second(*program: str, both_cached: bool = False, side: str) -> Sampler:
     if folder is not None:
         environment = {"JAX_COMPILATION_CACHE_DIR": folder.name, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     in_new_process(*program, **environment)  # the first process: it fills a cache, if the side keeps one
-    return lambda folder=folder: in_new_process(*program, **environment)  # which keeps the folder as long as itself
+    return lambda folder=folder: in_new_process(*program, **environment)  # keeps the folder alive
 
 
 def second_process(api: SimpleNamespace, both_cached: bool = False) -> Sampler:
-    """From the first call of a jitted gradient to its result, the import not counted."""
+    """The first result of a jitted gradient in a second process, without the import."""
     program = GRAD_STEP.format(imports=IMPORTS[api.side], clock=now.__name__)
     return second("-c", program, both_cached=both_cached, side=api.side)
 

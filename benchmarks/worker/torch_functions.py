@@ -1,4 +1,4 @@
-"""The programs of `kernels.py` and `algebra.py` for PyTorch: functions of tensors, or losses whose gradient counts."""
+"""The programs of `kernels.py` and `algebra.py` for PyTorch: functions of tensors, or losses to differentiate."""
 
 # ruff: noqa: D103  (described there)
 
@@ -119,7 +119,7 @@ FUNCTIONS: dict[str, Callable] = {
     "permutation": lambda _: torch.randperm(1 << 16),
 }
 
-#: Losses; what is sampled is their gradient in all inputs.
+#: Losses, of which the gradient with respect to all inputs is sampled.
 LOSSES: dict[str, Callable] = {
     "layernorm_grad": lambda x, scale, shift: (F.layer_norm(x, x.shape[-1:], scale, shift) ** 3).sum(),
     "logsumexp_grad": lambda x: (torch.logsumexp(x, -1) ** 2).sum(),
@@ -128,7 +128,7 @@ LOSSES: dict[str, Callable] = {
 
 
 def forward(function: Callable) -> Callable:
-    """`(compile, *tensors) -> a function of nothing`."""
+    """Return a function `(compile, *tensors) -> a function without arguments`."""
 
     def make(compile: Callable, *tensors: Tensor) -> Callable[[], object]:
         compiled = compile(function)
@@ -143,7 +143,7 @@ def forward(function: Callable) -> Callable:
 
 
 def gradient(loss: Callable) -> Callable:
-    """The case for a loss's gradient."""
+    """Return the case of a loss's gradient."""
 
     def make(compile: Callable, *tensors: Tensor) -> Callable[[], object]:
         leaves, compiled = [t.requires_grad_() for t in tensors], compile(loss)
@@ -152,6 +152,6 @@ def gradient(loss: Callable) -> Callable:
     return make
 
 
-#: Loops of Python are unrolled by torch.compile, for minutes, or not compiled at all.
+#: torch.compile unrolls Python loops, which takes minutes, or does not compile them at all.
 EAGER_ONLY = frozenset(("ode", "ode_adaptive", "heat"))
 PROGRAMS = {name: forward(f) for name, f in FUNCTIONS.items()} | {name: gradient(f) for name, f in LOSSES.items()}

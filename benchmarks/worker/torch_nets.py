@@ -1,5 +1,6 @@
-"""The programs of `nets.py` for PyTorch; each is `(compile, *tensors) -> a function of nothing`, where `compile` is
-`torch.compile` or does nothing.
+"""The programs of `nets.py` for PyTorch.
+
+Each is `(compile, *tensors) -> a function without arguments`, where `compile` is `torch.compile` or the identity.
 """
 
 # ruff: noqa: D103  (described there)
@@ -86,7 +87,7 @@ def transformer_block(compile: Callable, x: Tensor, *params: Tensor) -> Work:
 
 
 def lstm(compile: Callable, xs: Tensor, w: Tensor, u: Tensor, b: Tensor) -> Work:
-    """PyTorch's own, which is faster than a loop."""
+    """PyTorch's LSTM, which is faster than a loop."""
     own = torch.nn.LSTM(xs.shape[-1], u.shape[0])
     params = [p.requires_grad_() for p in (w.T.contiguous(), u.T.contiguous(), b, torch.zeros_like(b))]
     names = [name for name, _ in own.named_parameters()]

@@ -1,4 +1,4 @@
-"""PyTorch, run eagerly or by torch.compile, where a comparison makes sense: the import, a call, and the workloads."""
+"""Cases of PyTorch, eager or by torch.compile, where a comparison makes sense: the import, calls, and the workloads."""
 
 import platform
 from collections.abc import Callable
@@ -18,7 +18,7 @@ ABOUT = {"torch": torch.__version__, "python": platform.python_version(), "threa
 
 
 def leaves(arrays: list) -> list[torch.Tensor]:
-    """Tensors that collect gradients."""
+    """Return tensors that require gradients."""
     return [torch.from_numpy(array).requires_grad_() for array in arrays]
 
 
@@ -28,7 +28,7 @@ def import_() -> Sampler:
 
 
 def eager_add() -> Sampler:
-    """The operator."""
+    """A sum by the operator."""
     x, y = torch.arange(8.0), torch.ones(8)
     return repeated(lambda: x + y)
 
@@ -70,21 +70,21 @@ def conv_loss(params: list, x: torch.Tensor) -> torch.Tensor:
 
 
 def run_conv_forward() -> Sampler:
-    """The loss."""
+    """The loss of the convolutional net."""
     x, *weights = shapes.conv()
     params, images = [torch.from_numpy(w) for w in weights], torch.from_numpy(x)
     return repeated(lambda: conv_loss(params, images))
 
 
 def run_conv_grad() -> Sampler:
-    """The loss's gradient."""
+    """The gradient of the loss of the convolutional net."""
     x, *weights = shapes.conv()
     params, images = leaves(weights), torch.from_numpy(x)
     return repeated(lambda: torch.autograd.grad(conv_loss(params, images), params))
 
 
 def run_attention() -> Sampler:
-    """The gradient of softmax attention in all three inputs, written out as on the other sides."""
+    """The gradient of softmax attention with respect to all three inputs, written out as on the other sides."""
     qkv = leaves(shapes.attention())
 
     def step() -> tuple:
@@ -97,7 +97,7 @@ def run_attention() -> Sampler:
 
 
 def program(name: str, make: Callable, compile: Callable = lambda function: function) -> Callable[[], Sampler]:
-    """A case: the program on its inputs. Indices are 64 bits wide, as PyTorch takes them."""
+    """Return a case: the program on its inputs. Indices are 64 bits wide, as PyTorch requires."""
 
     def case() -> Sampler:
         tensors = [torch.from_numpy(np.asarray(a)) for a in inputs.INPUTS[name]()]

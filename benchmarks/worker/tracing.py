@@ -1,6 +1,6 @@
 """Costs of turning Python into a program: trace, differentiate, lower, compile.
 
-Every sample uses function objects never seen before, so that no cache of an earlier sample answers.
+Every sample uses new function objects, so that it finds nothing in the caches of earlier samples.
 """
 
 import itertools
@@ -15,7 +15,7 @@ LAYERS, WIDTH, BATCH = 20, 64, 8
 
 
 def mlp_arguments(api: SimpleNamespace) -> tuple:
-    """Weights and biases of every layer, and a batch."""
+    """Return weights and biases of every layer, and a batch."""
     rng = np.random.default_rng(0)
     weights = rng.normal(0, WIDTH**-0.5, (LAYERS, WIDTH, WIDTH)).astype(np.float32)
     params = [(api.fnp.asarray(w), api.fnp.zeros(WIDTH)) for w in weights]
@@ -23,7 +23,7 @@ def mlp_arguments(api: SimpleNamespace) -> tuple:
 
 
 def mlp_loss(api: SimpleNamespace, scale: float = 1.0) -> Callable:
-    """A new function object each time; `scale` makes it a new program too."""
+    """Return a new function object at each call; another `scale` makes it a new program, too."""
     fnp = api.fnp
 
     def loss(params, x):
@@ -47,7 +47,7 @@ def trace_grad(api: SimpleNamespace) -> Sampler:
 
 
 def lower_grad(api: SimpleNamespace) -> Sampler:
-    """`.lower()` of that, and nothing before it."""
+    """`.lower()` of a traced gradient; tracing is not timed."""
     arguments = mlp_arguments(api)
     return fresh(lambda: api.ft.jit(api.ft.grad(mlp_loss(api))).trace(*arguments), lambda traced: traced.lower(), 5)
 
@@ -61,7 +61,7 @@ def compile_grad(api: SimpleNamespace) -> Sampler:
 
 
 def first_call(api: SimpleNamespace) -> Sampler:
-    """Everything from a Python function to its first result, for a small one."""
+    """The whole way from a small Python function to its first result."""
     x = api.fnp.arange(8.0)
 
     def prepare() -> Callable:
@@ -72,12 +72,12 @@ def first_call(api: SimpleNamespace) -> Sampler:
 
 
 def novelty() -> float:
-    """A number that no earlier program contains."""
+    """Return a number that no earlier program contains."""
     return float(np.random.default_rng().uniform(0.5, 1.5))
 
 
 def trace_chain(length: int) -> Callable[[SimpleNamespace], Sampler]:
-    """Tracing a chain of `length` operations, for how the cost grows."""
+    """Tracing a chain of `length` operations, to show the growth of the cost."""
 
     def case(api: SimpleNamespace) -> Sampler:
         x = api.fnp.ones(4)

@@ -1,4 +1,4 @@
-"""Compiled programs of the kinds people train, at sizes a laptop finishes in milliseconds."""
+"""Compiled programs of common kinds of models, at sizes that take a laptop milliseconds."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ Sampler = Callable[[], float]
 
 
 def run(api: SimpleNamespace, function: Callable, *arguments: object) -> Sampler:
-    """Samples calls of a jitted function, each waited for."""
+    """Return a sampler of calls of a jitted function, each waited for."""
     compiled = api.ft.jit(function)
 
     def call() -> None:
@@ -28,7 +28,7 @@ def run(api: SimpleNamespace, function: Callable, *arguments: object) -> Sampler
 
 
 def device(api: SimpleNamespace, arrays: list) -> list:
-    """NumPy arrays as the side's own."""
+    """Convert NumPy arrays to the side's own arrays."""
     return [api.fnp.asarray(array) for array in arrays]
 
 
@@ -62,19 +62,19 @@ def conv_loss(api: SimpleNamespace) -> Callable:
 
 
 def run_conv_forward(api: SimpleNamespace) -> Sampler:
-    """The loss."""
+    """The loss of the convolutional net."""
     x, *params = device(api, shapes.conv())
     return run(api, conv_loss(api), params, x)
 
 
 def run_conv_grad(api: SimpleNamespace) -> Sampler:
-    """The loss's gradient."""
+    """The gradient of the loss of the convolutional net."""
     x, *params = device(api, shapes.conv())
     return run(api, api.ft.grad(conv_loss(api)), params, x)
 
 
 def run_attention(api: SimpleNamespace) -> Sampler:
-    """The gradient of softmax attention in all three inputs."""
+    """The gradient of softmax attention with respect to all three inputs."""
 
     def loss(qkv):
         q, k, v = qkv
@@ -85,7 +85,7 @@ def run_attention(api: SimpleNamespace) -> Sampler:
 
 
 def program(name: str, make: Callable) -> Callable[[SimpleNamespace], Sampler]:
-    """A case: the program on its inputs."""
+    """Return a case: the program on its inputs."""
     return lambda api: run(api, make(api), *device(api, inputs.INPUTS[name]()))
 
 

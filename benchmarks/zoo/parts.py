@@ -1,4 +1,4 @@
-"""Layers that several models have."""
+"""Layers that several models share."""
 
 import math
 from itertools import pairwise
@@ -7,28 +7,28 @@ from benchmarks.zoo.side import lax, nn, np
 
 
 def weights(draw, *shape):
-    """A kernel whose last axis counts outputs."""
+    """Return a kernel whose last axis is that of the outputs."""
     return (draw.standard_normal(shape) / math.sqrt(math.prod(shape[:-1]))).astype("float32")
 
 
 def dense(draw, *shape):
-    """A kernel and a bias: of a dense layer, or of a convolution."""
+    """Return the kernel and bias of a dense layer or a convolution."""
     return {"w": weights(draw, *shape), "b": 0.1 * weights(draw, 1, shape[-1])[0]}
 
 
 def affine(p, x):
-    """A dense layer."""
+    """Apply a dense layer."""
     return x @ p["w"] + p["b"]
 
 
 def conv(p, x, stride=1):
-    """A convolution of (batch, height, width, channels)."""
+    """Apply a convolution to (batch, height, width, channels)."""
     out = lax.conv_general_dilated(x, p["w"], (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
     return out + p["b"]
 
 
 def stack(draw, *sizes):
-    """Dense layers, one behind the other."""
+    """Return the parameters of a sequence of dense layers."""
     return [dense(draw, a, b) for a, b in pairwise(sizes)]
 
 
@@ -40,18 +40,18 @@ def perceptron(layers, x, activation=np.tanh):
 
 
 def norm(draw, width):
-    """The scale and shift of a normalisation."""
+    """Return the scale and shift of a normalisation."""
     return {"scale": 1 + 0.1 * weights(draw, 1, width)[0], "shift": 0.1 * weights(draw, 1, width)[0]}
 
 
 def normalize(p, x, axes=(-1,)):
-    """Normalise over axes: the last alone is layer norm, those of an image are instance norm."""
+    """Normalise over axes: the last axis alone gives layer norm, those of an image give instance norm."""
     centred = x - np.mean(x, axes, keepdims=True)
     return centred / np.sqrt(np.mean(centred**2, axes, keepdims=True) + 1e-5) * p["scale"] + p["shift"]
 
 
 def block(draw, width):
-    """One layer of a transformer."""
+    """Return the parameters of one layer of a transformer."""
     return {
         "norms": [norm(draw, width), norm(draw, width)],
         "qkv": dense(draw, width, 3 * width),
@@ -61,7 +61,7 @@ def block(draw, width):
 
 
 def attention(p, x, heads, causal):
-    """Attention of several heads on (batch, time, width)."""
+    """Apply multi-head attention to (batch, time, width)."""
     n, t, width = x.shape
     q, k, v = (y.reshape(n, t, heads, width // heads) for y in np.split(affine(p["qkv"], x), 3, -1))
     scores = np.einsum("nqhc,nkhc->nhqk", q, k) / math.sqrt(width // heads)
@@ -71,7 +71,7 @@ def attention(p, x, heads, causal):
 
 
 def transformer(blocks, x, heads, causal):
-    """Layers of a transformer, normalised first."""
+    """Apply layers of a transformer, each with its normalisation first."""
     for p in blocks:
         x = x + attention(p, normalize(p["norms"][0], x), heads, causal)
         x = x + perceptron(p["mlp"], normalize(p["norms"][1], x), nn.gelu)
@@ -79,21 +79,21 @@ def transformer(blocks, x, heads, causal):
 
 
 def cross_entropy(logits, labels):
-    """The mean of -log p(label)."""
+    """Return the mean of -log p(label)."""
     return -np.mean(np.take_along_axis(nn.log_softmax(logits), labels[..., None], -1))
 
 
 def waves(x, count):
-    """Sines and cosines of x at frequencies 1, 2, 4, ..., in place of its last axis."""
+    """Return sines and cosines of x at frequencies 1, 2, 4, ..., in place of its last axis."""
     angles = (x[..., None] * 2.0 ** np.arange(count, dtype=x.dtype)).reshape(*x.shape[:-1], -1)
     return np.concatenate([np.sin(angles), np.cos(angles)], -1)
 
 
 def normal(draw, *shape):
-    """Standard normal numbers."""
+    """Return standard normal numbers."""
     return draw.standard_normal(shape).astype("float32")
 
 
 def labels(draw, classes, *shape):
-    """Numbers of classes."""
+    """Return random class labels."""
     return draw.integers(0, classes, shape).astype("int32")

@@ -2,9 +2,9 @@
 
     python -m benchmarks.zoo --ours PY --jax PY --torch PY --json zoo.json
 
-Each process compiles from nothing and measures its first calls, later calls and peak memory, forward and of a step of
-training. A run that is stopped goes on where it was when it is started again with the same file; what failed is tried
-again with --again. `--rounds 3` measures all of it three times, in turns, and the table has the least median.
+Each process starts with empty caches. It measures first calls, later calls and peak memory of the forward pass and of a
+training step. A run that was stopped continues when it is started again with the same file; --again repeats failures.
+`--rounds 3` measures everything three times, in turns, and the table has the least median.
 """
 
 import argparse
@@ -20,12 +20,12 @@ from benchmarks.report import duration
 ROOT = Path(__file__).parents[2]
 MODELS = sorted(p.stem for p in (Path(__file__).parent / "models").glob("[!_]*.py"))
 SIDES = ("ours", "jax", "torch", "compiled")
-#: Between losses of sides after three steps, in parts.
+#: Relative difference allowed between the sides' losses after three steps.
 AGREE = 2e-3
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
-    """The command line; interpreters may also be named by FT_BENCH_OURS, FT_BENCH_JAX and FT_BENCH_TORCH."""
+    """Parse the command line; interpreters may also be named by FT_BENCH_OURS, FT_BENCH_JAX and FT_BENCH_TORCH."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.zoo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -50,7 +50,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def main(given: list[str] | None = None) -> int:
-    """Measure what the file lacks, print the table, and return 1 where losses disagree or a process failed."""
+    """Measure the missing entries, print the table, and return 1 where losses disagree or a process failed."""
     options = arguments(given)
     file = Path(options.json)
     results = json.loads(file.read_text()) if file.exists() else {}
@@ -69,13 +69,13 @@ def main(given: list[str] | None = None) -> int:
 
 
 def measured(model: str, side: str, options: argparse.Namespace) -> dict:
-    """The figures of one process, or the reason why there are none."""
+    """Return the figures of one process, or the reason why there are none."""
     python = getattr(options, "torch" if side == "compiled" else side)
     command = [python, "-m", "benchmarks.zoo.worker", model, side, options.size, str(options.samples)]
     environment = {**os.environ, "FT_CACHE": "0", "PYTHONPATH": str(ROOT), "FT_BENCH_CLOCK": options.clock}
     environment |= {"FT_BENCH_CORES": options.cores or "", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
     if options.clock == "cpu":
-        environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # in the process, whose time is counted
+        environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # in the process, so that its time counts
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)
     try:
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=options.limit)
@@ -91,7 +91,7 @@ def measured(model: str, side: str, options: argparse.Namespace) -> dict:
 
 
 def keep(file: Path, results: dict) -> None:
-    """Write the results whole, or not at all."""
+    """Write the results atomically."""
     part = file.with_suffix(".part")
     part.write_text(json.dumps(results, indent=1))
     part.replace(file)
@@ -99,7 +99,7 @@ def keep(file: Path, results: dict) -> None:
 
 # --------------------------------------------------------------------------------------------------------------- table
 def least(results: dict, model: str, side: str, size: str, *path: str) -> float | None:
-    """The least of the rounds' figures, or None where there is none."""
+    """Return the least of the rounds' figures, or None if there are none."""
     rows = []
     for key, figures in results.items():
         if key.split()[:3] == [model, side, size] and "error" not in figures:
@@ -119,7 +119,7 @@ COLUMNS = {
 
 
 def table(results: dict, models: list[str], sides: list[str], size: str) -> str:
-    """A line for each model and side: times, first calls, memory, and behind each the package's value over it."""
+    """Return a table with a line for each model and side: times, first calls and memory, each with its ratio."""
     lines = [["model", "side", *(text for name in COLUMNS for text in (name, "ours/"))]]
     for model in models:
         for side in sides:
@@ -136,7 +136,7 @@ def table(results: dict, models: list[str], sides: list[str], size: str) -> str:
 
 
 def disagreements(results: dict, models: list[str], sides: list[str], size: str) -> list[str]:
-    """Models whose losses after three steps differ from side to side."""
+    """Return the models whose losses after three steps differ between sides."""
     messages = []
     for model in models:
         losses = {s: least(results, model, s, size, "loss") for s in sides}

@@ -16,7 +16,7 @@ def perceptron(layers, x, activation=torch.tanh):
 
 
 def conv(p, x, stride=1):
-    """A convolution of (batch, channels, height, width), padded as "SAME" pads even sizes."""
+    """Apply a convolution to (batch, channels, height, width), padded as "SAME" pads even sizes."""
     size, kernel = x.shape[-1], p["w"].permute(3, 2, 0, 1)
     total = max((-(-size // stride) - 1) * stride + kernel.shape[-1] - size, 0)
     low, high = total // 2, total - total // 2

@@ -14,7 +14,7 @@ FILES = (torch_fields, torch_images, torch_sequences)
 
 
 def shapes(name):
-    """Sizes, parameters and batches of a model, which need neither side."""
+    """Return sizes, parameters and batches of a model; they need neither package."""
     import sys
 
     sys.modules["benchmarks.zoo.side"] = SimpleNamespace(
@@ -24,7 +24,7 @@ def shapes(name):
 
 
 def load(name):
-    """The function `(params, *batch) -> (output, loss)` of a model. Without gradients the loss may be None."""
+    """Return the function `(params, *batch) -> (output, loss)` of a model. Without gradients the loss may be None."""
     return next(getattr(file, name) for file in FILES if hasattr(file, name))
 
 
@@ -38,7 +38,7 @@ def _tensors(node, leaves):
 
 
 def runs(model, params, batch, side):
-    """Runs like `worker.array_runs`: eager, or by torch.compile on the side "compiled"."""
+    """Return runs as `worker.array_runs` does: eager, or by torch.compile on the side "compiled"."""
     leaves = []
     tree, batch = _tensors(params, leaves), _tensors(batch, [])
     start = [leaf.clone() for leaf in leaves]

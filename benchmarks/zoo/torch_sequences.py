@@ -45,7 +45,7 @@ def ssm(params, x, y):
         entering, gate = affine(p["enter"], normalize(p["norm"], x)).chunk(2, -1)
         keep = torch.sigmoid(p["decay"]).expand_as(entering)
         state, shift = (1 - keep) * entering, 1
-        while shift < x.shape[1]:  # sums over 1, 2, 4, ... times: a scan in as many operations as a loop has bits
+        while shift < x.shape[1]:  # sums over 1, 2, 4, ... times: a scan of log2(length) operations
             state = torch.cat([state[:, :shift], keep[:, shift:] * state[:, :-shift] + state[:, shift:]], 1)
             keep = torch.cat([keep[:, :shift], keep[:, shift:] * keep[:, :-shift]], 1)
             shift *= 2

@@ -1,4 +1,4 @@
-"""One model on one side, in a process of its own: `python -m benchmarks.zoo.worker MODEL SIDE SIZE SAMPLES`.
+"""Measurement of one model on one side, in its own process: `python -m benchmarks.zoo.worker MODEL SIDE SIZE SAMPLES`.
 
 Prints one line of JSON: seconds of the first and of later calls, forward and of a training step; peak memory; and the
 loss after three steps, which must be the same on every side.
@@ -44,8 +44,10 @@ def main(name: str, side: str, size: str, samples: int) -> dict:
 
 
 def array_runs(model, params, batch, side):
-    """Runs of either package: the forward pass, a step of training, what waits for results, the loss after some steps,
-    and what waits until programs are in their last tier.
+    """Return the runs of either package.
+
+    These are the forward pass, a training step, a function that waits for results, the loss after some steps, and a
+    function that waits until programs are in their last tier.
     """
     from benchmarks.zoo.side import ft
 
@@ -80,7 +82,7 @@ def array_runs(model, params, batch, side):
 
 
 def timed(work, finish, settle, samples: int) -> dict:
-    """Seconds of the first call, which compiles, and samples of the mean of later ones, in the last tier."""
+    """Return the seconds of the first call, which compiles, and mean seconds of later calls, in the last tier."""
     begin = now()
     finish(work())
     first = now() - begin
@@ -100,7 +102,7 @@ def timed(work, finish, settle, samples: int) -> dict:
 
 
 def now() -> float:
-    """Seconds on the wall, or those that this process and the compilers that it started have computed."""
+    """Return wall seconds, or the processor seconds of this process and of the compilers that it started."""
     if not CPU:
         return time.perf_counter()
     others = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -108,12 +110,12 @@ def now() -> float:
 
 
 def peak() -> float:
-    """The most memory that the process has had, in megabytes."""
+    """Return the peak memory of the process, in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def versions(side: str) -> dict:
-    """Versions that the figures depend on."""
+    """Return the versions of the packages that the figures depend on."""
     packages = {"ours": ("functorch_like", "jaxlib"), "jax": ("jax", "jaxlib")}.get(side, ("torch",))
     return {"python": platform.python_version(), **{p: version(p) for p in packages}}
 

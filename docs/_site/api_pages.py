@@ -1,7 +1,7 @@
 """Pages of the API reference, as Markdown, from the signatures and docstrings of public names.
 
-Functions here are made by functions, and names are imported at their first use, so modules are imported and asked:
-what `dir` lists is public.
+Some functions are made by other functions, and names are imported at their first use, so the source does not show them.
+Modules are imported instead; the names that `dir` lists are public.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 #: Modules in the order of the reference. A submodule that is public is found through its parent.
 ROOTS = ("functorch_like",)
-#: Public submodules that are pages of settings or tables elsewhere.
+#: Public submodules that other pages document: settings and tables.
 ELSEWHERE = re.compile(r"functorch_like\.(primitives|backends\..*)$")
 SHORT = {"functorch_like": "ft", "functorch_like.numpy": "fnp"}
 
 
 class Name(NamedTuple):
-    """A public name: what it is called in code, its anchor, its first line and the object."""
+    """A public name: its form in code, its anchor, the first line of its docstring, and the object."""
 
     shown: str
     anchor: str
@@ -38,7 +38,7 @@ class Page(NamedTuple):
 
 
 def pages() -> list[Page]:
-    """The public modules, parents first."""
+    """Return the public modules, parents first."""
     return [Page(module, f"api/{module.__name__}.md", list(_names(module))) for module in _modules()]
 
 
@@ -56,7 +56,7 @@ def _modules() -> Iterator[types.ModuleType]:
 
 
 def shown(module: str) -> str:
-    """The name of a module as code has it: `ft.random`, `fnp.linalg`."""
+    """Return the name of a module as used in code: `ft.random`, `fnp.linalg`."""
     for long, short in sorted(SHORT.items(), key=lambda item: -len(item[0])):
         if module == long or module.startswith(long + "."):
             return short + module[len(long) :]
@@ -74,11 +74,11 @@ def _names(module: types.ModuleType) -> Iterator[Name]:
 
 
 def _anchor(name: str) -> str:
-    return name if name == name.lower() else name + "_"  # `Array` and `array` are two
+    return name if name == name.lower() else name + "_"  # `Array` and `array` differ
 
 
 def documentation(value: Any) -> str:
-    """The docstring of the value itself, without that of its class."""
+    """Return the docstring of the value itself, not that of its class."""
     doc = inspect.getdoc(value) or ""
     if not isinstance(value, type) and not callable(value) and doc == inspect.getdoc(type(value)):
         return f"A constant: `{value!r:.60}`." if type(value).__module__ == "builtins" else doc
@@ -93,14 +93,14 @@ def _summary(value: Any) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text as Markdown that shows it: what stands between backticks stays."""
+    """Escape text for Markdown, except between backticks."""
     parts = re.split(r"(``.+?``|`[^`]+`)", text)
     parts[::2] = [re.sub(r"([\\*_\[\]<>|#])", r"\\\1", part) for part in parts[::2]]
     return "".join(parts)
 
 
 def signature(name: Name) -> str:
-    """`name(arguments) -> result`, one argument a line where it is long."""
+    """Return `name(arguments) -> result`, with one argument on each line if it is long."""
     value = name.value
     label = name.shown.rsplit(".", 1)[-1]
     try:
@@ -138,7 +138,7 @@ SECTION = re.compile(r"^(Args|Returns|Raises|Yields|Attributes|Example|Examples|
 
 
 def body(doc: str) -> str:
-    """A docstring as Markdown: sections become lists, examples and literal blocks become code."""
+    """Convert a docstring to Markdown: sections become lists, examples and literal blocks become code."""
     out: list[str] = []
     lines = doc.split("\n")
     k, kind = 0, ""
@@ -184,7 +184,7 @@ def _indented(lines: list[str], k: int, indent: int) -> tuple[list[str], int]:
 
 
 def _entry(lines: list[str], k: int, kind: str, out: list[str]) -> int:
-    """One argument or exception with the lines that continue it, as an item of a list."""
+    """Return one argument or exception, with its continuation lines, as a list item."""
     text = [lines[k].strip()]
     k += 1
     while k < len(lines) and lines[k].startswith("     " if kind not in ("Returns", "Yields") else "    "):
@@ -197,7 +197,7 @@ def _entry(lines: list[str], k: int, kind: str, out: list[str]) -> int:
 
 
 def module_page(page: Page) -> str:
-    """The Markdown of one module's page."""
+    """Return the Markdown of one module's page."""
     short = shown(page.module.__name__)
     first = escaped(inspect.getdoc(page.module) or "").split("\n\n")[0]
     parts = [
@@ -215,7 +215,7 @@ def module_page(page: Page) -> str:
 
 
 def index_page(found: list[Page]) -> str:
-    """All public names, one line each."""
+    """Return the page of all public names, one line each."""
     total = sum(len(page.names) for page in found)
     abbreviations = "`ft` is `functorch_like`, and `fnp` is `functorch_like.numpy`."
     parts = ["# All names", f"{total:,} public names of {len(found)} modules, one line each. {abbreviations}"]
@@ -228,7 +228,7 @@ def index_page(found: list[Page]) -> str:
 
 
 def modules_page(found: list[Page]) -> str:
-    """The public modules, one line each."""
+    """Return the page of the public modules, one line each."""
     rows = [
         f"| [`{shown(p.module.__name__)}`]({p.path[4:]}) | {len(p.names)} | {escaped(_summary(p.module))} |"
         for p in found

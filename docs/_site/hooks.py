@@ -1,4 +1,4 @@
-"""Pages of the site that are written while it is built: the API reference, and files of the repository's top."""
+"""Pages generated while the site is built: the API reference, and files from the repository's root."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import api_pages
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
-#: Files of the repository that are pages of the site.
+#: Files of the repository that become pages of the site.
 COPIED = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "benchmarks/README.md": "benchmarks.md"}
 
 
@@ -32,7 +32,7 @@ def _generated() -> dict[str, str]:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Link what pages name as `docs/settings.md` to the page."""
+    """Turn names of pages in the text, such as `docs/settings.md`, into links."""
     here = page.file.src_uri
     up = "../" * here.count("/")
 

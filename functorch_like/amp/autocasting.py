@@ -96,7 +96,7 @@ class AutocastTrace(Trace):
         return value
 
     def function(self, fun: Any) -> Any:
-        """Return a user's function or rule, cast; so is a function that is its last result, as of a forward rule."""
+        """Return a user's function or rule, cast; a function that it returns as the last result is cast, too."""
         if isinstance(fun, Jaxpr):
             return cast_jaxpr(fun, self.policy)
 
@@ -232,8 +232,9 @@ def autocast(
         dtype: "bfloat16", or "float16", whose gradients need `ft.amp.scaled_value_and_grad`.
         allow: names of further primitives to compute in this dtype.
         deny: names of primitives to compute in float32: `deny=["conv_general_dilated"]`.
-        enabled: False to cast nothing: such a block turns off the one around it. Not through a transformation: in
-            `autocast(grad(f))`, operations of `f` are cast after `grad` has processed them, whatever blocks `f` has.
+        enabled: False to cast nothing: such a block turns off the one around it. This has no effect through a
+            transformation: in `autocast(grad(f))`, operations of `f` are cast after `grad` has processed them, whatever
+            blocks `f` has.
 
     Returns:
         The function, or the block.

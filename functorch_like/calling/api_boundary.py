@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def public(fun: F) -> F:
     """Mark a function that users call: errors that leave it name the user's line, without frames of the package.
 
-    Its attribute `kernel`, if it has one, is a kernel and a number of arrays: a call with these alone is its call.
+    If it has an attribute `kernel`, a pair of a kernel and a number n, a call with n arrays alone calls the kernel.
     """
     kernel, operands = getattr(fun, "kernel", (fun, -1))
     assert operands in (-1, 1, 2, 3)
@@ -42,7 +42,7 @@ def public(fun: F) -> F:
                 and (operands == 1 or (type(args[1]) is array and (operands == 2 or type(args[2]) is array)))
                 and not kwargs
             ):
-                return kernel(*args)  # written out: this takes a sixteenth of a call, a loop over operands a tenth
+                return kernel(*args)  # written out: it takes 1/16 of a call, a loop over operands would take 1/10
             return fun(*args, **kwargs)
         except Exception as e:
             result = second_call(e, fun, args, kwargs)
@@ -58,7 +58,7 @@ def public(fun: F) -> F:
 
 
 def wrap_public_function(value: Any, module: str = "", name: str = "") -> Any:
-    """`value` as a boundary where it is a Python function; anything else, and what is one already, as it is.
+    """Return a Python function as a boundary; a boundary, or any other value, is returned as it is.
 
     Args:
         value: any attribute of a module.
@@ -130,7 +130,7 @@ def _placed(error: FtError) -> FtError:
 
 
 def _out_of_memory(error: BaseException) -> FtError | None:
-    """Return the error for one of XLA's or NumPy's of an array that there is no memory for; None for another one."""
+    """Return the error in place of one of XLA or NumPy for an array that does not fit into memory; None for others."""
     if not isinstance(error, MemoryError) or isinstance(error, FtError):
         return failures.out_of_memory(error)
     message = f"memory ran out: {error}"

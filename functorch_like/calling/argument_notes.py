@@ -1,4 +1,4 @@
-"""Notes on Python's errors for calls that fail: the signature, a loop's call of its body, attributes called."""
+"""Notes on Python's errors for wrong calls: the signature, the call of a loop's body, attributes that were called."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NONE = re.compile(r"^unsupported operand type.*'NoneType'")
 
 
 def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
-    """Add a note to an error once: the signature that arguments do not fit, or that an attribute was called.
+    """Add one note to an error: the signature that the arguments do not fit, or that an attribute was called.
 
     Args:
         error: as it leaves a public function.
@@ -64,7 +64,7 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
             renamed.append("; a derivative belongs to a function: ft.grad(f)(x)")
         error.add_note(call_of(fun) + "".join(renamed[:1]))
     elif fun.__module__ == f"{_PACKAGE}.lax" and _inside(error.__traceback__):
-        error.add_note(f"{name} called {match[1]}; help({name}) says with which arguments")
+        error.add_note(f"{name} called {match[1]}; help({name}) lists its arguments")
 
 
 def call_of(fun: Callable[..., Any]) -> str:

@@ -1,6 +1,6 @@
-"""Arguments of compiled functions: which are static, and what a call's cache key is.
+"""Arguments of compiled functions: the static ones, and the cache key of a call.
 
-The C++ fast path keeps its own key of earlier calls; this one is for the calls that reach Python.
+The C++ fast path has a key of its own for earlier calls; this one is for the calls that reach Python.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from functorch_like.source_info import name_of
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    """One int or name, or a sequence of them, as a tuple; None is none."""
+    """Return an int or name, or a sequence of them, as a tuple; () for None."""
     if value is None:
         return ()
     return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
@@ -118,7 +118,10 @@ def _shown_path(path: str) -> str:
 
 
 def kinds_of(value: Any) -> Any:
-    """Return what tells equal static values apart: types, and signs of zeros, in tuples, frozensets and dataclasses."""
+    """Return the types and signs of zeros in a static value, tuples, frozensets and dataclasses included.
+
+    Equal values may differ in these, and are then different static values.
+    """
     kind = type(value)
     if isinstance(value, _SIGNED):
         return (kind, "-0") if _is_negative_zero(value) else kind
@@ -140,7 +143,7 @@ def _is_negative_zero(value: Any) -> bool:
 
 
 class StaticValue:
-    """A static value for C++, which would take values for the same that are equal, though `kinds_of` differs."""
+    """Wrapper of a static value for C++: values are equal only if their `kinds_of` are equal, too."""
 
     __slots__ = ("_hash", "kinds", "value")
 
@@ -158,9 +161,9 @@ _SIMPLE = frozenset({int, str, type(None)})
 
 
 def wrap_static(value: Any) -> Any:
-    """A static value as C++ may compare it: wrapped where types inside of it may matter.
+    """Return a static value as C++ may compare it: wrapped where types inside of it may matter.
 
-    C++ compares the type of the value alone. Most tuples hold only ints and names.
+    C++ compares the value, and its own type, but not the types inside of it. Most tuples hold only ints and names.
     """
     kind = type(value)
     if kind in _SIMPLE:
@@ -175,7 +178,7 @@ def wrap_static(value: Any) -> Any:
 
 
 def unwrap_static(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments as the user passed them, from those that C++ got."""
+    """Return the arguments as the user passed them, without the wrappers of static values."""
     plain = lambda a: a.value if type(a) is StaticValue else a
     return tuple(map(plain, args)), {k: plain(v) for k, v in kwargs.items()}
 

@@ -1,4 +1,4 @@
-"""Derivatives by integers among the results of functions: float0 zeros, which no program can compute.
+"""Derivatives with respect to integers among the results of functions: float0 zeros, which no program can compute.
 
 They are NumPy's, of dtype `float0`, and have a shape and nothing else. So they are kept in the structure of results
 instead of among their leaves.
@@ -27,12 +27,12 @@ tree.register_pytree_node(
 
 
 def is_float0(x: Any) -> bool:
-    """Return True if it is the derivative by an integer."""
+    """Return True for a derivative with respect to an integer."""
     return type(x) is np.ndarray and x.dtype == dtypes.float0
 
 
 def flatten_results(out: Any) -> tuple[list[Any], Any]:
-    """The leaves of what a function returned that are values, and a structure that holds all else."""
+    """Return those leaves of a function's result that are values, and a structure that holds everything else."""
     leaves, structure = xla.flatten(out)
     if not any(map(is_float0, leaves)):
         return leaves, structure

@@ -43,7 +43,7 @@ def pure_callback(
         result_shape_dtypes: what it returns: a ShapeDtypeStruct (or anything with shape and dtype), or a pytree.
         args: pytrees of arrays; leaves that are none are handed over as they are.
         sharding: has no effect: the function is called on the host with whole arrays.
-        vmap_method: what becomes of a call under vmap. "sequential" and "sequential_unrolled": the function is called
+        vmap_method: the meaning of a call under vmap. "sequential" and "sequential_unrolled": the function is called
             for each element. "broadcast_all": it is called once, with the mapped axis in front of all operands.
             "expand_dims": likewise, but operands that are not mapped get a leading axis of size 1.
             "legacy_vectorized": likewise, but such operands stay as they are. None: an error.
@@ -147,7 +147,7 @@ def host_function(
     name: str,
     numbers: bool = True,
 ) -> tuple[callbacks.Host, list[Any], Any]:
-    """A function of pytrees as one of flat arrays, those arrays, and the structure of its results.
+    """Return a function of pytrees as one of flat arrays, these arrays, and the structure of its results.
 
     With `numbers`, numbers become arrays; else they are passed as they are.
     """
@@ -184,7 +184,7 @@ def _narrowed(out: Any, aval: ShapedArray) -> Any:
 def split_values(
     args: Sequence[Any], kwargs: dict[str, Any], numbers: bool
 ) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """The arrays among the leaves of arguments, and how others in their place become arguments again."""
+    """Return the arrays among the leaves of arguments, and a function that puts others in their place."""
     leaves, in_tree = xla.flatten((tuple(args), kwargs))
     moves = [_is_array(leaf) or (numbers and is_value(leaf)) for leaf in leaves]
     others = [None if m else leaf for leaf, m in zip(leaves, moves, strict=True)]

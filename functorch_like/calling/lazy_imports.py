@@ -59,7 +59,7 @@ class _Table:
         self.namespace["__getattr__"], self.namespace["__dir__"] = self.get, self.listing
 
     def add(self, name: str, origin: _Name, wrap: bool) -> None:
-        """Take the name that a statement has bound, and put what was imported before in its place."""
+        """Register the name that a statement has bound; bind it to the submodule if that was imported before."""
         if origin.module != self.package:
             self.names[name] = origin
             return
@@ -69,7 +69,7 @@ class _Table:
             setattr(self.module, name, imported)
 
     def arrived(self, name: str, module: types.ModuleType) -> Any:
-        """Return what the package has under the name of a submodule that is now imported."""
+        """Return the package's attribute of the name of a submodule that has now been imported."""
         if name in self.submodules:
             public_names.attach(module)
             if self.submodules[name]:
@@ -92,7 +92,7 @@ class _Table:
             return self.listing()
         else:
             raise public_names.missing(self.module, name)
-        # Threads at the same time must get one object: pickle and comparisons by `is` rely on it.
+        # All threads must get the same object: pickle and comparisons by `is` rely on it.
         return self.namespace.setdefault(name, value)
 
     def listing(self) -> list[str]:

@@ -41,5 +41,5 @@ def lost(aval: ShapedArray, what: str, trace: Trace, at: Any) -> ConcretizationE
 
 
 def loses_derivative(what: str, aval: ShapedArray) -> bool:
-    """Return True where a conversion could lose a derivative: not of bool() and int(), whose own is zero."""
+    """Return True where a conversion could lose a derivative; bool() and int() do not, since theirs is zero."""
     return what not in ("bool", "int", "index") and dtypes.is_inexact(aval.dtype)

@@ -1,8 +1,8 @@
-"""Functions that transformations make, and how they and other objects of the package are pickled.
+"""Functions that transformations make, and the pickling of these and other objects of the package.
 
-A function is pickled as Python pickles functions: by module and name, where these lead to it. A function that a
-transformation made of another is pickled as the call that made it where they do not: `jit(grad(f))` as `f` and the
-options of both. cloudpickle and dill carry what `__main__` defines along, so there such a name is not used.
+A function is pickled as Python pickles functions: by module and name, where these lead to it. Otherwise a function
+that a transformation made is pickled as the call that made it: `jit(grad(f))` as `f` and the options of both.
+cloudpickle and dill save the functions of `__main__` by value, so names in `__main__` are not used with them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Transformed(ByName):
         if name.startswith("__") or "_made_by" not in self.__dict__:
             raise AttributeError(name)
         fun: Any = self
-        while isinstance(fun, Transformed):  # the attributes of another one, such as jit's `lower`, are about that one
+        while isinstance(fun, Transformed):  # attributes of an inner one, such as jit's `lower`, are about that one
             fun = fun._made_by[1][0] if fun._made_by[1] else None
         return getattr(fun, name)
 
@@ -94,11 +94,11 @@ def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def importable_name(value: Any, pickler: types.FrameType | None = None) -> str | None:
-    """The qualified name by which a value is found in its module; None where it leads elsewhere.
+    """Return the qualified name by which a value is found in its module; None where it leads elsewhere.
 
     Args:
-        value: has a `__module__` and a `__qualname__`, or is not found.
-        pickler: the frame that pickles it. Names in `__main__` do not serve picklers that carry its functions along.
+        value: any object; one without `__module__` and `__qualname__` has no such name.
+        pickler: the frame that pickles it. Some picklers save the functions of `__main__` by value, not by name.
     """
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     target: Any = sys.modules.get(module) if isinstance(module, str) else None

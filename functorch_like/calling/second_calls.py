@@ -1,7 +1,8 @@
-"""A second call of a function of arrays whose first one failed. Where the first succeeds it costs nothing.
+"""A second call of a function of arrays whose first call failed. It costs nothing where the first call succeeds.
 
-Arguments with `__jax_array__` are converted. And strict promotion is a rule for the operations that the user writes,
-not for those that a function of the package is made of: these are done again with the standard rules.
+A second call is made in two cases. Arguments with `__jax_array__` are converted to arrays. And strict promotion applies
+only to operations that the user writes: a function of the package in which it refused one runs again by the standard
+rules.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functorch_like.avals import MOST_DIMENSIONS
 from functorch_like.backends import promotion
 from functorch_like.errors import FtError
 
-#: What `second_call` returns where there is none.
+#: Result of `second_call` where there is none.
 NO_CALL: Any = object()
 
 _PACKAGE = __name__.partition(".")[0]
@@ -31,7 +32,7 @@ def second_call(error: Exception, fun: Callable[..., Any], args: tuple[Any, ...]
     """Return the result of a second call, or `NO_CALL`.
 
     Args:
-        error: what the first call raised.
+        error: the error of the first call.
         fun: a public function. One that takes functions is not called twice.
         args: its positional arguments.
         kwargs: its keyword arguments.

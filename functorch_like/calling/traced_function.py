@@ -30,7 +30,7 @@ class TracedFunction(NamedTuple):
 
     Attributes:
         jaxpr: takes what the function closes over, then its flat arguments.
-        consts: what the function closes over.
+        consts: the values that the function closes over.
         out_tree: the structure of its result.
     """
 
@@ -95,7 +95,7 @@ def staged(
         call: example arguments.
         what: whose body it is, for errors and for the text of the jaxpr ("cond").
         cache: holds it in place of the function's own cache, for a function that is made for one call.
-        through: makes of the function the one that is staged; always the same for one `what`.
+        through: makes the function that is staged from `fun`; always the same for one `what`.
     """
     if cache is None:
         try:
@@ -126,10 +126,10 @@ def structure_diff_table(
     """A line for each leaf at which pytrees of avals differ, with what each of them has there.
 
     Args:
-        titles: what the pytrees are called.
+        titles: names of the pytrees.
         trees: their structures.
         avals: of their leaves.
-        root: what the pytrees are, ahead of the paths of their leaves.
+        root: text in front of the path of each leaf.
     """
     columns = [dict(zip(tree.leaf_paths(t), map(_shown, a), strict=True)) for t, a in zip(trees, avals, strict=True)]
     paths = dict.fromkeys(path for column in columns for path in column)

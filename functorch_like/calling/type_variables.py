@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-#: Parameters and result of a user's function, and the whole of it.
+#: Parameters of a user's function, its result, and the function itself.
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-#: Its first argument, and of a pair that it returns with `has_aux` the second.
+#: Its first argument, and the second part of the pair that it returns with `has_aux`.
 T = TypeVar("T")
 Aux = TypeVar("Aux")
-#: What a loop carries, reads and stacks.
+#: The values that a loop carries, those that it reads, and those that it stacks.
 Carry = TypeVar("Carry")
 X = TypeVar("X")
 Y = TypeVar("Y")

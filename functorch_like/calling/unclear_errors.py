@@ -1,4 +1,4 @@
-"""Errors of Python's and NumPy's that do not name an argument: the ones to raise in their place."""
+"""Clearer errors, in place of those of Python and NumPy that do not name an argument."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from functorch_like.foreign.values import ANY, quote, transformation_remedy
 
 
 class _Kind(NamedTuple):
-    """A message of Python's or NumPy's; its group is the type of the argument that it is about, or its value."""
+    """A message of Python or NumPy; its group is the type of the argument that it is about, or the argument's value."""
 
     message: re.Pattern[str]
     reason: str
@@ -34,7 +34,7 @@ def _sequence(x: Any) -> str:
     return f"{_int(x)}, or a sequence of ints" if isinstance(x, float) else "give a list or a tuple"
 
 
-#: Where the modules of Python are, such as pathlib, and those of others below.
+#: The folder of Python's own modules, such as pathlib, and the part of a path that marks installed packages in it.
 _PYTHON, _INSTALLED = os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}"
 _NO_ARRAY = re.compile(r"of type (\w+) is not an array$")
 _OF_NUMPY = re.compile(r"^fnp\.[\w.]+(?=: axis)")

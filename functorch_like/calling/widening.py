@@ -70,7 +70,7 @@ def _issue(error: FtError) -> None:
         _WARNED.add(place)  # not before: the warning may be an error, which is raised each time
 
 
-#: Wrappers of the package that stand for other functions, and the variables in which they hold those, or their names.
+#: Wrappers of the package, and the variables in which they hold the wrapped functions, or the names of these.
 _WRAPPERS = {
     "boundary": ("fun",),
     "function": ("name",),
@@ -81,7 +81,7 @@ _WRAPPERS = {
 
 
 def _called() -> str:
-    """The function of the package that the user's line calls, or a library beneath it, as pandas for `series * x`."""
+    """Return the name of the package's function that the user's line calls, also through a library such as pandas."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     name = ""
     while frame is not None and not source_info.is_users(frame.f_code.co_filename):

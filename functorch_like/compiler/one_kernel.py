@@ -11,9 +11,9 @@ from functorch_like.primitives.base.lowering import alternatives_of
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.updates.dynamic_slice import dynamic_update_slice
 
-#: Kinds of primitives that XLA can compile as part of a kernel; sorts, scatters and calls of libraries it cannot.
+#: Kinds of primitives that XLA can compile as part of a kernel, unlike sorts, scatters and calls of libraries.
 _KINDS = frozenset(("elementwise", "movement", "reduction", "bits", "random"))
-#: Families of others that it can: running sums are loops themselves.
+#: Families of other primitives that it can, too: running sums are loops.
 _FAMILIES = frozenset(("cumulative",))
 #: Higher-order primitives whose lowering is not that of their jaxprs.
 _APART = frozenset(("shard_map", "composite"))
@@ -32,7 +32,7 @@ def program_fits(jaxpr: Jaxpr) -> bool:
 def is_plain(prim: Primitive) -> bool:
     """Return True if XLA can compile a primitive as part of a kernel, where arrays are small.
 
-    A user's may call libraries, of which its kind says nothing.
+    A user's primitive may call libraries, whatever its kind is.
     """
     return prim.builtin and (prim.kind in _KINDS or prim.family in _FAMILIES)
 

@@ -17,7 +17,7 @@ _PROGRAM, _EQUATION = (10e-3, 3e-3) if VERSION < (0, 11) else (5e-3, 1.5e-3)
 _ELEMENT = 2e-9
 #: Cost of an element in units of `_ELEMENT`: of transcendental functions, and of random bits.
 _FUNCTION, _BITS = 5, 100
-#: Steps that are assumed for a loop with an unknown number of steps which does not say how many it expects.
+#: Assumed number of steps of a loop whose number is unknown, and which gives no expected number.
 _STEPS = 1000
 #: Cost, in equations, of an operation of several kernels: sorting, cumulative sums, factorizations, random bits.
 _KERNELS = 6

@@ -1,4 +1,4 @@
-"""`batches`: the rows of arrays in batches, shuffled, each process its part, from any position on."""
+"""`batches`: the rows of arrays in shuffled batches, for one process or several, from any position on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def batches(
 
     The order depends on the key and the epoch alone: on each process, and in each run, it is the same. To resume, pass
     the number of batches that were taken as `start`. Rows are copied when their batch is taken, so arrays may be
-    memory-mapped; dtypes do not change, float64 neither (`ft.cast_floating` converts).
+    memory-mapped; dtypes do not change, not even float64 (`ft.cast_floating` converts).
 
     Args:
         arrays: pytree of arrays with the same first dimension.
@@ -143,7 +143,7 @@ class Batches(Generic[T]):
 
 
 def _host(leaf: Any, path: str) -> Any:
-    """An array whose rows NumPy takes; memory maps stay on disk."""
+    """Return an array whose rows NumPy can take; memory maps stay on disk."""
     if isinstance(leaf, Tracer) or not isinstance(leaf, (ArrayImpl, np.ndarray)):
         raise DtypeError(
             f"batches takes arrays, got a {type(leaf).__name__} at {path or 'the root'}",

@@ -168,7 +168,7 @@ def _place(leaf: Any, place: Any) -> Any:
         return leaf
     if place is None:
         return device_put(leaf)
-    if isinstance(leaf, ArrayImpl):  # not by `device_put`, which would meet the other processes in this thread
+    if isinstance(leaf, ArrayImpl):  # `device_put` would wait for the other processes in this thread
         return xla.device_put(leaf, place, weak_type=aval_of(leaf).weak_type)
     if place.is_fully_addressable:
         return device_put(leaf, place)

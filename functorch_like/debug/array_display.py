@@ -23,7 +23,7 @@ FEW, SAMPLED = 16, 2**18
 MOST_COPIED = 2**24
 #: Arrays with more elements, or more rows, are printed without their middle.
 _PRINTED, _LINES = 200, 16
-#: So many elements at each end of a dimension are printed then, by the number of dimensions.
+#: Number of elements printed then at each end of a dimension, by the number of dimensions.
 _EDGES = (8, 4, 2, 1, 1, 1)
 
 
@@ -139,10 +139,10 @@ def _picture(x: Any) -> elements.Markup | None:
 
 # ------------------------------------------------------------------------------------------------------ statistics
 def statistics(values: np.ndarray[Any, Any]) -> list[tuple[str, str]]:
-    """Return statistics of an array, as names and texts. A very large array is sampled, which a text says.
+    """Return statistics of an array, as names and texts. A very large array is sampled, and a text states that.
 
     Args:
-        values: of any dtype. Few elements, and those of dtypes without numbers, have none.
+        values: an array of any dtype. Few elements, and those of dtypes without numbers, have no statistics.
     """
     if values.size <= FEW or values.dtype.names or values.dtype.kind not in "biufcV":
         return []

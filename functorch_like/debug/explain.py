@@ -23,7 +23,7 @@ class Explanation(Display):
     Attributes:
         result: the result of the call.
         events: in the order in which they happened: kind, name, seconds, about.
-        seconds: of the whole call.
+        seconds: time of the whole call.
     """
 
     def __init__(self, name: str, result: Any, happened: list[events.Event], seconds: float) -> None:
@@ -118,7 +118,7 @@ def explain(
     target: str = "cpu",
     rates: Mapping[str, object] | None = None,
 ) -> Callable[..., Any]:
-    """A function that calls `fun` and returns a record of what was traced, compiled and loaded, and why.
+    """Return a function that calls `fun` and returns a record of what was traced, compiled and loaded, and why.
 
     With a mesh nothing runs: `fun` is compiled for the mesh, whose devices need not be there, and a plan is returned.
     It has the memory on each device, the collectives with their bytes, and an estimate of time (docs/distributed.md).

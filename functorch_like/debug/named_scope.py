@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def named_scope(name: str) -> Block:
-    """A block, or decorator, that names the equations traced inside of it.
+    """Return a block, or decorator, that names the equations traced inside of it.
 
     The name stands in the text of jaxprs, in the locations of StableHLO (`lower(...).as_text(debug_info=True)`) and in
     the `op_name` of compiled operations, hence in profiles; derivatives keep it. Scopes nest: "encoder/attention". It
     changes nothing else, and costs nothing when the program runs.
 
     Args:
-        name: of the scope.
+        name: name of the scope.
 
     Returns:
         A context manager, and a decorator.
@@ -48,11 +48,11 @@ def named_scope(name: str) -> Block:
 
 @transformation
 def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
-    """A function whose operations carry a name, as in a `named_scope`.
+    """Return a function whose operations carry a name, as in a `named_scope`.
 
     Args:
         fun: any function.
-        name: by default that of the function.
+        name: the name; by default that of the function.
 
     Returns:
         A function of the same arguments and results.

@@ -93,8 +93,8 @@ class Exchange:
         kind: such as "all-reduce".
         axes: of the mesh; () where the text of the program does not give them.
         devices: in a group.
-        count: how many run.
-        bytes: of all of them together.
+        count: number of them.
+        bytes: total size of all of them.
     """
 
     kind: str

@@ -15,7 +15,7 @@ from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 from functorch_like.random.typed_keys import KeyArray
 
-#: So many children of a node, and lines of a tree, are shown; nodes deeper than `DEEPEST` are not opened.
+#: Largest numbers of shown children of a node, and of lines of a tree; and the depth to which nodes are opened.
 CHILDREN, LINES, DEEPEST = 40, 400, 24
 #: Nodes at a depth below this are open in notebooks.
 _OPEN = 2
@@ -25,11 +25,11 @@ class Node:
     """One line of the display of a tree.
 
     Attributes:
-        key: by which its parent has it, as text; empty at the root.
+        key: its key in its parent, as text; empty at the root.
         about: its type with its size, or the leaf.
-        count: of leaves below it; None for a leaf.
-        nbytes: of the arrays below it, each of them counted once.
-        children: that are shown.
+        count: number of leaves below it; None for a leaf.
+        nbytes: bytes of the arrays below it, each of them counted once.
+        children: the children that are shown.
         rest: the number of children that are not shown, and their contents.
     """
 

@@ -195,7 +195,7 @@ class Coordinator:
             if self._ended.is_set():  # closed meanwhile
                 service.shutdown()
                 return
-            # Processes beat from now on: how long they have waited for the others does not count.
+            # Processes send heartbeats from now on: how long they have waited for the others does not count.
             self._heard = dict.fromkeys(self._hellos, self._clock.read())
             self._service, self._started = service, True
             for connection in self._connections.values():

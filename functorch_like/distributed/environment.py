@@ -102,7 +102,7 @@ def _openmpi(env: Environment) -> Place | None:
     job = int((re.match(r"\d+", uri) or ["0"])[0])
     address = f"{host[1]}:{_port(job)}" if host else None
     if address is None and env.get("OMPI_COMM_WORLD_SIZE") == env.get("OMPI_COMM_WORLD_LOCAL_SIZE"):
-        # mpirun's process is the parent of all on this machine: a number that they share
+        # all processes on this machine are children of mpirun's process, so they share its number
         address = f"127.0.0.1:{_port(os.getppid())}"
     return Place(
         address,

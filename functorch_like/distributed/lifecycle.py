@@ -242,7 +242,7 @@ def _leave_at_exit() -> None:
 
 
 def _end_within(seconds: float) -> None:
-    """End the process when Python has not ended by then: C++ may wait for a collective that no one will finish.
+    """End the process if Python has not ended in time: C++ may wait for a collective that never completes.
 
     TRAP: while Python ends, its threads no longer run. The watchdog of faulthandler is a thread of C.
     """

@@ -1,7 +1,7 @@
 """A process's connection to the coordinator: exchanges of values, and the watch for processes that end.
 
 TRAP: a collective that waits for a process that has ended may wait for ever, in C++, where no exception reaches it.
-So the watch ends this process some time after it has notice of the loss, unless it ended by itself.
+So the watch ends this process some time after it is notified of a loss, unless the process ends by itself before.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Member:
             self._connection.close()
             raise
         self._heard = self._clock.read()  # how long the others took to come does not count
-        # TRAP: while Python ends, no thread can be started any more, so that of `_end_after_a_loss` waits from now on.
+        # TRAP: no thread can be started while Python ends, so the thread of `_end_after_a_loss` starts now, and waits.
         for target in (self._listen, self._beat, self._end_after_a_loss):
             threading.Thread(target=target, name="ft-member", daemon=True).start()
 
@@ -83,7 +83,7 @@ class Member:
 
     def _await_go(self, address: str, timeout: float) -> None:
         try:
-            # The coordinator answers in its own time, which began later if this process came first.
+            # The coordinator's own timeout began later if this process came first, so its answer may take longer.
             header, _ = self._connection.receive(2 * timeout)
         except Closed as error:
             raise DistributedError(

@@ -52,7 +52,7 @@ def curvatures(step: Callable[..., Any], params: Params, *args: Any, steps: int 
 
     Args:
         step: `power_step(loss)`, jitted or not.
-        params: where.
+        params: the parameters at which to estimate it.
         args: the other arguments of the loss.
         steps: how many estimates.
         seed: decides the first direction.

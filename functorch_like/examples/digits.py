@@ -148,7 +148,7 @@ def announce(report: Report, options: Options) -> None:
 
 
 def run(options: Options, digits: Digits, report: Report | None = None) -> Outcome:
-    """Everything, with a report of it."""
+    """Run the whole tour, and report on it."""
     started = time.perf_counter()
     report = report or Report()
     model, costs = MODELS[options.model], Costs()

@@ -49,7 +49,7 @@ def fit_all(
         model: from `models.MODELS`.
         digits: from `data.load`.
         seeds: int32, one for each member; a member comes out as `training.fit` with that seed alone would.
-        epochs: how many times to see every image.
+        epochs: the number of passes over all images.
         step: `ensemble_step(model)`, where the caller has it already.
         after_step: called after each step with how many are done and the members' losses.
 

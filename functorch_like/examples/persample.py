@@ -18,7 +18,7 @@ def per_sample_gradients(model: Model) -> Callable[..., Params]:
 
 
 def gradient_norms(model: Model) -> Callable[..., Any]:
-    """The function `(params, images, labels) -> how hard each image pulls`: the norm of its own gradient."""
+    """The function `(params, images, labels) -> norms`, with the norm of each image's own gradient."""
     gradients = per_sample_gradients(model)
 
     def norms(params: Params, images: Any, labels: Any) -> Any:

@@ -43,7 +43,7 @@ def rich_console(stream: TextIO) -> Any:
 
 
 class Progress:
-    """Counts to `total` on a stream. Use it in a `with` block, which ends the line even after an error.
+    """Counter up to `total`, shown on a stream. Use it in a `with` block, which ends the line even after an error.
 
     >>> import io
     >>> with Progress("train", 4, io.StringIO()) as bar:

@@ -19,7 +19,7 @@ INK = " .:-=+*#%@"
 
 
 class Report:
-    """Writes to a stream.
+    """Report that is written to a stream.
 
     Colour is left out where the stream is not a terminal, or the environment has `NO_COLOR` (https://no-color.org).
     """
@@ -51,7 +51,7 @@ class Report:
             self.line(line)
 
     def title(self, text: str, about: str = "") -> None:
-        """A heading after an empty line: a step of the tour and the expression that does it."""
+        """A heading after an empty line: a step of the tour, and the expression for it."""
         rule = self.rule * max(0, self.width - len(text) - len(about) - 2 - bool(about))
         self.line()
         self.line(f"{self.strong(text)} {self.faint(rule)}" + (f" {self._styled(about, '36')}" if about else ""))

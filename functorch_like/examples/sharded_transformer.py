@@ -15,8 +15,8 @@ from functorch_like.examples.transformer import Params, Sizes
 from functorch_like.sharding import Mesh, NamedSharding
 from functorch_like.sharding import PartitionSpec as P
 
-#: Splits of parameters by their features: of two layers in a row the first by its results, the second by its
-#: arguments, so that what is between them stays where it is.
+#: Splits of parameters by their features. Of two layers in a row the first is split by its results, and the second by
+#: its arguments, so that the values between them stay on their devices.
 TENSOR_PARALLEL = {
     "words": P("model"),
     "places": P(),

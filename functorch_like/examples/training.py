@@ -137,7 +137,7 @@ def fit(
         model: from `models.MODELS`.
         digits: from `data.load`.
         seed: decides the first parameters and the order of the images.
-        epochs: how many times to see every image.
+        epochs: the number of passes over all images.
         step: `compiled_step(model)`, where the caller has it already.
         predict: likewise, `predictions(model)` jitted.
         after_step: called after each step with how many are done, the loss, and the latest test accuracy, if any.

@@ -90,7 +90,8 @@ def _difference(found: Any, own: Any, largest: int) -> str:
     if [(a.shape, a.dtype) for a in found.out_avals] != [(a.shape, a.dtype) for a in own.out_avals]:
         return f"it gives {own.out_avals}, not {found.out_avals}"
     if xla.default_device().platform not in {"gpu" if p == "cuda" else p for p in own.platforms}:
-        return ""  # lowering for another platform chose an algorithm by size; the program was read, which checks types
+        # The program cannot run here. Its lowering may have chosen an algorithm by size; reading has checked the types.
+        return ""
     scales = (1, *(32**k for k in range(1, 4) if 32**k < largest), largest)
     return "" if all(_agree(found, own, scale) for scale in scales) else "it gives other results"
 
@@ -99,13 +100,13 @@ def _agree(found: Any, own: Any, scale: int) -> bool:
     rng = np.random.default_rng(0)
     args, kwargs = own.in_tree.unflatten([_argument(rng, a, scale) for a in own.in_avals])
     results = [xla.flatten(e.call(*args, **kwargs))[0] for e in (found, own)]
-    # Roundings of large arguments are large where a function is periodic; another limit changes whole values.
+    # Periodic functions amplify rounding errors of large arguments. A wrong limit changes values far more than that.
     loose = 1 if scale == 1 else 30
     return all(_close(x, y, loose) for x, y in zip(*results, strict=True))
 
 
 def _argument(rng: np.random.Generator, aval: Any, scale: int) -> Any:
-    """Draw an argument: small values first; then values as large as sizes, of which functions may make limits."""
+    """Draw an argument: small values at scale 1, else values as large as sizes, which functions may use as limits."""
     if aval.dtype == dtypes.bool_:
         return rng.integers(0, 2, aval.shape).astype(bool)
     if dtypes.is_integer(aval.dtype):

@@ -21,10 +21,10 @@ _COMPARED: dict[type, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 _CALLED: dict[str, Callable[..., int]] = {"mod": operator.mod, "floordiv": operator.floordiv, "max": max, "min": min}
 
-#: Parts of expressions without rounding: an expression with values on a line at 0, 1, ... 5 is linear.
+#: Syntax of expressions that do not round: such an expression is linear if its values at 0, 1, ... 5 lie on a line.
 _POLYNOMIAL = (ast.BinOp, ast.UnaryOp, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Constant, ast.Name, ast.Load)
 
-#: Sizes at which a program is tried, by range: an operation may be lowered otherwise for small arrays or large ones.
+#: Sizes at which a program is tried, by range: an operation may be lowered differently for small arrays and large ones.
 _RANGES = (range(9, 60), range(130, 400), range(1030, 2100))
 #: The same, where constraints leave too few of these.
 _OTHER_RANGES = (range(2, 9), range(64, 4097, 64), range(512, 16385, 512), range(2100, 20000))

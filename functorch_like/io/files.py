@@ -50,7 +50,7 @@ def library() -> Any:
 # ------------------------------------------------------------------------------------------------------------ writing
 @contextmanager
 def replacing(path: Path) -> Generator[Path]:
-    """A block that writes a file beside `path`, which takes its place at the end, whole and on disk, or not at all."""
+    """Write a file beside `path` in a block. It replaces `path` at the end, complete and on disk, or not at all."""
     beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}")
     try:
         yield beside

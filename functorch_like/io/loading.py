@@ -120,7 +120,7 @@ def _as_saved(checkpoint: Checkpoint, shardings: Any) -> Any:
     leaves = checkpoint.manifest.leaves
     try:
         whole = decode(checkpoint.manifest.structure, iter(leaves))
-        # A Leaf is a tuple, and a leaf here.
+        # A Leaf is a tuple, but counts as a leaf of the tree here.
         places = _places(shardings, trees.map(lambda _: 0, whole, is_leaf=_is_leaf), len(leaves))
         rest = iter([_read(checkpoint, leaf, Target(leaf.kind, p)) for leaf, p in zip(leaves, places, strict=True)])
         return trees.map(lambda _: next(rest), whole, is_leaf=_is_leaf)

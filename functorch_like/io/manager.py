@@ -28,8 +28,8 @@ class CheckpointManager:
     """Checkpoints of a training loop in one folder, a sub-folder for each step.
 
     A checkpoint counts when it is complete and on disk; a process that is killed at any moment leaves those that were
-    complete. What it began is removed at the next `save`. One process, or one program of several processes, may write
-    to a folder at a time; any may read.
+    complete. An incomplete one is removed at the next `save`. One process, or one program of several processes, may
+    write to a folder at a time; any may read.
 
     Args:
         folder: the folder, which is made if it is not there.
@@ -227,7 +227,7 @@ class CheckpointManager:
         if self._metric is not None:
             kept.update(self._best_first(steps)[: self._keep_best])
         for old in set(steps) - kept - {step}:
-            (self._path(old) / INDEX).unlink(missing_ok=True)  # from here on it is none
+            (self._path(old) / INDEX).unlink(missing_ok=True)  # from here on it does not count as a checkpoint
             sync_folder(self._path(old))
             shutil.rmtree(self._path(old), ignore_errors=True)
 

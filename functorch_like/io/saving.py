@@ -33,8 +33,8 @@ def save(path: str | PathLike[str], tree: object) -> None:
     frameworks read the tensors, which have the paths of their leaves as names: `params.layers.0.w`. The structure,
     dtypes that the format lacks, Python's numbers and strings, and checksums are in the header or the index.
 
-    The file or folder is complete and on disk when the call returns. If the process is killed before, what was there is
-    still there. It costs one copy to the host, a checksum, and the writing.
+    The file or folder is complete and on disk when the call returns. If the process is killed before, the old content
+    is unchanged. It costs one copy to the host, a checksum, and the writing.
 
     In a program of several processes all call it with the same tree, and into the same folder; each writes the parts of
     split arrays that it has.

@@ -15,7 +15,8 @@ from functorch_like.errors import CheckpointError
 from functorch_like.random.typed_keys import IMPLEMENTATIONS, KeyArray
 
 LEAF = "*"
-#: Nodes within nodes of a tree. Reading takes several calls for each, and must not end where writing did not.
+#: The greatest depth of nodes in a tree. Reading takes several nested calls for each level, and must not fail where
+#: writing succeeded.
 DEEPEST = 100
 _SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple}
 _MAPPINGS: dict[str, type] = {"dict": dict, "ordered": OrderedDict}

@@ -143,7 +143,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
 def choose(
     which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any], what: str, order: Sequence[int]
 ) -> Any:
-    """Stage all functions, and apply the primitive; if the index is known while staging, only that function.
+    """Stage all functions, and apply the primitive. If the index is known while staging, apply that function alone.
 
     Args:
         which: an index as a Python int, where it is known, or an i32[].

@@ -65,7 +65,7 @@ def fixed_point(
             raise _changed(f, what, (carry_tree, out_tree), (taken, outs))
         joined = [_join(a, o) for a, o in zip(taken, outs, strict=True)]
         carry_avals = [w for w in joined if w is not None]
-        # A number that comes back as strong as an array fits, as in JAX: the body is not traced again for it.
+        # A weakly typed carry may come back strongly typed, as in JAX: the body is not traced again for it.
         same = len(carry_avals) == n and all(a.dtype == o.dtype for a, o in zip(taken, outs, strict=True))
         # At the fixed point a number may still be of a higher kind than the body's result: 0.0 for an integer.
         if len(carry_avals) < n or (carry_avals == taken and not same):

@@ -138,7 +138,7 @@ def custom_root(
 ) -> Any:
     """Find a root x of `f`, `f(x) = 0`, with derivatives that do not depend on the solver.
 
-    By the implicit function theorem the tangent of x solves `J dx = -df`, where J is the Jacobian of `f` at x and df
+    By the implicit function theorem the tangent of x solves `J dx = -df`. Here J is the Jacobian of `f` at x, and df is
     the tangent of `f(x)` with respect to the values that `f` closes over. `solve` itself is never differentiated: it
     may loop until it converges.
 

@@ -54,9 +54,9 @@ def less(x: Any, y: Any) -> Any:
 
 
 def extreme(x: Any, y: Any, greatest: bool, skip: bool = False) -> Any:
-    """Return the greater or the lesser of two, element by element; the first NaN, or, with `skip`, a number if one is.
+    """Return the greater or the lesser of two, element by element; where one is NaN, the NaN, or with `skip` the other.
 
-    Equal numbers share the derivative evenly.
+    Of two NaN the first is returned. Equal numbers share the derivative evenly.
     """
     nan_x, nan_y = elementwise.ne(x, x), elementwise.ne(y, y)
     beaten = less(x, y) if greatest else less(y, x)

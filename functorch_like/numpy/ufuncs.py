@@ -1,7 +1,7 @@
 """Universal functions: `ufunc` objects, and the methods of elementwise functions, such as `fnp.add.reduce`.
 
-The functions themselves stay functions. `of` returns the `ufunc` object of a function, which has the class of results
-of `frompyfunc`.
+The functions themselves stay functions. `of` returns the `ufunc` object of a function. It is of the class that
+`frompyfunc` returns.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ def known(x: Any) -> np.ndarray[Any, Any] | None:
 def _values_alone(ar: Any, equal_nan: bool) -> Any:
     """Return the distinct elements of an array that is not a tracer, by NumPy; None for arrays that need `distinct`.
 
-    Without positions NumPy sorts several times faster, and no program is compiled for the number that it finds.
+    Without positions NumPy sorts several times faster, and no program is compiled for the size of the result.
     """
     if type(ar) is not ArrayImpl and type(ar) is not np.ndarray:
         return None

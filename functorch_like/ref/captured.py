@@ -79,7 +79,7 @@ def closing_over_refs(functions: Sequence[Callable[..., Any]], operands: Sequenc
     """Return functions that close over the operands which are Refs, and the other operands.
 
     Args:
-        functions: of the operands.
+        functions: functions of the operands.
         operands: pytrees, some of whose leaves are Refs.
     """
     leaves, structure = xla.flatten(tuple(operands))
@@ -101,7 +101,7 @@ def check_once(refs: Sequence[tuple[str, Ref]], name: str) -> None:
 
     Args:
         refs: each with its name in the user's call.
-        name: of the function.
+        name: name of the function.
 
     Raises:
         ArgumentError: with both names.

@@ -226,7 +226,7 @@ def _minimized(value: Callable[[Any], Any], x: Any, way: Any, options: Mapping[s
 
 
 def _searched(value: Callable[[Any], Any], x: Any, f: Any, g: Any, p: Any, start: Any, most: int) -> tuple[Any, ...]:
-    """Search along p for a step that meets the weak Wolfe conditions. Return the function there, and if it fell."""
+    """Search along p for a step that satisfies the weak Wolfe conditions. Return it, and whether the function fell."""
     slope = _product(g, p)
 
     def step(state: Any) -> Any:

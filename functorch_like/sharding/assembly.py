@@ -113,7 +113,7 @@ def make_array_from_single_device_arrays(
     where = named_sharding.from_user(sharding, "sharding")
     if dtype is None:
         if not parts:
-            raise ArgumentError("no arrays were given, and no dtype", fix="say dtype=")
+            raise ArgumentError("no arrays were given, and no dtype", fix="pass dtype=")
         dtype = aval_of(parts[0]).dtype
     return sharded_arrays.from_single_device_arrays(
         ShapedArray(named_sharding.shape_from(shape), dtypes.as_dtype(dtype)), where, parts

@@ -111,7 +111,7 @@ class JitShardings:
             device = self._place_on_device(every, call)
             if outs is None or all(s is None or sharding.is_usual(s) for s in outs):
                 return device
-            # Results in other memory are those of a program on a mesh of that device.
+            # For results in other memory, compile for a mesh of that one device.
             mesh = meshes.make_mesh((1,), ("device",), devices=[device])
             moved = lambda s: None if s is None else named_sharding.named(mesh, PartitionSpec(), s.memory_kind)
             return split_of(call.leaves, mesh, (), tuple(map(moved, outs)))

@@ -1,13 +1,13 @@
-"""A kit for tests of functions of arrays, and tools that judge the package.
+"""A kit for tests of functions of arrays, and tools that test the package itself.
 
 - `check_grads`, `check_vmap`, `check_jit`, `check_dtypes`: a function keeps the laws of transformations.
 - `assert_allclose`, `assert_trees_equal`: pytrees hold the same values; the message names where they differ.
 - `assert_deterministic`: a function gives the same bits in each process.
-- `count_compiles`, `count_traces`, `count_transfers`: guards of speed without a clock. `check_leaks`: of lifetimes.
-- `strategies`: what to draw with Hypothesis (`pip install hypothesis`).
+- `count_compiles`, `count_traces`, `count_transfers`: tests of speed without a clock. `check_leaks`: of lifetimes.
+- `strategies`: strategies for Hypothesis (`pip install hypothesis`).
 - `python -m functorch_like.testing.accuracy`: the errors of elementwise primitives in ulp.
 
-Installed along is a plugin for pytest: the markers `gpu` and `check_leaks`, the fixture `ft_counts` and the option
+A plugin for pytest is installed, too: the markers `gpu` and `check_leaks`, the fixture `ft_counts` and the option
 `--ft-check-leaks`.
 
 >>> import functorch_like as ft, functorch_like.numpy as fnp

@@ -1,17 +1,17 @@
 """Accuracy of the compiled elementwise primitives: `python -m functorch_like.testing.accuracy`.
 
-Each primitive is run over dense and special inputs of each floating and complex dtype. Results are held against mpmath,
-or, without such a function, against the primitive's meaning in double precision (see the column "oracle"). Errors
-are in ulp: units in the last place of the exact result, in the primitive's dtype; those of complex results are
+Each primitive is run over dense and special inputs of each floating and complex dtype. Results are compared with
+mpmath's or, if it lacks the function, with the primitive's meaning in double precision (see the column "oracle").
+Errors are in ulp: units in the last place of the exact result, in the primitive's dtype; those of complex results are
 distances, in ulp of the exact result's absolute value. Values that are NaN or infinite where the exact ones are not, or
 the other way round, are counted apart, with the first of them.
 
-Inputs that are subnormal are left out, and so are results: XLA:CPU takes them for zero.
+Subnormal inputs and results are left out: XLA:CPU treats them as zero.
 
 `--markdown FILE` writes the largest errors as a page, a line for each primitive and a column for each dtype.
 
-With `--jax PYTHON` the same inputs are given to jax.lax in that Python, its errors stand beside, and the last
-lines name the primitives that are less exact than JAX's; the exit status is then 1.
+With `--jax PYTHON` the same inputs are given to jax.lax in that Python, and its errors are printed, too. The last lines
+name the primitives that are less exact than JAX's; the exit status is then 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from functorch_like.testing.accuracy_cases import CASES, Array, Case, inputs, la
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
 #: Names of primitives in jax.lax, where they differ.
 _JAX = {"regularized_incomplete_beta": "betainc"}
-#: Errors that count as equal: the dense inputs are few, so the largest of them is known to about that.
+#: Ratio of errors that count as equal: with few dense inputs, the largest error is known to about this factor.
 _SLACK = 1.25
 
 
@@ -79,7 +79,7 @@ def ulps(got: Array, want: Array, dtype: Any) -> Array:
 
 
 def errors(operands: Sequence[Array], got: Array, want: Array) -> Errors:
-    """The largest error of `got`, and what is wrong altogether."""
+    """The largest error of `got`, and the results that are NaN or infinite by mistake."""
     dtype = got.dtype
     info = dtypes.finfo(dtype)
     wide = np.complex128 if dtype.kind == "c" else np.float64
@@ -90,7 +90,7 @@ def errors(operands: Sequence[Array], got: Array, want: Array) -> Errors:
         wrong = ~near_end & ((np.isinf(result) != np.isinf(rounded)) | (np.isfinite(result) != np.isfinite(rounded)))
         if dtype.kind != "c":
             wrong |= np.isinf(result) & np.isinf(rounded) & (result != rounded)
-        # A complex result has parts that are sums; one whose summands are subnormal is good to a subnormal number.
+        # Parts of complex results are sums. Small ones are left out, since their summands may be subnormal.
         least = float(info.tiny) / (float(info.eps) if dtype.kind == "c" else 1.0)
         normal = finite & ((np.abs(want) >= least) | (rounded == 0))
         error = np.where(normal & ~near_end, ulps(got, want, dtype), 0.0)
@@ -123,7 +123,7 @@ def measure(name: str, dtype: str, count: int = 2000, theirs: Array | str | None
         name: a key of `CASES`: a primitive's name, and its parameters where it has some.
         dtype: one of `DTYPES`.
         count: dense inputs, beside the special ones.
-        theirs: what another library gives for the same inputs, or a text why it gives nothing.
+        theirs: results of another library for the same inputs, or a text that states why there are none.
 
     >>> from functorch_like.testing.accuracy import measure
     >>> measure("sqrt", "float32", 100).ours.ulp <= 0.51

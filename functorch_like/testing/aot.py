@@ -1,11 +1,11 @@
 """Compile programs for GPUs on a machine without one: `python -m functorch_like.testing.aot --target h200`.
 
-Compiled are each primitive's samples, programs that show what settings change, and training steps. A program that XLA
-refuses fails, such as one with a custom call that no plugin registers; so does a setting that is not seen in the
-compiled program. Nothing runs: what is checked is that programs compile, which kernels and libraries they call, and
+It compiles each primitive's samples, programs that show what settings change, and training steps. A program fails if
+XLA refuses it, for example because no plugin registers a custom call. It also fails if the compiled program does not
+show the setting. Nothing runs: the report states whether programs compile, which kernels and libraries they call, and
 how much memory they take. XLA chooses kernels without timing them here, and may choose others on a GPU.
 
-Needed: `pip install 'functorch_like[gpu-aot]'`.
+It requires `pip install 'functorch_like[gpu-aot]'`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.__main__ import builtin_primitives
 from functorch_like.sharding import AbstractMesh
 
-_HIGHEST = r"operand_precision=\{highest,highest\}"  # what float32 without TF32 is in HLO
+_HIGHEST = r"operand_precision=\{highest,highest\}"  # the form of float32 without TF32 in HLO
 OK, REFUSED, FAILED = "ok", "refused", "failed"
 
 
@@ -46,7 +46,7 @@ class Result(NamedTuple):
     Attributes:
         group: "primitives", "settings" or "steps".
         name: of the program.
-        status: OK; REFUSED, where the package itself raises that GPUs cannot; or FAILED.
+        status: OK; REFUSED, where the package itself raises an error for GPUs; or FAILED.
         seconds: of compiling.
         program: what was compiled, or None.
         message: what is wrong, or what was seen.

@@ -1,6 +1,6 @@
 """Sequences of random choices, from which anything is built, and a shrinker of whatever was built from one.
 
-A generator draws bounded integers. They are recorded, and can be given again: changed, a recording makes a
+A generator draws bounded integers. They are recorded, and can be given again. A changed recording makes a
 smaller thing of the same kind. Generators put the simplest alternative first, so smaller integers are simpler.
 """
 
@@ -50,7 +50,7 @@ class Choices:
         return options[self.below(len(options))]
 
     def chance(self, one_in: int) -> bool:
-        """Return True once in so many times."""
+        """Return True once in `one_in` times, on average."""
         return self.below(one_in) == one_in - 1
 
     def between(self, low: int, high: int) -> int:

@@ -116,7 +116,7 @@ def difference(
         a, b = _wide(a), _wide(b)
         with np.errstate(all="ignore"):
             gap = np.abs(a - b)
-            allowed = np.where(np.isfinite(b), atol + rtol * np.abs(b), 0.0)  # infinities are met exactly
+            allowed = np.where(np.isfinite(b), atol + rtol * np.abs(b), 0.0)  # infinities must be equal
             wrong = ~((a == b) | (gap <= allowed) | (np.isnan(a) & np.isnan(b)))
     if not wrong.any():
         return ""

@@ -55,7 +55,7 @@ def _counting(*names: str) -> Generator[Counted]:
 
 
 def count_compiles() -> AbstractContextManager[Counted]:
-    """Count the programs that were needed anew: `compiles` by XLA, and `cache_hits` loaded from disk instead.
+    """Count the new programs: `compiles` by XLA, and `cache_hits` loaded from disk instead.
 
     Optimised forms, which the background thread compiles when a program has run for long, do not count.
 

@@ -1,4 +1,4 @@
-"""Return True if a function gives the same bits in each run."""
+"""`assert_deterministic`: an assertion that a function gives the same bits in each run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RUN = "import sys; from functorch_like.testing.determinism import run; run(*sys
 def assert_deterministic(fun: Callable[..., object], *args: PyTree, runs: int = 3) -> None:
     """Fail unless `fun` gives the same bits in each of several fresh processes, where it is compiled anew.
 
-    It is traced here, twice, under the settings in force: what is traced must be the same program both times. The
+    It is traced here, twice, under the settings in force: both traces must give the same program. The
     processes then compile and run that program, without the programs kept on disk.
 
     Args:

@@ -1,4 +1,4 @@
-"""Programs compiled in different ways, each result held against its meaning in NumPy in float64."""
+"""Programs compiled in different ways, and comparison of each result with its meaning in NumPy in float64."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _FACTOR = 100.0
 _SURE = 10.0
 
 
-#: Compile options of the quick tier: LLVM does little, libraries are handed the same.
+#: Compile options of the quick tier: LLVM does little, and libraries get the same operations.
 QUICK = option_sets.QUICK
 
 
 class Refused(Exception):
-    """A drawn program is none: what it computes in float64 is refused in the dtype that was drawn."""
+    """A drawn program is not valid: what it computes in float64 is refused in the dtype that was drawn."""
 
 
 class Candidate(NamedTuple):
@@ -109,7 +109,7 @@ def narrow(fun: Callable[..., Any], args: Sequence[Array]) -> Staged:
     """Trace a function in the dtypes that were drawn.
 
     Raises:
-        Refused: if it is none in these.
+        Refused: if it is not valid in these.
     """
     try:
         return staged(fun, args)
@@ -125,7 +125,7 @@ def meaning_of(wide: Meaning, narrow: Staged) -> Meaning:
         narrow: the program as it was drawn.
 
     Raises:
-        Refused: if a value on the way is too large for these dtypes.
+        Refused: if an intermediate value is too large for these dtypes.
     """
     eps, most = limits(narrow.jaxpr)
     if wide.peak > most / 4:
@@ -139,7 +139,7 @@ def differences(outs: Sequence[Any], meaning: Meaning) -> Iterator[str]:
         if _is_close(np.asarray(out), exact, meaning.eps):
             continue
         message = disagreement(out, exact, meaning.bars[k])
-        if message:  # unless a comparison of close numbers decides
+        if message:  # it may be due to a comparison of close numbers
             message = disagreement(out, exact, np.where(meaning.jumps[k], np.inf, meaning.bars[k]))
         if message:
             yield f"result {k}: {message}"
@@ -183,9 +183,9 @@ def disagreement(got: Any, exact: Array, bars: Array) -> str | None:
 def compiled_ways(
     narrow: Staged, ways: Sequence[Candidate], options: dict[str, Any] | None = None
 ) -> Iterator[tuple[Candidate, list[Any]]]:
-    """Compile a program each way, run it, and yield the results. Ways that come to the same are compiled once.
+    """Compile a program each way, run it, and yield the results. Ways with the same options are compiled once.
 
-    With `QUICK` as the options, ways without some of their own are those of the quick tier.
+    With `QUICK` as the options, a way that has no compile options of its own gets those of the quick tier.
     """
     device = xla.default_device()
     seen: list[Any] = []
@@ -205,7 +205,7 @@ def compiled_ways(
             except FtError as error:
                 if way is DEFAULT:
                     raise
-                if "option" not in str(error):  # one that this version does not have
+                if "option" not in str(error):  # an option that this version does not have
                     raise
                 continue
             operands = [x for x, kept in zip(narrow.args, lowered.kept_inputs, strict=True) if kept]
@@ -221,7 +221,7 @@ def check(program: Program, ways: Sequence[Candidate], options: dict[str, Any] |
         options: compile options besides.
 
     Raises:
-        Refused: if it is none in its own dtype.
+        Refused: if it is not valid in its own dtype.
     """
     args = program.values()
     drawn = narrow(program.function(), args)

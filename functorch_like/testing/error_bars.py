@@ -21,11 +21,11 @@ from functorch_like.ir.reference import by_ref, evaluating, reference
 Array = np.ndarray[Any, Any]
 #: Noise that float64 still shows.
 _LEAST = 2.0**-50
-#: What tells a jump from a slope: draws besides those of the bars, their noise in units of the bars', and how many bars
-#: a jump is at least.
+#: Criteria that distinguish a jump from a slope: seeds of draws besides those of the bars, their noise in units of the
+#: bars', and the least size of a jump in bars.
 _MORE_SEEDS, _WIDER, _JUMP = range(3, 15), 4.0, 100.0
 
-#: Comparisons for which moved values are the same, if they differ by no more than so many moves.
+#: Comparisons for which moved values count as equal, and the greatest difference for that, in moves.
 _EQUALITIES, _SAME = frozenset({"eq", "ne"}), 8.0
 
 
@@ -36,7 +36,7 @@ Move = Callable[[Array, float], Array]
 def _jittered(seed: int) -> Move:
     """Return moves by random amounts.
 
-    Errors of approximations are alike where arguments are, so one seed in two moves all one way.
+    Approximations have similar errors for similar arguments, so every second seed moves all values in one direction.
     """
     rng = np.random.default_rng(seed)
 
@@ -106,10 +106,10 @@ def meaning(
 
 
 def _compared(name: str, x: Any, y: Any, size: float) -> Array:
-    """`eq` or `ne` of values that were moved: those are equal which only the moves tell apart.
+    """`eq` or `ne` of values that were moved: values that differ only by their moves count as equal.
 
-    Rules of maxima and medians find the element that a result was copied from in this way. Moved apart, it would be
-    none, and a derivative 0 that is not.
+    Rules of maxima and medians compare in this way to find the element that a result was copied from. If the moves
+    made all elements differ from it, the derivative would wrongly be 0.
     """
     x, y = np.asarray(x), np.asarray(y)
     equal = x == y
@@ -174,8 +174,8 @@ class Meaning:
     def _at_least(self, bars: Array, x: Array) -> Array:
         """Bars no smaller than a rounding error of a rounding error, where a result is not larger than its bar.
 
-        Such a result (the square of a difference of equal numbers, say) is made of rounding errors alone, and products
-        of several of them spread over many orders of magnitude.
+        Such a result consists of rounding errors alone; an example is the square of a difference of equal numbers.
+        Products of several of them spread over many orders of magnitude.
         """
         if x.dtype.kind not in "fc":
             return bars

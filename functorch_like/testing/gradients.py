@@ -37,8 +37,8 @@ def check_grads(
 
     Each floating-point or complex leaf of the arguments is moved along a random direction, alone and then all at once.
     The differences are central, of fourth order, in the leaf's own dtype: float64 is recommended, as lower precision
-    needs large steps and tolerances. At the second order the first derivatives are functions to be checked themselves,
-    so that forward over reverse, reverse over forward and the others are all covered.
+    needs large steps and tolerances. At the second order the first derivatives are functions to be checked themselves:
+    this covers forward over reverse, reverse over forward and the others.
 
     Args:
         f: takes and returns pytrees of arrays; smooth within two steps of the arguments.

@@ -17,7 +17,7 @@ DEPTH = 4
 
 
 class StepDrawer:
-    """Draws the steps of a function, and of the functions inside of it.
+    """Generator of the steps of a function, and of the functions inside of it.
 
     Args:
         choices: what decides.
@@ -49,7 +49,7 @@ class StepDrawer:
 
     # --------------------------------------------------------------------------------------------------- steps
     def steps(self, count: int) -> None:
-        """So many operations."""
+        """Draw `count` operations."""
         kinds = [
             self._elementwise, self._binary, self._reduction, self._product, self._indexing, self._movement,
             self._selection, self._update, self._cast, self._sorted, self._convolution, self._scalar_math,
@@ -239,7 +239,7 @@ class StepDrawer:
 
     # ---------------------------------------------------------------------------- functions under transformations
     def function(self, *shapes: Sequence[int], like: Sequence[int] | None = None) -> str:
-        """Define a function of arrays of these shapes; `like`: of the shape of its result, else whatever comes."""
+        """Define a function of arrays of these shapes; its result has the shape `like`, if that is given."""
         inner = StepDrawer(self.c, self.w.inner(*shapes), self.depth - 1)
         inner.steps(self.c.between(1, 3))
         result = inner.newest() if like is None else inner.shaped(like)
@@ -253,7 +253,7 @@ class StepDrawer:
         return self.function(*shapes, like=())
 
     def shaped(self, shape: Sequence[int]) -> Value:
-        """The newest value made to have a shape."""
+        """The newest value, converted to a shape."""
         shape, v = tuple(shape), self.newest()
         if v.shape == shape:
             return v

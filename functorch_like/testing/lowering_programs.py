@@ -1,4 +1,4 @@
-"""Random programs of the primitives that have fast lowerings, at sizes on both sides of the limits of these."""
+"""Random programs of the primitives that have fast lowerings, at sizes below and above the limits of these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CUMULATIVE = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
 
 class LoweringDrawer(Drawer):
-    """Draws a program around one primitive with a fast lowering."""
+    """Generator of a program around one primitive with a fast lowering."""
 
     def central(self) -> Value | None:
         """The primitive."""

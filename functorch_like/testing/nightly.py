@@ -6,9 +6,9 @@ Kinds:
 - `lowerings`: primitives with fast lowerings, with these on and off;
 - `steps`: long programs with loops, branches, custom rules and nested transformations.
 
-Each result is held against the program's meaning in NumPy in float64. A program that is wrong is made small and printed
+Each result is compared with the program's meaning in NumPy in float64. A program that is wrong is reduced and printed
 as a script; the exit status is then 1. Programs are identified by seed and number, so a run can be repeated. With
-the same `--record`, one that was interrupted goes on where it stopped; `--totals` sums up such a file.
+the same `--record`, an interrupted run goes on where it stopped; `--totals` sums up such a file.
 
 A block of programs shares a process. If the process dies, the program it was at is reported, and another process goes
 on with the program after it.
@@ -116,10 +116,10 @@ def examine(kind: str, seed: int, number: int, effort: Effort = _ALL, attempts: 
         attempts: number of smaller programs to try where it is wrong.
 
     Returns:
-        What was found, or None.
+        The finding, or None.
 
     Raises:
-        Refused: if what was drawn is not a program.
+        Refused: if the drawn program is not valid.
 
     >>> examine("options", seed=0, number=0, effort=Effort(ways=0))
     """

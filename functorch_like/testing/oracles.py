@@ -15,8 +15,10 @@ Array = np.ndarray[Any, Any]
 
 
 def exact(prim: Primitive, operands: list[Array], params: Mapping[str, Any]) -> tuple[Array, str]:
-    """Results as longdouble (or its complex kin), and by what: mpmath where it has the function and all is finite,
-    else `ref` in double precision."""
+    """Exact results as longdouble (clongdouble for complex numbers), and the name of their source.
+
+    The source is mpmath where it has the function, for finite values; else it is `ref` in double precision.
+    """
     imaginary = operands[0].dtype.kind == "c"
     if prim.name == "nextafter":  # the step is that of the dtype
         return np.asarray(prim.ref(*operands)).astype(np.longdouble), "ref"
@@ -36,7 +38,7 @@ def exact(prim: Primitive, operands: list[Array], params: Mapping[str, Any]) -> 
         number = (lambda v: mp.mpc(v.real, v.imag)) if imaginary else lambda v: mp.mpf(float(v))
         for k in np.flatnonzero(edge & _finite(out, zero=True)):
             value = _long(function(*(number(x[k]) for x in wide)), out.dtype)
-            # A part that is zero has a sign, by which a branch cut is taken; mpmath has no such sign.
+            # The sign of a part that is zero selects the side of a branch cut; mpmath has no such sign.
             if usual[k] or abs(value - out[k]) <= 1e-6 * abs(out[k]):
                 out[k] = value
     return out, "mpmath"
@@ -86,7 +88,7 @@ def functions(mp: Any, y: int = 0, m: int = 0, wrt: int = 0, rounding_method: in
 
 
 def _small(mp: Any, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function that mpmath computes to so many digits after the point, where it is about as large as its operand."""
+    """A function whose values are about as small as its operand, which mpmath computes with more digits accordingly."""
 
     def wide(x: Any) -> Any:
         size = float(mp.log10(abs(x))) if x else 0.0
@@ -112,6 +114,6 @@ def _slope(mp: Any, f: Callable[[Any], Any], at: Any) -> Any:
 
 
 def _hurwitz(mp: Any, s: Any, q: Any) -> Any:
-    """Its digits are those of a number near 1, and it may be as small as q**-s."""
+    """The Hurwitz zeta function. mpmath's digits are those of a number near 1, and it may be as small as q**-s."""
     with mp.workdps(50 + int(max(0, s * mp.log10(q)))):
         return mp.zeta(s, q)

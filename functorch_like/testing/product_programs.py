@@ -15,7 +15,7 @@ _MOST = 1 << 14
 
 
 class Drawer:
-    """Draws one program.
+    """Generator of one program.
 
     Args:
         choices: what decides.
@@ -289,7 +289,7 @@ class Drawer:
         return self.w.write(f"{v.name if v.shape == shape else self.operand(shape)} * {made.name}")
 
     def normalised(self, v: Value) -> Value | None:
-        """A reduction whose operand meets its result again."""
+        """A reduction whose result is combined with its operand again."""
         if not v.ndim:
             return self.around(v)
         axis = self.c.below(v.ndim)

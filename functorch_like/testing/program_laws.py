@@ -30,12 +30,12 @@ def check(
 ) -> list[str]:
     """Return what is wrong with a program.
 
-    Its gradient is held against finite differences in float64, and what it is under `vmap` against a loop, both by the
-    meaning of the primitives in NumPy. Then it is compiled as users' programs are, with its gradient or mapped over,
-    and its results are held against the same meaning.
+    Its gradient is compared with finite differences in float64, and its results under `vmap` with those of a loop, both
+    by the meaning of the primitives in NumPy. Then it is compiled as users' programs are, with its gradient or mapped
+    over, and its results are compared with the same meaning.
 
     Args:
-        program: a function that no results' order or tie matters to.
+        program: a function that does not depend on the order of results or on ties.
         eager: whether it is run primitive by primitive, too.
         mapped: whether it is compiled under `vmap`, rather than with its gradient.
         options: compile options.
@@ -43,7 +43,7 @@ def check(
     laws = _Laws(program)
     if _has_one_way_rule(laws.wide.jaxpr):
         raise differential.Refused(
-            "forward mode meets a custom_vjp function, whose derivative is known in reverse only"
+            "forward mode is applied to a custom_vjp function, whose derivative is known in reverse only"
         )
     messages = [f"vmap: {m}" for m in laws.mapping()] + [f"grad: {m}" for m in laws.slopes()]
     messages += [f"compiled: {m}" for m in laws.compiled(mapped, options)]
@@ -52,7 +52,7 @@ def check(
 
 
 def _has_one_way_rule(jaxpr: Jaxpr) -> bool:
-    """Return True if forward mode met a custom_vjp function, which is refused when the program is compiled."""
+    """Return True if forward mode reached a custom_vjp function, which is refused when the program is compiled."""
     return any(
         e.prim.name == "custom_lin" or any(map(_has_one_way_rule, inner_jaxprs(e.params))) for e in jaxpr.equations
     )
@@ -141,14 +141,14 @@ class _Laws:
         return Meaning(staged.jaxpr, staged.args, 0.0)
 
     def mapping(self) -> Iterator[str]:
-        """Hold the program under `vmap` against a loop."""
+        """Compare the program under `vmap` with a loop."""
         many = _many(self.wide_args, self.axes)
         element = lambda k: [x if a is None else np.take(x, k, a) for x, a in zip(many, self.axes, strict=True)]
         loop = [self.value(element(k)) for k in range(_MAPPED)]
         yield from differential.differences([np.stack(outs) for outs in zip(*loop, strict=True)], self.both)
 
     def slopes(self) -> Iterator[str]:
-        """Hold the gradient against differences."""
+        """Compare the gradient with finite differences."""
         if self.with_gradient is None:
             return
         slopes = self.with_gradient.exact[len(self.wide.jaxpr.outputs) :]
@@ -164,7 +164,7 @@ class _Laws:
             return
         far = (at(2 * _STEP) - at(-2 * _STEP)) / (4 * _STEP)
         ahead = (at(_STEP) - at(0.0)) / _STEP
-        # Else a kink or a jump is near, or right here, as where two elements are equal and the larger one is taken.
+        # Else a kink or a jump is near, or at this very point: for example, a maximum of two equal elements has a kink.
         smooth = abs(near - far) <= 1e-4 * scale and abs(near - ahead) <= 1e-2 * scale
         if np.isfinite([near, far, ahead]).all() and smooth:
             yield f"the derivative along a direction is {got}, by differences {near} and {far}"

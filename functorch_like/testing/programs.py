@@ -152,7 +152,7 @@ def _fori_loop(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
 
 
 def _cond(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
-    s = total(c) - 0.1  # branches meet in it, twice differentiably
+    s = total(c) - 0.1  # at 0 the branches agree, with their first two derivatives
     positive, negative = lambda y, z: g(y, z) * s**3, lambda y, z: g(0.5 * y, z) * -(s**3)
     if p % 3 == 0:
         return lax.cond(s > 0, positive, negative, a, b)
@@ -170,7 +170,7 @@ def _checkpoint(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
     return ft.checkpoint(g, policy=policy)(a, b)
 
 
-# What it does, and whether the ranks of the inner program are those of its operands (else they are free).
+# Each transformation, and whether the ranks of the inner program are those of its operands (else they are free).
 NESTS: dict[str, tuple[Callable[..., Any], bool]] = {
     "jit": (_jit, True),
     "vmap": (_vmap, False),

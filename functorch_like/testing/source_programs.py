@@ -140,7 +140,7 @@ class Value(NamedTuple):
 
 
 class Writer:
-    """Writes a program: each line is traced as it is drawn, so shapes are known and what is refused is left out.
+    """Writer of a program. Each line is traced as it is drawn: so shapes are known, and refused lines are left out.
 
     Args:
         choices: what decides.

@@ -81,7 +81,7 @@ def complexes() -> Strategy:
 
 
 def dtypes() -> Strategy:
-    """All of these, and bool."""
+    """All dtypes above, and bool."""
     return st.one_of(floats(), integers(), complexes(), st.just(kinds.bool_))
 
 

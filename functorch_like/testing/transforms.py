@@ -97,7 +97,7 @@ def check_jit(
     """Raise unless `jit(f)` gives what `f` gives, when it is traced and when it is called again.
 
     A function that keeps state, draws from a global generator or looks at the clock fails here: its compiled form
-    does what it did at the first call for ever.
+    repeats what the function did at the first call.
 
     Args:
         f: takes and returns pytrees of arrays.

@@ -37,7 +37,7 @@ def make_jaxpr(
     axis_env: Sequence[tuple[Hashable, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the jaxpr of `fun` for given arguments.
+    """Return a function that returns the jaxpr of `fun` for given arguments.
 
     Args:
         fun: takes and returns pytrees of arrays.

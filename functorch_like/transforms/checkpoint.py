@@ -44,7 +44,7 @@ def checkpoint(
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
 ) -> Any:
-    """A function whose derivative in reverse mode recomputes intermediate values instead of storing them.
+    """Return a function whose derivative in reverse mode recomputes intermediate values instead of storing them.
 
     As residuals, reverse mode stores the arguments of a checkpointed function and the values that the policy selects.
     It recomputes all other values that the derivative needs. Also called `remat`.

@@ -34,7 +34,7 @@ def compiled(fun: Any, name: str, call: FlatCall, earlier: Iterable[Any], second
         name: its name.
         call: the call that it was compiled for.
         earlier: keys of other calls of the same function, the last one first.
-        seconds: how long tracing and compiling took.
+        seconds: time of tracing and compiling.
     """
     code = getattr(fun, "__code__", None)
     if code is None:

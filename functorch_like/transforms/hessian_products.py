@@ -29,7 +29,7 @@ def hvp(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Any:
-    """A Hessian-vector product: how the gradient changes in a direction. Forward mode over reverse mode.
+    """A Hessian-vector product: the derivative of the gradient in a direction. Forward mode over reverse mode.
 
     Args:
         fun: pure; its result is a real scalar, or a pair `(scalar, aux)` with `has_aux`.
@@ -77,7 +77,7 @@ def gnvp(
 
     Args:
         fun: the model: pure, takes and returns pytrees of arrays.
-        loss: of the model's result; a real scalar.
+        loss: a function of the model's result that gives a real scalar.
         primals: the arguments of `fun`, a tuple or list of pytrees.
         tangents: the direction, mirroring `primals`; None for arguments that stay where they are.
         argnums: the position, or positions, of the arguments whose cotangents are returned.

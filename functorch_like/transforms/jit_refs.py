@@ -159,7 +159,7 @@ def shapes_with_refs(eval_shape: Callable[..., Any], failed: FtError, fun: Any, 
     """Return the result of `eval_shape` for a function with Refs, whose values do not change.
 
     Args:
-        eval_shape: of functions of arrays.
+        eval_shape: `eval_shape` for functions of arrays.
         failed: the error it raised.
         fun: the function.
         args, kwargs: its arguments.

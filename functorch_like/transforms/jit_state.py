@@ -106,7 +106,7 @@ class JitState:
         self.public._cache_size = self._cache_size
 
     def checked(self, fast: Any) -> Any:
-        """Wrap the C++ function: types inside of static values, errors for unhashable ones, and donation are added.
+        """Wrap the C++ function: add the types inside of static values, errors for unhashable ones, and donation.
 
         A donated array is released, so that using it again raises the package's error instead of C++'s.
         """

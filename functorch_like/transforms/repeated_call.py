@@ -16,12 +16,12 @@ _ARRAYS = {ArrayImpl}
 
 
 class RepeatedCall:
-    """A call with arrays alone that are bound to devices, and the program that it ran.
+    """A call whose arguments are all arrays that are bound to devices, and the program that it ran.
 
     Args:
         call: the call.
-        program: that ran it.
-        out_tree: of its results.
+        program: the program that ran it.
+        out_tree: the structure of its results.
     """
 
     __slots__ = ("_avals", "_out_tree", "_program", "_shardings", "_surroundings", "_tree")
@@ -46,7 +46,7 @@ class RepeatedCall:
 
 
 def remember(call: FlatCall, program: Any, out_tree: Any) -> RepeatedCall | None:
-    """Return a record by which calls like this one are short; None where its arguments may move."""
+    """Return a record that shortens later calls like this one; None where its arguments may move."""
     if call.statics != ((), ()) or not call.leaves:
         return None
     if not all(type(leaf) is ArrayImpl and leaf._committed for leaf in call.leaves):

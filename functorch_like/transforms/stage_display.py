@@ -35,10 +35,10 @@ class StageDisplay(Display):
 
     Args:
         kind: "traced", "lowered" or "compiled".
-        jaxpr: of the function.
-        stages: that it went through.
-        place: that it is for, as text.
-        executable: of a compiled function.
+        jaxpr: the function's jaxpr.
+        stages: the stages that it went through.
+        place: the device or mesh that it is for, as text.
+        executable: the executable of a compiled function.
     """
 
     def __init__(self, kind: str, jaxpr: Jaxpr, stages: Sequence[Stage], place: str = "", executable: Any = None):

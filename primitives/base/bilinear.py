@@ -1,4 +1,4 @@
-"""Products are linear in each operand while the other stays, and can be transposed in one of them at a time."""
+"""Shared part of products, which are linear in each operand separately, and are transposed in one operand at a time."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def _add_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return add(*primals), second if first is None else first if second is None else add(first, second)
 
 
-# Made without `binary`, whose jvp rule adds tangents by it.
+# Made without `binary`, because the jvp rule of `binary` adds tangents by `add`.
 add = elementwise_primitive(
     "add", np.add, "add", count=2, takes="fciu", jvp=_add_jvp,
     transpose=lambda ct, args: [ct if isinstance(a, UndefinedPrimal) else None for a in args],

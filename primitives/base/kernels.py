@@ -1,13 +1,13 @@
 """Loops, and programs in the quick tier, that become one kernel on CPUs, instead of a sequence of kernels.
 
 XLA:CPU takes about 0.1 us to start a kernel. A step of a Kalman filter with four states is twenty kernels of a few
-nanoseconds each: 500 steps took 1 ms, and take 32 us as one kernel, which also compiles in half of the time. XLA has a
-way to compile a whole function as one kernel, which it uses for loops that read few bytes in all; the emitter asks for
-it by an attribute. Such a kernel runs on one thread, so only small arrays gain by it.
+nanoseconds each: 500 steps took 1 ms, and take 32 us as one kernel, which also compiles in half of the time. XLA can
+compile a whole function as one kernel, and does so for loops that read few bytes in all. The emitter requests it by an
+attribute. Such a kernel runs on one thread, so only small arrays gain by it.
 
-From XLA 0.11 on it pays for whole programs, too, while they are in the quick tier: there XLA generates each of their
-kernels by way of MLIR, which takes several times longer than its older generator; older releases have an option for
-that, which is one of the quick ones.
+From XLA 0.11 on it pays for whole programs, too, while they are in the quick tier. There XLA generates each of their
+kernels by way of MLIR, which takes several times longer than its older generator. Older releases have an option for
+the older generator, which is one of the options of the quick tier.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Alternative lowerings: forms of a primitive that one platform runs faster, of the same meaning.
 
 A `lower` rule with alternatives is a `Lowering`: it states what each of them is, up to which sizes it is taken, and
-gives samples on both sides of these limits. The table lists them, `backends.cpu.fast_lowerings` turns them off, and the
-tests hold each of them, and the standard form, against the primitive's meaning. All were measured on XLA:CPU with 2
+gives samples on both sides of these limits. The table lists them, and `backends.cpu.fast_lowerings` turns them off.
+The tests compare each of them, and the standard form, with the primitive's meaning. All were measured on XLA:CPU with 2
 cores.
 """
 
@@ -24,7 +24,7 @@ class Alternative(NamedTuple):
         takes: `(ins, outs, **params) -> bool`: the same, of avals.
         lower: as the primitive's own rule.
         edges: `() -> [(sample, taken), ...]`: samples on both sides of each limit.
-        on_host: whether it calls a kernel of NumPy, which programs that leave the process may not.
+        on_host: whether it calls a kernel of NumPy, as programs that leave the process may not do.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Sums that XLA:CPU runs faster by its own loops than by the library of kernels it hands reductions to.
 
-The library takes sums whose body is an addition. a - (-b) is the same, and XLA keeps it.
+The library takes only sums whose body is an addition. The body a - (-b) gives the same, and XLA does not rewrite it.
 """
 
 from __future__ import annotations

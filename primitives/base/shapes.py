@@ -35,7 +35,7 @@ def linear(
     samples: Callable[[], list[SampleInput]],
     **facts: Any,
 ) -> Primitive:
-    """A primitive of one operand in which it is linear: the tangent goes where the value goes.
+    """A primitive that is linear in its one operand: its tangent is the primitive of the operand's tangent.
 
     Here `transpose` is `(ct, aval of the operand, **params) -> cotangent` and `batch` is
     `(axis, x, dim, **params) -> (out, dim)`; `facts` are others of `core.Primitive`.

@@ -50,7 +50,8 @@ def _exchange(
         if axis_name != axis.name:  # another axis: it goes in front, where no parameter depends on it
             return _shifted(primitive, structural.move(x, dim, 0), axis_name, params), 0
         whole = aval_of(x).shape
-        shape(whole if dim is None else (*whole[:dim], *whole[dim + 1 :]), axis.size, **params)  # outside of jit, first
+        # The shape rule raises for wrong sizes; outside of jit it has not been called yet.
+        shape(whole if dim is None else (*whole[:dim], *whole[dim + 1 :]), axis.size, **params)
         return alone(x, axis.size, **params) if dim is None else at(x, dim, axis.size, **params)
 
     primitive = Primitive(

@@ -6,8 +6,8 @@ learning, the kernel is not reversed. With lhs_dilation d and padding (lo, hi), 
 at i*d + lo of the line that windows run along.
 
 Both transposes are convolutions again. Write o for the result, k for the kernel, s for strides, and r for
-rhs_dilation. Then  out[o] = sum_k lhs[(o*s + k*r - lo)/d] rhs[k],  and solving for the position in lhs or in rhs
-exchanges the parts that strides and dilations play.
+rhs_dilation. Then  out[o] = sum_k lhs[(o*s + k*r - lo)/d] rhs[k].  Solving for the position in lhs or in rhs exchanges
+the roles of strides and dilations.
 """
 
 from __future__ import annotations

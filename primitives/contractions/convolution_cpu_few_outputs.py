@@ -118,7 +118,7 @@ def by_shifted_rows(conv: Conv) -> Any:
 
 
 def _shifted(conv: Conv, x: Any, aval: ShapedArray, at: Sequence[int], space: Sequence[int]) -> Any:
-    """The element of `x`, the forward result's derivative, that kernel element `at` joins with each input element."""
+    """`x`, the forward result's derivative, shifted to the input elements that kernel element `at` pairs it with."""
     starts = [k - low for k, (low, _) in zip(at, conv.params["padding"], strict=True)]
     ends = [n - m - k for n, m, k in zip(space, aval.shape[2:], starts, strict=True)]
     return emit_pad(conv.e, x, aval, 0, [0, 0, *starts], [0, 0, *ends])[0]

@@ -67,7 +67,7 @@ def whole(conv: Conv) -> Any:
 
 
 def is_spread(conv: Conv) -> bool:
-    """Return True for the gradient of `whole`: an input of one element in space, meeting each kernel element once."""
+    """Return True for the gradient of `whole`: an input of one element in space, times each kernel element once."""
     (ls, _, _), p = conv.specs, conv.params
     around = tuple((n - 1, n - 1) for n in conv.kernel)
     once = all(conv.left.shape[d] == 1 for d in ls[2:]) and tuple(map(tuple, p["padding"])) == around

@@ -1,6 +1,6 @@
 """fft: discrete Fourier transforms over the last one to three dimensions.
 
-FFT and IFFT take and give complex numbers, RFFT takes real ones and gives the half of the result that determines it,
+FFT and IFFT take and give complex numbers. RFFT takes real ones and gives the half of the result that determines it;
 IRFFT is its inverse. The inverse ones divide by the number of elements, the others by nothing.
 
 The transposes follow from the pairing Re sum(ct * t), which conjugates nothing: the matrices of FFT and IFFT are

@@ -24,10 +24,10 @@ Work = Callable[[Sequence[ShapedArray], ShapedArray, dict[str, Any]], float]
 
 
 class Product(Primitive):
-    """A primitive that, where no precision is given, is as exact as the settings require at that moment.
+    """A primitive whose precision, where none is given, is that of the settings in force.
 
-    They are read when the primitive is applied, not when it is lowered: a `with` block in a traced function holds for
-    the operations in it. The parameter stays None where nothing is set, which is full float32.
+    The settings are read when the primitive is applied, not when it is lowered: a `with` block in a traced function
+    holds for the operations in it. The parameter stays None where nothing is set, which is full float32.
 
     Args:
         name: as of any primitive.
@@ -168,9 +168,9 @@ def emit_dot(
 def _may_be_mislaid(left: ShapedArray, right: ShapedArray, out: ShapedArray, contract: Any, batch: Any) -> bool:
     """Return True for a batched product that XLA:CPU may emit as plain loops.
 
-    XLA 0.10 folds a transpose into a product late, when it finds that two transposes of it are equal, and may give the
-    product a layout that its loops for batches cannot write: a failed check in dot_op_emitter.cc then ends the process.
-    The limits are measured: of 800 shapes none beyond them failed.
+    XLA 0.10 folds a transpose into a product late, when it finds that two transposes of it are equal. The product may
+    then get a layout that XLA's loops for batches cannot write, and a failed check in dot_op_emitter.cc ends the
+    process. The limits are measured: of 800 shapes none beyond them failed.
     """
     (lc, rc), (lb, rb) = contract, batch
     if not lb or out.dtype.kind not in "iuf":
@@ -217,7 +217,7 @@ def _with_one_free_dim(
 
 def _round(e: Any, x: Any, aval: ShapedArray, to: str) -> Any:
     if e.platform == "cpu":
-        # TRAP: XLA takes the freedom to leave out a conversion there and back, but not this operation.
+        # TRAP: XLA may leave out a conversion to a narrow dtype and back, but not this operation.
         exponent, mantissa = _BITS[to]
         attrs = {"exponent_bits": e.i32(exponent), "mantissa_bits": e.i32(mantissa)}
         x = e.op("stablehlo.reduce_precision", [x], [aval], attrs=attrs)

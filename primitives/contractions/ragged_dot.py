@@ -1,7 +1,7 @@
 """ragged_dot: rows in groups, each group times a matrix of its own.
 
-Of `lhs[..., m, k]`, the first group_sizes[0] rows meet `rhs[..., 0, k, n]`, the next group_sizes[1] rows meet
-`rhs[..., 1, k, n]`, and so on; rows that are left over give zeros. Leading dimensions are batches, the same for all.
+Of `lhs[..., m, k]`, the first group_sizes[0] rows are multiplied by `rhs[..., 0, k, n]`, the next group_sizes[1] rows
+by `rhs[..., 1, k, n]`, and so on; rows that are left over give zeros. Leading dimensions are batches, the same for all.
 """
 
 from __future__ import annotations

@@ -51,9 +51,9 @@ class Host:
         self.source = xla.here() if source is None else source
 
     def __call__(self, *arrays: Any) -> list[Any]:
-        """Call it as if from outside of all transformations: a program may run while one is at work.
+        """Call the function as if outside of all transformations: a program may run while one is active.
 
-        An exception names the user's line, which is not in its traceback where a program calls.
+        An exception names the user's line, which its traceback lacks if a compiled program made the call.
         """
         try:
             return self._checked(*arrays)

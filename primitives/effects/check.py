@@ -84,7 +84,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
     return check(*primals, **params), []
 
 
-#: Operands are the condition, with an axis for each map it is under, and values for the message, with those axes first.
+#: Operands are the condition, with an axis for each map around it, and values for the message, with these axes first.
 check = Primitive(
     "check",
     shape=_shape,

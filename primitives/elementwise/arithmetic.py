@@ -120,7 +120,7 @@ _quotient = operation("stablehlo.divide")
 
 
 def _div_lower(e: Any, x: Any, y: Any) -> Any:
-    """XLA makes (a / b) / c of numbers a / (b * c), and b * c of float16 overflows soon: at 256 * 256."""
+    """Divide float16 in float32: XLA rewrites (a / b) / c as a / (b * c), and in float16 even 256 * 256 overflows."""
     (out,) = e.outs
     if out.dtype != dtypes.float16:
         return _quotient(e, x, y)

@@ -102,7 +102,7 @@ erf = unary(
 
 
 def _by(formula: Callable[[Term], Term], other: str, *only: Any) -> Any:
-    """Lowers to a formula in some dtypes (single and double precision by default), else to an operation."""
+    """Return a lowering to a formula in some dtypes (single and double precision by default), else to an operation."""
     kept = only or (dtypes.float32, dtypes.float64)
 
     def lower(e: Any, x: Any) -> Any:

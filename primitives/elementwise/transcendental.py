@@ -104,7 +104,7 @@ def _exp2_ref(x: Any) -> Any:
 
 
 def _double(formula: Any, op: str) -> Any:
-    """Lowers to a formula in double precision, else to an operation."""
+    """Return a lowering to a formula in double precision, else to an operation."""
 
     def lower(e: Any, x: Any) -> Any:
         (out,) = e.outs

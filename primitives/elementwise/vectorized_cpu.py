@@ -85,7 +85,7 @@ def guarded(
         def branch(form: Callable[..., Any]) -> Callable[..., list[Any]]:
             def body(inner: Any) -> list[Any]:
                 inner.ins, inner.outs = ins, outs
-                # Without a barrier XLA takes both branches for cheap, and computes both.
+                # Without a barrier XLA considers both branches cheap, and computes both.
                 held = [inner.op("stablehlo.optimization_barrier", [x], [out]) for x in operands]
                 return [form(inner, *held)]
 

@@ -46,7 +46,7 @@ def nan(x: Term) -> Term:
 
 
 def nextafter(e: Any, x: Any, y: Any) -> Any:
-    """Decide by the bits alone: as floats, XLA:CPU takes subnormal numbers for zero."""
+    """Decide by the bits alone, since XLA:CPU treats subnormal floats as zero."""
     (out,) = e.outs
     width = out.dtype.itemsize * 8
     whole = out.update(dtype=np.dtype(f"int{width}"), weak_type=False)
@@ -107,12 +107,12 @@ def hyperbolic(x: Term) -> tuple[Term, Term]:
 
 
 def sinh(x: Term) -> Term:
-    """Without the loss of XLA's exp(|x| + log(1/2))."""
+    """Hyperbolic sine, without the loss of XLA's exp(|x| + log(1/2))."""
     return where(x.equals(0), x, hyperbolic(x)[0])
 
 
 def cosh(x: Term) -> Term:
-    """Without the loss of XLA's exp(|x| + log(1/2))."""
+    """Hyperbolic cosine, without the loss of XLA's exp(|x| + log(1/2))."""
     return hyperbolic(x)[1]
 
 

@@ -166,7 +166,7 @@ def erf_inv_refined(x: Term) -> Term:
 
 
 def digamma(x: Term) -> Term:
-    """Exact near its positive zero; at 0 the infinity of the side it is reached from."""
+    """Digamma, exact near its positive zero; at 0 it is the infinity of the side that 0 is reached from."""
     root, rest, coefficients = _ROOT[x.aval.dtype.name]
     off = (x - root) - rest
     near = abs(off) <= 0.375

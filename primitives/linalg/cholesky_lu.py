@@ -162,7 +162,7 @@ def _swaps(e: Any, pivots: Any, aval: ShapedArray, out: ShapedArray) -> Any:
         swapped = f.op("stablehlo.select", [at_i, over(rows_at(f, order, j, one, one, last)), swapped], [out])
         return [f.op("stablehlo.add", [i, f.full(1, count)], [count]), swapped, p, places]
 
-    # Places are read from memory, which compilers make vector instructions of, and of numbers that count they do not.
+    # Places are read from memory: compilers make vector instructions of that, but not of computed counters.
     places = e.op("stablehlo.iota", [], [row], {"iota_dimension": e.i64(0)})
     carried = [count, out, aval, row]
     start = [e.full(0, count), e.broadcast_in_dim(places, out, (last,)), pivots, places]
@@ -180,7 +180,7 @@ lu_pivots_to_permutation = linalg_primitive(
     "lu_pivots_to_permutation", (1,), shape=_order_shape, takes=(I32,), multiple_results=False,
     ref=lambda pivots, *, permutation_size: _permutation(pivots, permutation_size),
     lower=lambda k, pivots, *, permutation_size: _swaps(k.e, pivots, k.ins[0], k.outs[0]),
-    jvp=NotDefined("pivots are integers, and have no derivative; stop_gradient says so where a float is involved"),
+    jvp=NotDefined("pivots are integers, and have no derivative; use stop_gradient where a float is involved"),
     samples=lambda: [
         SampleInput((_PIVOTS[0],), {"permutation_size": 4}), SampleInput((_PIVOTS,), {"permutation_size": 5}),
         SampleInput((_PIVOTS[:0],), {"permutation_size": 4}),

@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors: eigh of Hermitian matrices, eig of others, schur.
 
-Where two eigenvalues are equal, their vectors have no derivative: it comes out infinite or NaN. That of the values,
-and of a function that does not look at the vectors, is finite. Of complex Hermitian matrices, vectors are determined
-but for a phase; their derivative is that which does not turn the phase.
+Where two eigenvalues are equal, their vectors have no derivative: it comes out infinite or NaN. The derivative of the
+values, and of functions that do not depend on the vectors, is finite. The vectors of complex Hermitian matrices are
+determined up to a phase; their derivative is the one that does not change the phase.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _eig_jvp(primals: Any, tangents: Any, *, compute_left_eigenvectors: bool, co
 
 
 def _normalized(v: Any, dv: Any) -> Any:
-    """Such a multiple of v added to dv that v stays of length 1, and its largest entry real."""
+    """Add the multiple of v to dv with which v stays of length 1, and its largest entry real."""
     n = aval_of(v).ndim
     if not aval_of(v).size:
         return dv

@@ -189,7 +189,7 @@ class Stack:
         return library.call(self.e, routine, operands, ins, outs, lead=self.lead, **more)
 
     def or_nan(self, info: Any, values: Sequence[Any], avals: Sequence[ShapedArray], fails: str = "NE") -> list[Any]:
-        """Return the values, with NaN for matrices of which LAPACK's status `info` compares with 0 as `fails` says."""
+        """Return the values, with NaN where LAPACK failed: where its status `info` compares with 0 by `fails`."""
         flags = self.aval((), dtypes.bool_)
         bad = self.e.compare(fails, info, self.e.full(0, self.aval((), I32)), flags, "SIGNED")
         return [self._poison(bad, x, a) for x, a in zip(values, avals, strict=True)]
@@ -230,7 +230,7 @@ class _Emitted(core.Tracer):
 
 
 class _Inline(core.Trace):
-    """Writes the primitives that are bound into the program being lowered."""
+    """Trace that writes the primitives that are bound into the program being lowered."""
 
     __slots__ = ("_e",)
 

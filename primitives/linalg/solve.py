@@ -31,7 +31,7 @@ def _solve_ref(a: Any, b: Any, *, transpose_a: bool) -> Any:
 
 
 def _with_lu(factors: Any, order: Any, b: Any, transpose_a: bool, flipped: bool = False) -> Any:
-    """Solve with the factors of P A, given as they are or `flipped`: transposed.
+    """Solve with the factors of P A, which are given transposed if `flipped`.
 
     The inverse of the order of rows is 0, 1, 2, ... sorted by it.
     """

@@ -1,7 +1,8 @@
 """Singular values: svd, and pinv, which is made of it.
 
-Where two singular values are equal, or one is zero, the vectors have no derivative: it comes out infinite or NaN. That
-of the values is finite. Vectors of complex matrices are determined but for a phase; the derivative does not turn it.
+Where two singular values are equal, or one is zero, the vectors have no derivative: it comes out infinite or NaN. The
+derivative of the values is finite. The vectors of complex matrices are determined up to a phase, which the derivative
+does not change.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def one_zero(e: Any, x: Any, aval: ShapedArray) -> Any:
 
 
 def flip(e: Any, i: Any, aval: ShapedArray) -> Any:
-    """Between the bits of a float and the integer that orders as it does: negative ones reversed. Its own inverse."""
+    """Convert the bits of a float to the integer of the same order, or back: the order of negative ones is reversed."""
     negative = e.compare("LT", i, e.full(0, aval), aval.update(dtype=dtypes.bool_), "SIGNED")
     flipped = e.op("stablehlo.xor", [i, e.full(dtypes.iinfo(aval.dtype).max, aval)], [aval])
     return e.op("stablehlo.select", [negative, flipped, i], [aval])

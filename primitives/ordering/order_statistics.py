@@ -1,4 +1,4 @@
-"""order_statistics: of the elements along the last dimension in ascending order, the one at a place and the next one.
+"""order_statistics: two neighbours in the sorted order along the last dimension, the element at a place and the next.
 
 The order is that of `sort`: every NaN comes last, -0 before 0. The place is data; one out of bounds is clamped, and the
 last element is its own neighbour. By default all elements are sorted; on CPUs NumPy's kernel selects the two.
@@ -55,7 +55,7 @@ def _select(e: Any, x: Any, place: Any) -> Any:
 
 
 def _read(e: Any, x: Any, place: Any, aval: ShapedArray) -> Any:
-    """The elements at a place and behind it. XLA clamps starts; here it is done before one is added, for the sum."""
+    """Read the elements at a place and behind it. The place is clamped first, so that adding 1 does not overflow."""
     number, last = ShapedArray((), dtypes.int32), aval.ndim - 1
     one, two = (aval.update(shape=(*aval.shape[:-1], n)) for n in (1, 2))
     first = e.op("stablehlo.maximum", [place, e.full(0, number)], [number])

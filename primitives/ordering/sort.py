@@ -1,9 +1,10 @@
 """sort: several operands, reordered together along one dimension by the first `num_keys` of them.
 
-The order is total: -0 equals +0, every NaN comes last, complex numbers compare by real and then by imaginary part; of
-those with NaN come first the ones whose imaginary part alone is NaN, then those whose real part is, then the others.
-A stable sort keeps equal elements in their order. (One exception: of a single floating operand, no user can tell equal
-elements apart but zeros, and -0 comes before +0: so it can be sorted as integers, four times faster on CPUs.)
+The order is total: -0 equals +0, every NaN comes last, complex numbers compare by real and then by imaginary part. Of
+complex numbers with NaN, those whose imaginary part alone is NaN come first, then those whose real part alone is, then
+the others. A stable sort keeps equal elements in their order. There is one exception: in a single floating operand, -0
+comes before +0, and other equal elements are indistinguishable. So it can be sorted as integers, which is four times
+faster on CPUs.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _shape(
 
 # ------------------------------------------------------------------------------------------------------------- NumPy
 def _parts(x: Any) -> list[Any]:
-    """Arrays that NumPy compares as this one should be, the most important first."""
+    """Arrays by which NumPy orders the elements as `sort` does, the most important first."""
     if np.iscomplexobj(x):
         (nan_real, real), (nan_imag, imag) = _parts(x.real), _parts(x.imag)
         return [nan_real, nan_imag, real, imag]

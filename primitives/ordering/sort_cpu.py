@@ -27,7 +27,7 @@ def _many(ins: Any, dimension: int) -> bool:
 
 
 def _sort_on_host(e: Any, x: Any, aval: ShapedArray, dimension: int, place: Any = None) -> Any:
-    """Integers by NumPy's kernel, which orders rows: all of a row, or the elements at a place and behind it."""
+    """Sort integers by NumPy's kernel, which orders rows: all of a row, or the elements at a place and behind it."""
     last = aval.ndim - 1
     if dimension == last:
         return e.ordered_rows(x, aval, place)
@@ -38,7 +38,7 @@ def _sort_on_host(e: Any, x: Any, aval: ShapedArray, dimension: int, place: Any 
 
 
 def sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
-    """One operand by one comparison of signed integers: XLA:CPU runs it natively (docs/lowerings.md).
+    """Sort one operand by one comparison of signed integers: XLA:CPU runs it natively (docs/lowerings.md).
 
     Elements far from each other in memory are brought together first: four times faster.
     """
@@ -56,7 +56,7 @@ def sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
 
 
 def order_on_host(e: Any, x: Any, aval: ShapedArray, dimension: int, place: Any = None) -> Any:
-    """Numbers by NumPy's kernel, floats as integers of the same order."""
+    """Sort numbers by NumPy's kernel, floats as integers of the same order."""
     if not dtypes.is_float(aval.dtype):
         return _sort_on_host(e, x, aval, dimension, place)
     key, bits = as_integer(e, one_nan(e, x, aval), aval)

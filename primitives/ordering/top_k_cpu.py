@@ -126,7 +126,7 @@ def _least(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 def _groups(e: Any, x: Any, blocks: ShapedArray, k: int) -> tuple[Any, ShapedArray]:
     """Return the k groups with the greatest elements, in the order of their places."""
     rows = blocks.update(shape=blocks.shape[:-1])
-    if dtypes.is_float(blocks.dtype):  # 0 and -0, which a maximum of floats takes for one
+    if dtypes.is_float(blocks.dtype):  # 0 and -0, which are equal for a maximum of floats
         keys, bits = as_integer(e, x, blocks)
         whole = bits.update(shape=rows.shape)
         most = e.reduce("maximum", keys, dtypes.iinfo(bits.dtype).min, [rows.ndim], whole)

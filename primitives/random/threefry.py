@@ -109,8 +109,8 @@ FOLD = 0xC0000000
 def fold(keys: Any, high: Any, low: Any) -> Any:
     """Keys that depend on keys uint32[*k, 2] and on the two words uint32[*n] of integers: uint32[*n, *k, 2].
 
-    First into keys of the domain, then by the integers' 64 bits: so no two integers can meet. Of a key of four words,
-    each half is folded by itself.
+    Keys are folded first into keys of the domain, then by the 64 bits of the integers: so different integers give
+    different keys. Of a key of four words, each half is folded by itself.
     """
     outer, (*inner, words) = aval_of(low).shape, aval_of(keys).shape
     inner = tuple(inner)

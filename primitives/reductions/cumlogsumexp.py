@@ -33,7 +33,7 @@ def _added(a: Any, b: Any) -> Any:
 
 
 def _share(part: Any, whole: Any) -> Any:
-    """exp(part - whole), which is 0 where the whole is nothing."""
+    """exp(part - whole), which is 0 where `whole` is -inf, the logarithm of an empty sum."""
     nothing = elementwise.eq(whole, structural.full_like(whole, -np.inf))
     return elementwise.exp(elementwise.sub(part, elementwise.select_n(nothing, whole, structural.full_like(whole, 0))))
 

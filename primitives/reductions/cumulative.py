@@ -28,7 +28,7 @@ SPAN = 32
 
 
 class Fold(NamedTuple):
-    """Emits a running fold along one axis; `kind` is a StableHLO operation, or `(emitter, a, b, aval) -> value`."""
+    """A running fold to emit along one axis; `kind` is a StableHLO operation, or `(emitter, a, b, aval) -> value`."""
 
     e: Any
     kind: Any
@@ -185,7 +185,7 @@ def running(
 
 
 def _edges(dtype: str, *sizes: tuple[int, bool]) -> list[tuple[SampleInput, bool]]:
-    """Samples of two rows of so many elements, and whether the form is taken; one has infinities and NaN, too."""
+    """Samples of two rows of some lengths, and whether the form is taken; one has infinities and NaN, too."""
     longest = max(n for n, taken in sizes if taken)
     inside = np.zeros((2, longest), dtype)
     inside[:, [3, 20, 37]] = np.inf, -1, np.nan

@@ -111,7 +111,7 @@ def _bitwise(name: str, kind: str, ufunc: np.ufunc, identity: Callable[[Any], An
         identity,
         lambda dtype: dtypes.is_integer(dtype) or dtype == dtypes.bool_,
         "integers and booleans",
-        NotDefined("integers and booleans have no derivative; stop_gradient says so where a float is involved"),
+        NotDefined("integers and booleans have no derivative; use stop_gradient where a float is involved"),
         sampled("bool", "int32", "uint8", smooth=False),
     )
 

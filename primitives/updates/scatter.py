@@ -48,7 +48,7 @@ def _set_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
     news = _zeros(updates) if news is None else news
     if params.get("unique_indices", False):
         return scatter(operand, indices, updates, **params), scatter(base, indices, news, **params)
-    # Adding the kept updates to what survives is the same whichever of the repeated ones the hardware keeps.
+    # Kept updates are added to the elements that survive: this is right whichever of repeated ones the hardware keeps.
     survives, kept = _winners(operand, indices, updates, params)
     write = lambda old, new: scatter_add(
         elementwise.select_n(survives, _zeros(old), old),
@@ -104,7 +104,7 @@ def _others(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) ->
     """
     into, written = aval_of(operand), aval_of(updates)
     places = structural.reshape(structural.iota(dtype=dtypes.int64, shape=(into.size,), dimension=0), shape=into.shape)
-    reached = elementwise.add(places, structural.full_like(places, 1))  # of what is dropped 0 is read
+    reached = elementwise.add(places, structural.full_like(places, 1))  # dropped updates read 0
     place = structural.reshape(read_back(reached, indices, written, params), shape=(written.size,))
     flat = structural.reshape(updates, shape=(written.size,))
     dropped = elementwise.eq(place, structural.full_like(place, 0))

@@ -41,8 +41,8 @@ from functorch_like.primitives.base.window_geometry import (
 from functorch_like.primitives.reductions.makers import highest, lowest
 from functorch_like.primitives.windows.select_and_scatter import select_and_gather_add
 
-#: The number of elements of overlapping windows from which on what was folded along one dimension is written to memory:
-#: XLA would compute it again for each window along the next one.
+#: The number of elements of overlapping windows from which on the fold along one dimension is written to memory.
+#: Otherwise XLA would compute it again for each window along the next dimension.
 MANY = 16
 
 

@@ -1,9 +1,9 @@
 """The derivative of max pooling, forwards and backwards: from each window the first extreme element.
 
-`select_and_gather_add` reads, for each window over the operand, what stands in another array where the operand has
-its extreme; `select_and_scatter_add`, its transpose, adds to that place. `select` is 'ge' for the greatest element and
-'le' for the least; a NaN is more extreme than any number. Padding is never selected; a window that holds nothing else
-reads zero.
+`select_and_gather_add` reads, for each window over the operand, the element of another array at the place of the
+operand's extreme; `select_and_scatter_add`, its transpose, adds to that place. `select` is 'ge' for the greatest
+element and 'le' for the least; a NaN is more extreme than any number. Padding is never selected; a window that holds
+nothing else reads zero.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _scatter_shape(source: ShapedArray, operand: ShapedArray, **params: Any) -> 
 
 def _linear_jvp(primitive: Any) -> Any:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-        """Linear in the first operand; which element the second one selects is constant almost everywhere."""
+        """Apply the primitive to the first operand's tangent; the selection is constant almost everywhere."""
         change = tangents[0]
         return primitive()(*primals, **params), None if change is None else primitive()(change, primals[1], **params)
 

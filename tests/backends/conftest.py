@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def run(tmp_path):
-    """Run Python text in a fresh process, away from the source tree; its output, or stderr where it fails."""
+    """Run Python code in a new process, outside the source tree; return its stripped output, or stderr if it fails."""
 
     def run(text, *, fails=False, **environment):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""backends.cache: the settings and figures of the cache on disk. What it does with files is tested in tests/xla."""
+"""backends.cache: settings and statistics of the cache on disk. Its files are tested in tests/xla."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(backends.xla.default_backend() != "cpu", reason=
 
 
 def program(number):
-    """A function of its own, jitted, called, and right."""
+    """Compile a new function, call it, and check its result."""
     assert ft.jit(lambda x: fnp.cos(x) + number)(np.zeros(7, np.float32)).tolist() == [1 + number] * 7
 
 
@@ -29,11 +29,11 @@ def test_a_directory_of_ones_own(tmp_path):
         after = backends.cache.stats()
         assert after.programs == after.writes - before.writes > 0
         assert after.hits > before.hits and after.bytes > 1000
-        told = backends.xla.about()["cache"]  # in the report; files have several names
+        told = backends.xla.about()["cache"]  # the report counts as `stats` does
         assert (told["programs"], told["bytes"]) == (after.programs, after.bytes)
         assert backends.cache.clear() == after.programs
         assert backends.cache.stats().programs == 0
-        program(1.0)  # what is loaded stays in use, and what is gone is kept again
+        program(1.0)  # loaded programs stay usable, and removed ones are stored again
         assert backends.cache.stats().programs > 0
     assert backends.cache.stats().directory != str(tmp_path / "mine")
 

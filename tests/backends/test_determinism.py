@@ -1,4 +1,4 @@
-"""The same bits in each run: compile options, what is lowered otherwise, what is refused."""
+"""Bitwise equal results in each run: compile options, deterministic lowerings, and operations that are refused."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_functions():
 
 
 def lowered(fun, *args):
-    """The module for GPUs, under the settings in force."""
+    """Lower a function for GPUs, under the settings in force, and return the module."""
     return lower(ft.make_jaxpr(fun)(*args), name="f", platform="gpu").module
 
 

@@ -1,4 +1,4 @@
-"""Liberties of the compiler: off by default, and real."""
+"""Fast-math options of the compiler: off by default, with a visible effect when they are on."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Libraries of kernels, processors and platforms: what is told of them, and what their settings change."""
+"""Kernel libraries, processors and platforms: reports about them, and effects of their settings."""
 
 import os
 import subprocess
@@ -134,7 +134,7 @@ kept = resident()
 ft.clear_caches()
 print(kept - resident())
 """
-PAGES = (10 << 20) * 4 // 4096  # of one array
+PAGES = (10 << 20) * 4 // 4096  # pages of memory of one array
 
 
 def _paged(**environment):
@@ -154,7 +154,7 @@ def test_freed_memory_is_kept_for_the_next_array():
 
 
 def test_how_much_memory_is_kept_is_settled_with_the_first_array():
-    assert backends.cpu.kept_memory is None  # a part of what there is
+    assert backends.cpu.kept_memory is None  # the limit is a part of the available memory
     ft.numpy.ones(3)
     with pytest.raises(ft.errors.ArgumentError, match=r"cpu\.kept_memory is settled"):
         backends.cpu.kept_memory = 1 << 30

@@ -1,4 +1,4 @@
-"""How settings hold values: globally, in blocks, in threads, from the environment, in the key of jit."""
+"""Values of settings: global, in blocks, in threads, from the environment, and in the key of jit."""
 
 import asyncio
 import threading
@@ -268,7 +268,7 @@ def test_groups_show_their_settings():
 
 
 def _other(setting):
-    """A value that is not the default, for any kind of setting; None where none of these is taken."""
+    """Return a valid value other than the default, for any kind of setting; None if no candidate is valid."""
     for value in (True, False, *setting.kind.names, 7):
         try:
             if setting.checked(value) != setting.default:
@@ -287,7 +287,7 @@ KEYED = [
 
 @pytest.mark.parametrize("name", KEYED)
 def test_every_setting_of_programs_recompiles_once_in_its_thread_alone(name):
-    backends.compilation.tiers = "auto"  # as users have it; other tests choose a tier by their names
+    backends.compilation.tiers = "auto"  # the users' default; tests otherwise get a tier by their name
     other, seen = _other(SETTINGS[name]), []
     f, x = ft.jit(lambda x: x * 13), np.ones(3, np.float32)
     f(x)

@@ -1,4 +1,4 @@
-"""backends.mha: which form attention takes, and that all forms are the same function."""
+"""backends.mha: the choice of a form of attention, and equal results of all forms."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ K = R.standard_normal((2, 96, 2, 8)).astype(np.float32)
 V = R.standard_normal((2, 96, 2, 5)).astype(np.float32)
 BIAS = R.standard_normal((4, 1, 96)).astype(np.float32)
 MASK = R.random((2, 1, 64, 96)) < 0.7
-MASK[0, 0, 3] = False  # a row that nothing takes part in
+MASK[0, 0, 3] = False  # a query without any key
 FORMS = ("flash", "mem_efficient")
 
 
@@ -117,7 +117,7 @@ def test_why_not(capsys):
         assert not mha.can_use_flash_attention(mha.SDPAParams(Q, K, V), debug=True)
     assert capsys.readouterr().out == "flash: backends.mha.flash is off\n"
     assert mha.can_use_flash_attention(mha.SDPAParams(Q, K, V), debug=True) and capsys.readouterr().out == ""
-    in_order = mha.SDPAParams(Q, K, V, None, 0.5, True, False)  # as PyTorch's has them
+    in_order = mha.SDPAParams(Q, K, V, None, 0.5, True, False)  # PyTorch's order of the fields
     assert in_order.is_causal and not mha.can_use_efficient_attention(in_order, debug=True)
     assert capsys.readouterr().out == "mem_efficient: weights are not dropped here, and dropout=0.5\n"
 

@@ -1,4 +1,4 @@
-"""The order of einsum's contractions: settings, paths, what they cost."""
+"""The order of einsum's contractions: settings, paths and costs."""
 
 import numpy as np
 import opt_einsum
@@ -9,8 +9,8 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends
 
-# https://optimized-einsum.readthedocs.io: the transformation of integrals of the front page, and the example of
-# "Optimizing contractions"; besides a chain of matrices whose sizes go up and down, and broadcasting.
+# The first two are from https://optimized-einsum.readthedocs.io: the integral transformation of the front page, and the
+# example of "Optimizing contractions". The others are a chain of matrices with alternating sizes, and broadcasting.
 EXAMPLES = {
     "pi,qj,ijkl,rk,sl->pqrs": [(6, 6), (6, 6), (6, 6, 6, 6), (6, 6), (6, 6)],
     "bdik,acaj,ikab,ajac,ikbd->": [(4, 3, 5, 2), (3, 2, 3, 4), (5, 2, 3, 4), (3, 4, 3, 2), (5, 2, 4, 3)],
@@ -45,7 +45,7 @@ def test_paths_and_costs_are_those_of_opt_einsum(text):
         ours, cost = path(text, optimize=strategy)
         assert ours == [tuple(step) for step in theirs]
         assert cost.naive_flops == info.naive_cost
-        if "acaj" not in text and all(len(step) == 2 for step in ours):  # we take diagonals first
+        if "acaj" not in text and all(len(step) == 2 for step in ours):  # the package takes diagonals first
             assert cost.flops == info.opt_cost
             assert cost.largest_intermediate == info.largest_intermediate
 

@@ -1,4 +1,4 @@
-"""How exact products are: in the StableHLO of both platforms, and in the results on this one."""
+"""Precision of products: in the StableHLO of both platforms, and in results on this platform."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ BF16 = "lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type 
 
 
 def text(fun, *args, platform="gpu"):
-    """StableHLO for a platform, traced under the settings in force."""
+    """Return the StableHLO of a function for a platform, traced under the settings in force."""
     module = lower(ft.make_jaxpr(lambda *args: fun(*args))(*args), name="f", platform=platform).module
     return xla.module_text(module)
 
@@ -33,7 +33,7 @@ def convolved(platform="gpu"):
 
 
 def error(fun=lambda a, b: a @ b):
-    """The largest error of a product, against float64, in parts of the largest element."""
+    """Return the largest error of a product against float64, relative to the largest element."""
     exact = A.astype(np.float64) @ B
     return np.abs(np.asarray(ft.jit(fun)(A, B)) - exact).max() / np.abs(exact).max()
 
@@ -91,7 +91,7 @@ def test_bfloat16_on_cpus_that_have_it(monkeypatch):
     for has, said in ((True, "reduce_precision"), (False, "[HIGHEST, HIGHEST]")):
         monkeypatch.setattr(cpu, "features", lambda has=has: frozenset({"avx512_bf16"} if has else ()))
         for flags in (backends.mkldnn.matmul.flags, lambda **kw: backends.flags(**kw)):
-            # Another thread's or test's answer is kept with equal settings, so make these unequal.
+            # With equal settings, the cached answer of another case or test would be reused, so make these differ.
             with flags(fp32_precision="bf16"), backends.flags(cudnn_conv_fp32_precision="tf32" if has else "ieee"):
                 assert said in product("cpu")
                 assert "reduce_precision" not in convolved("cpu")
@@ -148,7 +148,7 @@ def test_a_block_in_a_jitted_function_holds_for_the_operations_in_it():
 
     found = ft.jit(fun).lower(A, B).as_text()
     assert found.count("[HIGH, HIGH]") == 1 and found.count("[HIGHEST, HIGHEST]") == 1
-    # The cotangent of a is one product more with the precision of `a @ b`, and one with that of `c @ b.T`.
+    # The cotangent of a takes one product with the precision of `a @ b`, and one with that of `c @ b.T`.
     found = ft.jit(ft.grad(lambda a: fnp.sum(fun(a, B)))).lower(A).as_text()
     assert found.count("[HIGH, HIGH]") == 1 and found.count("[HIGHEST, HIGHEST]") == 1
 

@@ -1,4 +1,4 @@
-"""backends.xla.verbose and ft.profiler: what ran, for how long, and where it was written."""
+"""backends.xla.verbose and ft.profiler: operations that ran, their times, and their source lines."""
 
 import gzip
 import io
@@ -27,7 +27,7 @@ SORT_LINE = product.__code__.co_firstlineno + 2
 
 @pytest.fixture(autouse=True)
 def no_programs_from_disk():
-    """They carry the lines that this file had when they were written."""
+    """Turn the disk cache off: its programs carry line numbers of this file from when they were compiled."""
     with backends.cache.flags(enabled=False):
         yield
 

@@ -1,4 +1,4 @@
-"""What is shown of settings."""
+"""Reports about settings."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def test_describe_as_text_and_table():
     assert lines[0].split() == ["setting", "value", "from", "effect", "here"]
     rows = lines[1 : lines.index("")]
     assert len(rows) == len(shown.rows) and str(shown) == repr(shown)
-    # Why settings have no effect stands below, once for each reason.
+    # The reasons why settings have no effect are listed below the table, each once.
     reasons = dict(
         re.fullmatch(r"(no \(\d+\)) +(.*)", line).groups() for line in lines[lines.index("") + 1 :] if line[0] == "n"
     )
@@ -67,7 +67,7 @@ def test_describe_some_or_one():
         "default: 'none'", "environment: FT_CUDA_MATMUL_FP32_PRECISION", "changes: StableHLO: precision_config",
         "effect here: no: it is about GPUs",
     )  # fmt: skip
-    # A notebook shows of one setting what is printed.
+    # For one setting, a notebook shows the printed text.
     shown = page(backends.describe("cuda.matmul.fp32_precision")).text
     marks = re.compile(r"[\s:]+")
     assert marks.sub("", shown) == marks.sub("", told)
@@ -106,14 +106,14 @@ def test_the_page_of_settings_is_up_to_date(tmp_path, capsys):
     page = Path(__file__).parents[2] / "docs" / "settings.md"
     if not page.is_file():
         pytest.skip("the tests run without the source tree")
-    # In a process of its own: test_mechanism declares settings in this one.
+    # In a separate process, because test_mechanism declares settings in this one.
     subprocess.run([sys.executable, "-m", "functorch_like.backends", "--markdown", "made.md"], cwd=tmp_path, check=True)
     made = (tmp_path / "made.md").read_text(encoding="utf-8")
     assert made == page.read_text(encoding="utf-8"), (
         "run: python -m functorch_like.backends --markdown docs/settings.md"
     )
     for name, setting in backends.settings.SETTINGS.items():
-        if not name.startswith("trial."):  # of test_mechanism
+        if not name.startswith("trial."):  # declared by test_mechanism
             says(made, f"### {name}\n", f"- environment: `{setting.env}`" if setting.env else "")
     assert main(["--markdown"]) == 2 and "usage" in capsys.readouterr().err
 

@@ -18,7 +18,7 @@ def computed(tier, f, *args):
 
 
 def kinds(x):
-    """NaN, infinities, zeros and signs, as numbers."""
+    """Encode NaN, infinities, zeros and signs as numbers."""
     x = x.astype(np.float64)
     return np.where(np.isnan(x), 9, np.where(np.isinf(x), 5 * np.sign(x), np.where(x == 0, 0, np.sign(x))))
 
@@ -54,14 +54,14 @@ def test_floats(tier, dtype):
         ],
         x,
     )  # fmt: skip
-    tiny = np.finfo(dtype).tiny  # XLA:CPU takes subnormal numbers for zero
+    tiny = np.finfo(dtype).tiny  # XLA:CPU treats subnormal numbers as zero
     for k, (a, b) in enumerate(zip(got, want, strict=True)):
         known = (np.abs(b.astype(np.float64)) >= tiny) | (b == 0) | np.isnan(b)
         np.testing.assert_array_equal(kinds(a)[known], kinds(b)[known], err_msg=str(k))
 
 
 def whole_power(x, y):
-    """Power modulo 2**64; where it would be a fraction, it is 0."""
+    """Return the power modulo 2**64, or 0 where it would be a fraction."""
     return pow(x, y, 2**64) if y >= 0 else {1: 1, -1: 1 - 2 * (y & 1)}.get(x, 0) % 2**64
 
 
@@ -89,7 +89,7 @@ def test_whole_numbers(tier, dtype):
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
 def test_divisions_of_whole_numbers_without_a_result_agree(dtype):
-    """By zero, and of the least number by -1, where NumPy warns."""
+    """Both tiers agree on divisions by zero, and of the least number by -1, for which NumPy warns."""
     x = WHOLE.astype(dtype)
     a, b = map(np.array, np.broadcast_arrays(x[:, None], x[None]))
     f = lambda a, b: [
@@ -105,7 +105,7 @@ def test_divisions_of_whole_numbers_without_a_result_agree(dtype):
 
 
 def test_minus_one_to_a_negative_power():
-    """Compiled without fusion emitters it was 0."""
+    """XLA without fusion emitters gave 0."""
     x, y = np.array([-1, -1, -1, 1, 2, 0], np.int32), np.array([-1, -2, -7, -3, -1, -1], np.int32)
     for tier in TIERS:
         assert computed(tier, lambda x, y: [lax.pow(x, y)], x, y)[0].tolist() == [-1, 1, -1, 1, 0, 0]

@@ -1,4 +1,4 @@
-"""Arrays to look at: every dtype and state, without compiling, and in bounded time."""
+"""Displays of arrays: every dtype and state, without compiling, and in bounded time."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ DTYPES = (
     "bool", "int4", "uint4", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2",
     "float32", "float64", "complex64", "complex128",
 )  # fmt: skip
-#: Counters of programs: none is made for a display.
+#: Counters of traced and compiled programs: displays make none.
 MADE = ("traces", "compiles")
 
 
@@ -82,8 +82,8 @@ def test_large_arrays_are_sampled_and_say_so():
 
 
 def test_a_gibibyte():
-    """No more than a sample is read, and what is printed."""
-    values = np.lib.stride_tricks.as_strided(np.zeros(1, "float32"), (2**28,), (0,))  # without its memory
+    """Only a sample and the printed elements are read."""
+    values = np.lib.stride_tricks.as_strided(np.zeros(1, "float32"), (2**28,), (0,))  # takes no memory
     shown = ft.inspect.array(values)
     assert fits(str(shown)) and "1 GiB" in str(shown) and "of a sample of" in page(shown).text
 
@@ -139,7 +139,7 @@ def test_parts_in_other_processes():
 
 def test_names_are_escaped():
     x = np.array(["<script>alert(1)</script>"] * 3, object)
-    assert "<script>" in page(ft.inspect.array(x)).text  # as text: the parser saw no such element
+    assert "<script>" in page(ft.inspect.array(x)).text  # as text: the parser finds no such element
     assert "<script>" not in ft.inspect.array(x)._repr_html_()
 
 

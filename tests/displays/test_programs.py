@@ -1,4 +1,4 @@
-"""Jaxprs, compiled functions, explanations, profiles and settings to look at."""
+"""Displays of jaxprs, compiled functions, explanations, profiles and settings."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -98,7 +98,7 @@ def test_one_changed_equation_is_one_difference():
 
 
 def test_names_of_variables_are_no_difference():
-    """The second has an equation more at its beginning, so all later variables are called otherwise."""
+    """The second has an extra equation at its beginning, so all later variables have other names."""
     first = jaxpr(lambda x: fnp.sin(fnp.cos(x)) @ x)
     second = jaxpr(lambda x: (fnp.tanh(x), fnp.sin(fnp.cos(x)) @ x)[1])
     found = ft.inspect.diff(first, second)

@@ -85,7 +85,7 @@ def test_everything_is_escaped(text):
 
 
 def test_rules_outdo_those_of_notebooks():
-    """JupyterLab's rules for tables and code name two classes; these name three, and touch displays alone."""
+    """JupyterLab's rules for tables and code name two classes; the package's name three, and match displays alone."""
     style = re.search(r"<style>(.*)</style>", elements.document())[1]
     selectors = [each for rule in re.findall(r"([^{}]+)\{", style) for each in rule.split(",")]
     assert len(selectors) > 15 and all(each.startswith(".ft.ft.ft") for each in selectors)

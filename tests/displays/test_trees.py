@@ -1,4 +1,4 @@
-"""Pytrees to look at."""
+"""Displays of pytrees."""
 
 import time
 from collections import namedtuple
@@ -61,7 +61,7 @@ def test_many_leaves_are_cut():
     shown = ft.inspect.tree(tree)
     assert "... 99960 more with 99960 leaves, 32 bytes" in str(shown)
     assert len(shown._repr_html_()) < 40_000
-    assert time.process_time() - started < 60  # bounded; nearer to one
+    assert time.process_time() - started < 60  # a loose bound: it takes about one
 
 
 def test_deep_trees_and_trees_that_contain_themselves():
@@ -77,7 +77,7 @@ def test_deep_trees_and_trees_that_contain_themselves():
 
 
 def test_fields_of_named_tuples_have_their_own_names():
-    """C++ names each child of a named tuple after the first."""
+    """C++ names each child of a named tuple after the first; the package corrects this."""
     from functorch_like.backends.xla import pytree
 
     keys = [str(key) for key, _ in pytree.flatten_one_level_with_keys(Pair(1, 2))[0]]

@@ -1,4 +1,4 @@
-"""Meeting, exchanging values, losing and leaving, with the processes played by threads."""
+"""The coordinator and its members (joining, exchanges, losses, leaving), with threads in place of processes."""
 
 import socket
 import threading
@@ -16,7 +16,7 @@ PROGRAMS = []
 
 
 class Service:
-    """In place of jaxlib's."""
+    """Stand-in for jaxlib's service."""
 
     def __init__(self, address):
         self.address, self.running = address, True
@@ -27,7 +27,7 @@ class Service:
 
 @pytest.fixture(autouse=True)
 def _nobody_ends(monkeypatch):
-    """The watch would end this process. All threads end with their test."""
+    """Keep losses from ending this process, and wait until all threads of the test have ended."""
     monkeypatch.setattr(member_module, "_end_process", lambda: None)
     before = set(threading.enumerate())
     yield
@@ -56,7 +56,7 @@ class Program:
         return self.services[-1]
 
     def join(self, ranks, count=None, versions=None):
-        """A member, or the error, for each of the numbers."""
+        """Join with these ranks at the same time; return the member or the error of each."""
         found = [None] * len(ranks)
 
         def one(i, rank):
@@ -79,7 +79,7 @@ class Program:
 
 
 def together(jobs):
-    """The results, or errors, of functions that are called at one time."""
+    """Call functions at the same time, in threads; return their results or errors."""
     results = [None] * len(jobs)
 
     def call(i, job):
@@ -177,7 +177,7 @@ def test_a_frozen_process_is_noticed():
 
 
 def test_the_wait_for_the_last_process_is_no_silence():
-    """Those that came first may wait for longer than a process may be silent."""
+    """Processes that come early may wait for longer than the limit of silence."""
     program = Program(2, heartbeat=1.0)
     first = threading.Thread(target=program.join, args=([0],))
     first.start()

@@ -1,6 +1,6 @@
 """Elastic training: workers are killed with SIGKILL, freeze, and join, and the result is that of an undisturbed run.
 
-`FT_TEST_KILLS` is how many kills at random moments there are: 5 as a rule, 50 at night.
+`FT_TEST_KILLS` is the number of kills at random moments: 5 by default, 50 in nightly runs.
 """
 
 import os
@@ -66,7 +66,7 @@ print("state", state["steps"], state["w"].tobytes().hex(), flush=True)
 
 
 def expected(steps):
-    """The weights after so many steps of gradient descent, by NumPy."""
+    """Return the weights after `steps` steps of gradient descent in NumPy."""
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((1000, 12, 12)), rng.standard_normal((1000, 12))
     w = np.zeros(12)
@@ -76,7 +76,7 @@ def expected(steps):
 
 
 class Report(NamedTuple):
-    """A line of the log: process, its keeper, place, and the steps taken."""
+    """A line of the log: process, its keeper, rank, number of processes, and steps taken."""
 
     child: int
     keeper: int
@@ -97,7 +97,7 @@ class Job:
         self.environment = environment(FT_CACHE="1", FT_CACHE_DIR=str(tmp_path / "cache"), **more)
         limits = ["--heartbeat-timeout", "4", "--max-restarts", "30", "--grace", "2"]
         self._output, self._errors = tmp_path / "output", tmp_path / "errors"
-        with self._output.open("w") as output, self._errors.open("w") as errors:  # pipes that nobody reads would fill
+        with self._output.open("w") as output, self._errors.open("w") as errors:  # an unread pipe would fill up
             self.process = subprocess.Popen(
                 [*COMMAND, "--nproc", str(nproc), *limits, *launcher, *self.script],
                 stdout=output, stderr=errors, env=self.environment, start_new_session=True,
@@ -114,17 +114,17 @@ class Job:
         return [path.stat().st_size for path in (self._log, self._output, self._errors)]
 
     def fail(self, reason):
-        """Fail with the last reports, the states and stacks of the processes, and all that they have printed."""
+        """Fail with the last reports, the states and stacks of the processes, and their output."""
         states = abort(self.process) if self.process.poll() is None else f"exit status {self.process.returncode}"
         output, errors = self.printed()
         pytest.fail(f"{reason}; {states}\n{self.reports()[-5:]}\n{output}\n{errors}")
 
     def go_on(self, hold):
-        """Let the steps go on that wait at one of the numbers in HOLDS."""
+        """Release the processes that wait at step `hold`, one of the numbers in HOLDS."""
         self._log.with_name(f"{self._log.name}.{hold}").touch()
 
     def wait_for(self, condition):
-        """Wait until a condition of the reports holds, as long as there are new ones; return the reports."""
+        """Wait until a condition of the reports holds, as long as there is progress; return the reports."""
         if not wait_until(lambda: self.process.poll() is not None or condition(self.reports()), self._progress):
             self.fail("there is no progress")
         found = self.reports()
@@ -133,7 +133,7 @@ class Job:
         return found
 
     def finish(self, workers):
-        """Wait for the end, and check the states of the workers; returns what the launcher printed."""
+        """Wait for the end, and check the states of the workers; return what the launcher printed to stderr."""
         if not wait_until(lambda: self.process.poll() is not None, self._progress):
             self.fail("the run does not end")
         output, errors = self.printed()
@@ -148,7 +148,7 @@ class Job:
 
 
 def check_losses(reports, save_every):
-    """Check that each process went on where others had been, but for the steps since the last save."""
+    """Check that each process started at most `save_every` steps behind the furthest step so far."""
     furthest, started = 0, set()
     for report in reports:
         if report.child not in started:
@@ -158,7 +158,7 @@ def check_losses(reports, save_every):
 
 
 def kill_one(rng, reports):
-    """Kill a child or a whole worker, of those that reported last."""
+    """Kill a random child or whole worker among those that reported last."""
     victims = [pid for report in reports for pid in (report.child, report.keeper)]
     rng.shuffle(victims)
     for pid in victims:
@@ -185,7 +185,7 @@ def job(*args, **kwargs):
 
 
 def test_kills_at_random_moments(tmp_path):
-    """Children and whole workers, in steps and while the others gather."""
+    """Children and whole workers are killed, in steps and while the others gather."""
     rng = random.Random(7)
     with job(tmp_path, steps=40 + 12 * KILLS) as training:
         for kill in range(KILLS):
@@ -210,7 +210,7 @@ def test_states_that_are_saved_seldom(tmp_path):
 
 
 def test_a_worker_that_comes_again_when_all_steps_have_been_taken(tmp_path):
-    """It gets the state: whether a machine is slow does not decide which workers return from the loop."""
+    """It gets the final state, so even a worker on a slow machine returns from the loop."""
     status, output, errors = run_script(
         tmp_path,
         """
@@ -237,7 +237,7 @@ def test_a_worker_that_comes_again_when_all_steps_have_been_taken(tmp_path):
 
 
 def test_a_frozen_child_and_a_frozen_worker(tmp_path):
-    """The steps wait for each freeze: a worker that freezes when the run is over is waited for without end."""
+    """The steps wait for each freeze; the run would wait for ever for a worker that freezes after the last step."""
     with job(tmp_path, steps=80, HOLDS="20 60") as training:
         first = training.wait_for(lambda found: found and found[-1].step >= 10)
         os.kill(first[-1].child, signal.SIGSTOP)
@@ -252,7 +252,7 @@ def test_a_frozen_child_and_a_frozen_worker(tmp_path):
 
 
 def test_a_machine_that_stands_still(tmp_path):
-    """Where all processes stop for longer than the limit of silence, none of them counts as frozen."""
+    """If all processes stop for longer than the limit of silence, none of them counts as frozen."""
     with job(tmp_path, 60, 2) as training:
         training.wait_for(lambda found: found and found[-1].step >= 10)
         pids = [*descendants(training.process.pid), training.process.pid]
@@ -267,7 +267,7 @@ def test_a_machine_that_stands_still(tmp_path):
 
 
 def test_a_last_report_that_takes_long(tmp_path):
-    """The others wait for it, though their time of silence is shorter."""
+    """The others wait for it, though it takes longer than the limit of silence."""
     status, output, errors = run_script(
         tmp_path,
         """
@@ -285,7 +285,7 @@ def test_a_last_report_that_takes_long(tmp_path):
 
 
 def test_a_newcomer(tmp_path):
-    """The workers leave a generation together, none of them in a collective, and take the newcomer in."""
+    """The workers leave a generation together, outside collectives, and the newcomer joins the next one."""
     address = free_address()
     with job(tmp_path, 80, 2, launcher=["--coordinator", address], SLOW_BELOW="3") as training:
         training.wait_for(lambda found: found and found[-1].step >= 3)
@@ -304,7 +304,7 @@ def test_a_newcomer(tmp_path):
 
 
 def test_checkpoints_of_a_split_state(tmp_path):
-    """All workers and the launcher are killed; the next run goes on from a file."""
+    """All workers and the launcher are killed; the next run continues from a file."""
     folder = str(tmp_path / "checkpoints")
     options = {"arguments": [folder], "SHARDED": "1", "FT_CPU_DEVICES": "1"}
     with job(tmp_path, 200, 1, **options) as training:
@@ -327,7 +327,7 @@ def is_alive(pid):
 
 
 def run_script(tmp_path, text, *arguments, **more):
-    """Run a script under the launcher; returns its status, output and errors."""
+    """Run a script under the launcher; return its status, output and errors."""
     path = tmp_path / "script.py"
     path.write_text("import functorch_like as ft, numpy as np, os, signal, sys, time\n" + textwrap.dedent(text))
     return launch(["--elastic", *arguments, str(path)], **more)

@@ -1,4 +1,4 @@
-"""The place of a process, read from the environment of launchers and clusters."""
+"""Address of the coordinator, number of processes and rank, read from the environment of launchers and clusters."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_nothing_is_found_where_nothing_is():
 def test_plain_variables():
     env = {"FT_COORDINATOR_ADDRESS": "a:1", "FT_NUM_PROCESSES": "4", "FT_PROCESS_ID": "2", "FT_LOCAL_PROCESS_ID": "0"}
     assert detect(env=env)[:4] == ("a:1", 4, 2, 0)
-    assert detect(env={**SLURM, **env})[:4] == ("a:1", 4, 2, 0)  # what a launcher within a job says counts
+    assert detect(env={**SLURM, **env})[:4] == ("a:1", 4, 2, 0)  # a launcher inside a job takes precedence
 
 
 def test_the_variables_of_pytorchs_launcher():
@@ -64,7 +64,7 @@ def test_open_mpi():
 
 def test_open_mpi_without_the_address_of_mpirun():
     env = {**OPENMPI, "OMPI_MCA_orte_hnp_uri": ""}
-    assert detect(env=env).coordinator_address is None  # on several machines it has to be given
+    assert detect(env=env).coordinator_address is None  # on several machines the user has to give it
     assert detect(env={**env, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}).coordinator_address.startswith("127.0.0.1:")
 
 

@@ -1,4 +1,4 @@
-"""The membership of an elastic run, with workers played by the test."""
+"""The membership of an elastic run, with the test in the role of a worker."""
 
 import sys
 import threading
@@ -29,7 +29,7 @@ class Run:
         threading.Thread(target=self._beat, daemon=True).start()
 
     def hello(self):
-        # Of another machine: the launcher kills no process for it.
+        # The worker is on another machine, so that the launcher kills no process with its pid.
         self.worker.send({"op": "hello", "worker": 0, "host": "elsewhere", "pid": 1, "step": 0, "layout": ""})
 
     def _beat(self):
@@ -37,7 +37,7 @@ class Run:
             self.worker.send({"op": "beat"})
 
     def receive(self):
-        """The next message that is not a heartbeat."""
+        """Return the next message that is not a heartbeat."""
         while (header := self.worker.receive(60)[0])["op"] == "beat":
             pass
         return header
@@ -56,9 +56,9 @@ def run():
 
 
 def test_a_generation_whose_coordinator_no_worker_reaches(run, monkeypatch):
-    """Its children would go on trying. The next one has more time."""
+    """The membership stops it, because its children would retry for ever. The next generation has more time."""
     monkeypatch.setattr(membership_module, "_MEETING_TIMEOUT", 0.5)
-    begun = time.monotonic()  # before what starts the generation, whose clock may be ahead of this process's turn
+    begun = time.monotonic()  # read before `hello`, because the clock of the generation may start at once
     run.hello()
     for number in (1, 2):
         header = run.receive()

@@ -1,4 +1,4 @@
-"""`ft.explain(f, mesh=...)`: programs compiled for meshes that are not here."""
+"""`ft.explain(f, mesh=...)`: programs compiled for meshes whose devices are not present."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_data_parallel_gradients():
     share = 1024 // 16
     assert plan.memory["argument"] == 4 * (256 * 64 + share * 256 + share * 64)
     assert plan.memory["output"] == 4 * 256 * 64
-    assert plan.flops == 2 * 2 * share * 256 * 64  # forward, and the gradient of the weights
+    assert plan.flops == 2 * 2 * share * 256 * 64  # the forward product, and the gradient of the weights
     assert by_kind(plan) == {("all-reduce", ("data",)): (1, 4 * 256 * 64)}
     assert "all-reduce over 'data' (16 devices) once: 64 KiB" in str(plan)
 
@@ -160,7 +160,7 @@ def test_what_is_read_from_a_program(groups, first):
     gather, reduce = sorted(costs.collectives, key=lambda c: c.kind)
     assert (gather.kind, gather.group, gather.bytes, gather.count) == ("all-gather", (0, 2), 32, 1)
     assert (reduce.kind, reduce.group, reduce.bytes, reduce.count) == ("all-reduce", first, 32, 5)
-    assert costs.bytes == 4 * (32 + 16 + 8)  # the fusion alone is a kernel
+    assert costs.bytes == 4 * (32 + 16 + 8)  # only the fusion counts as a kernel
 
 
 def test_axes_of_groups():

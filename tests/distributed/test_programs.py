@@ -1,4 +1,4 @@
-"""Programs over the devices of several processes: their values, what they compile, and what ends them."""
+"""Programs over the devices of several processes: values, compilation, and the end of processes after a loss."""
 
 from support.processes import collect, quiet, start, start_some
 
@@ -79,7 +79,7 @@ def test_a_peer_that_is_killed():
 
 
 def test_a_peer_of_several_devices_that_is_killed():
-    """XLA may then wait for ever for the other devices of its own process."""
+    """After the loss, XLA may wait for ever for the other devices of its own process; the process still ends."""
     ended = start(LOSS, range(3), 3, FT_CPU_DEVICES="2")
     assert [e.status for e in ended] == [1, 1, -9], [e.errors for e in ended]
     assert all("process 2 of 3 is gone: its connection closed" in e.errors for e in ended[:2])
@@ -103,7 +103,7 @@ FROZEN = (
 
 
 def test_a_peer_that_freezes():
-    """The other one hangs in a collective, where no exception reaches it: it is ended in bounded time."""
+    """The other process hangs in a collective, where no exception reaches it; the package ends it in bounded time."""
     with start_some(FROZEN, range(2), 2) as (first, second):
         ((output, errors),) = collect([first])
         assert first.returncode == 1 and quiet(output) == ""

@@ -18,7 +18,7 @@ SHORT = ["--grace", "2"]
 
 @pytest.fixture
 def script(tmp_path):
-    """Write a script; returns its path."""
+    """Write a script; return its path."""
 
     def write(text):
         path = tmp_path / "script.py"
@@ -82,7 +82,7 @@ def test_one_that_does_not_end_is_killed(script):
 
 
 def start_and_wait(path, *arguments):
-    """A launcher, once each of its two processes has printed its number and that of a child of its own."""
+    """Start a launcher; return it with the ids of its two processes and their children, which each process prints."""
     command = [sys.executable, "-P", "-m", "functorch_like.distributed.run", "--nproc", "2", *arguments, path]
     launcher = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
     pids = [int(pid) for _ in range(2) for pid in launcher.stdout.readline().split()[1:]]
@@ -100,7 +100,7 @@ SLEEPER = (
 
 
 def running(pid):
-    """Whether a process runs; one that waits to be collected does not."""
+    """Return True if a process runs; a zombie does not count."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] not in ("Z", "X")
@@ -147,7 +147,7 @@ def test_a_killed_launcher_leaves_no_process(script):
     launcher.wait(LIMIT)
     launcher.stdout.close()
     assert all_ended(pids[::2])
-    for child in pids[1::2]:  # of these it could not know
+    for child in pids[1::2]:  # the launcher has no record of these
         os.kill(child, signal.SIGKILL)
 
 

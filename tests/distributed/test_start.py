@@ -87,7 +87,7 @@ def test_what_belongs_to_other_processes_is_shown_and_refused():
 
 
 def test_a_process_that_leaves_early_ends_well_though_others_fail():
-    """It waits for them as Python ends, when it can start no threads any more."""
+    """It waits for the others while Python shuts down, when no new threads can start."""
     body = """
         initialize()
         if RANK == 0:

@@ -1,4 +1,4 @@
-"""The error catalogue and the page of mistakes: each message is what the code gives, and the mended code runs."""
+"""The error catalogue and the page of mistakes: each message is the code's own, and the corrected code runs."""
 
 import inspect
 import re
@@ -22,7 +22,7 @@ def test_a_mistake_gets_the_message_of_the_page(name):
     case = CASES[name]
     for library in [*re.findall(r"^import (\w+)", case.refused, re.MULTILINE), *NEEDS.get(case.title, [])]:
         pytest.importorskip(library)
-    ft.devices()  # what is refused once devices have been used is refused whichever test comes first
+    ft.devices()  # some errors need devices that are in use
     error = error_pages.raised(case)
     found = error_pages.told(error)
     assert error_pages.same(case.message, found), f"`python tests/support/error_pages.py` writes it anew:\n{found}"
@@ -41,4 +41,4 @@ def test_there_are_a_hundred_mistakes_and_all_but_a_few_have_a_remedy():
     mistakes = error_pages.cases("errors/mistakes.md")
     assert len(mistakes) >= 100 and len({case.title for case in mistakes}) == len(mistakes)
     without = [case.title for case in mistakes if not re.search(r"what to do|; use |did you mean", case.message)]
-    assert len(without) <= 4, without  # messages of Python's and NumPy's
+    assert len(without) <= 4, without  # messages of Python and NumPy

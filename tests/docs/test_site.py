@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning; a link that leads nowhere is one."""
+"""The documentation site builds without a warning; a broken link is one."""
 
 import os
 import subprocess

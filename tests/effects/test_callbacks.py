@@ -1,4 +1,4 @@
-"""Python functions called by programs: when, how often, in which order, with what, and what becomes of their errors."""
+"""Callbacks of programs: when, how often, in which order and with which values they are called, and their errors."""
 
 # Other compile options: max-autotune tries several, and must run no callback twice.
 
@@ -58,7 +58,7 @@ def twice(note, ordered):
 def test_each_is_called_once_and_in_order(transform, ordered):
     seen, note = logger()
     g = transform(twice(note, ordered))
-    for _ in range(2):  # the second call is of a program that is there already
+    for _ in range(2):  # the second call runs the program of the first
         g(2.0)
         assert (seen if ordered else sorted(seen)) == [2.0, 7.0]
         seen.clear()
@@ -94,7 +94,7 @@ def test_vmap_calls_for_each_element(wrap):
     assert seen == [[0, 0], [2, 0], [1, 1], [3, 1]]
     seen.clear()
     wrap(ft.vmap(lambda x: (ft.debug.callback(note, 1.0), x)[1]))(fnp.arange(3.0))
-    assert seen == [1.0]  # nothing of it is mapped
+    assert seen == [1.0]  # none of its arguments is mapped
 
 
 def test_a_mapped_axis_of_size_zero_calls_nothing():
@@ -146,7 +146,7 @@ def test_tangents_are_seen_when_they_are_pushed_forward():
         push(5.0), push(6.0), ft.jvp(g, (1.0,), (7.0,))
         assert seen == [5.0, 6.0, 7.0]
         seen.clear()
-        assert float(ft.grad(g)(1.0)) == 2.0 and seen == []  # in reverse there are none
+        assert float(ft.grad(g)(1.0)) == 2.0 and seen == []  # reverse mode computes no tangents
 
 
 def test_compiled_programs_call_too():
@@ -263,7 +263,7 @@ def test_the_note_tells_the_line_of_the_callback():
         f(1.0)
     (note,) = caught.value.__notes__
     assert "io_callback" in note and "test_callbacks.py" in note and note.endswith("in f")
-    assert f.__name__ == "f" and float(ft.jit(lambda x: x + 1)(1.0)) == 2.0  # all else goes on
+    assert f.__name__ == "f" and float(ft.jit(lambda x: x + 1)(1.0)) == 2.0  # everything else still works
 
 
 def test_an_error_that_is_caught_and_raised_from_keeps_its_cause():
@@ -291,7 +291,7 @@ def test_results_other_than_promised(wrap):
         call([1.0, 2.0])
     with pytest.raises(TreeError, match="promised"):
         call(None)
-    assert float(call(np.float64(2.5))) == 2.5  # a number, as everywhere
+    assert float(call(np.float64(2.5))) == 2.5  # a scalar counts as a number, as everywhere
 
 
 def test_arguments():
@@ -383,7 +383,7 @@ def test_functions_die_with_their_programs():
         return weakref.ref(note)
 
     gone = make()
-    for _ in range(4):  # C++ lets go of Python's objects with its next call, of one layer at a time
+    for _ in range(4):  # C++ releases Python objects in its next call, one layer at a time
         gc.collect()
         fnp.asarray(np.ones(1))
     assert gone() is None

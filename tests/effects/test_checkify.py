@@ -1,4 +1,4 @@
-"""Errors as values: what is found, where it is said to be, under which transformations."""
+"""checkify: which errors it finds and where it reports them, under which transformations."""
 
 import numpy as np
 import pytest
@@ -136,9 +136,9 @@ def test_arguments():
         ck.check(fnp.ones(()), "float")
 
 
-# ------------------------------------------------------------------------------------------------------ found by itself
+# ---------------------------------------------------------------------------------------------------- automatic checks
 def first_line(f, errors, *args):
-    """What is said in every way, which must be the same."""
+    """Return the error's message without its location; it must be the same in every order of jit and checkify."""
     told = {str(way.values[0](f, errors)(*args)[0].get()).split(" (/")[0] for way in EVERY_WAY}
     assert len(told) == 1
     return told.pop()

@@ -1,4 +1,4 @@
-"""Notes of functions that are compiled again and again, or close over large arrays: once, with line and remedy."""
+"""Notices of functions compiled repeatedly or closing over large arrays: logged once, with line and remedy."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""debug.nans and debug.infs: which primitive, which line, forwards and backwards; and that nothing else changes."""
+"""debug.nans and debug.infs name the primitive and the line, forwards and backwards, and change nothing else."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def blamed(fun, *args, watch=ft.debug.nans):
 
 
 def line(fun, mark):
-    """Where in this file a line of a function is."""
+    """Return the file and the number of the line that contains `mark` in a function."""
     import inspect
 
     text, start = inspect.getsourcelines(fun)

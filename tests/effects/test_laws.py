@@ -1,4 +1,4 @@
-"""Laws of effects, over random programs with nested transformations: looking on changes no result."""
+"""Laws of effects, over random programs with nested transformations: checks and callbacks change no result."""
 
 from hypothesis import given, settings
 from support.laws import point, same
@@ -14,7 +14,7 @@ def shaped(x):
 
 
 def observed(f, seen):
-    """The same function, with a callback of each kind at both ends."""
+    """Return the function with a callback on its input and one on its output."""
 
     def watched(x, w):
         ft.debug.callback(lambda v: seen.append("in"), x, ordered=True)

@@ -1,4 +1,4 @@
-"""Effects in loops and branches: as often as the program gets there, and in order where that is asked for."""
+"""Effects in loops and branches: once each time the program reaches them, and in order if they are ordered."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def say(*values):
 
 
 def steps(n):
-    """A scan that has everything in it: a call, a branch, a while loop."""
+    """Run a scan whose body has a call, a branch and a while loop."""
     inner = ft.jit(lambda i: say("call", i))
 
     def step(c, i):
@@ -120,7 +120,7 @@ def test_vmap_of_loops(wrap):
 
 def test_lax_map_is_the_way_to_order_elements(capsys):
     ft.jit(ft.vmap(lambda x: (say("a", x), say("b", x), x)[2]))(fnp.arange(2))
-    assert capsys.readouterr().out.split() == ["a-0", "a-1", "b-0", "b-1"]  # a line at a time, for all elements
+    assert capsys.readouterr().out.split() == ["a-0", "a-1", "b-0", "b-1"]  # each line runs for all elements first
     ft.jit(lambda xs: lax.map(lambda x: (say("a", x), say("b", x), x)[2], xs))(fnp.arange(2))
     assert capsys.readouterr().out.split() == ["a-0", "b-0", "a-1", "b-1"]
 

@@ -17,7 +17,7 @@ from functorch_like.debug.minifying import api, failures, script, search
 
 @contextlib.contextmanager
 def lowered(name, wrong):
-    """A primitive with another lowering; nothing that is compiled meanwhile is kept."""
+    """Give a primitive another lowering within the block; programs compiled there are not kept."""
     prim = TABLE[name]
     good = prim.lower
     with ft.backends.cache.flags(enabled=False):
@@ -31,7 +31,7 @@ def lowered(name, wrong):
 
 
 def wrong_cumsum(good):
-    """A reverse cumsum of more than three elements that is computed forwards."""
+    """Return a lowering that computes a reverse cumsum of more than three elements forwards."""
     return lambda e, x, **p: good(e, x, **{**p, "reverse": p["reverse"] and e.ins[0].shape[p["axis"]] <= 3})
 
 
@@ -46,7 +46,7 @@ def names(small):
 def loss(params, x):
     for w, b in params:
         h = fnp.tanh(x @ w + b)
-        x = x + h * fnp.cumsum(fnp.exp(-x * x), axis=1)  # whose derivative is a reverse cumsum
+        x = x + h * fnp.cumsum(fnp.exp(-x * x), axis=1)  # its derivative is a reverse cumsum
         x = x / fnp.sqrt(fnp.mean(x * x, -1, keepdims=True) + 1e-3)
     return fnp.mean(ft.nn.log_softmax(x)[:, 0])
 
@@ -123,7 +123,7 @@ def test_scripts_hold_loops_and_all_kinds_of_parameters(capsys):
 
     small = ft.debug.minify(f, lambda g, *args: True)(2.0, 1)
     assert small.equations[1] <= 1
-    program = api._traced(ft.jit(f), (2.0, 1), {})  # as a whole
+    program = api._traced(ft.jit(f), (2.0, 1), {})  # not minified
     exec(compile(script.script(program, "mismatch"), "failing.py", "exec"), {})
     shown = capsys.readouterr().out
     assert shown.count("(8.") == 2  # 2 + 2 + 4, compiled and by the reference

@@ -116,7 +116,7 @@ def test_the_end_of_input_goes_on(wrap, monkeypatch, capsys):
 
 
 def test_no_input_at_all_goes_on(monkeypatch, capsys):
-    stopping(2.0)(fnp.zeros(2))  # pytest's stdin refuses to be read
+    stopping(2.0)(fnp.zeros(2))  # reading pytest's stdin is an error
     monkeypatch.setattr(sys, "stdin", None)
     stopping(2.0)(fnp.zeros(2))
     assert capsys.readouterr().out.count("breakpoint at") == 2

@@ -1,4 +1,4 @@
-"""What the package tells of itself: names of calls, types, leaks, the log of what is compiled."""
+"""Reports of the package about itself: names of calls, types, leaks, the log of compilations."""
 
 import logging
 
@@ -57,7 +57,7 @@ def test_log_compiles(caplog):
             with ft.log_compiles(False):
                 f(fnp.ones(4))
         f(fnp.ones(5))
-    # A first call that another process holds up may seem long enough for the optimised form to be compiled now.
+    # Delayed by another process, the first call may seem long enough for the optimised form to be compiled.
     told = [text for r in caplog.records if not (text := r.getMessage()).endswith(", in the background")]
     assert told[0].startswith("traced <lambda> in ") and "shape () before, (3,) now" in told[0]
     assert told[-1].split()[0] in ("compiled", "loaded") and len(told) in (2, 3)

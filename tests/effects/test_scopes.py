@@ -64,7 +64,7 @@ def test_values_are_there_while_tracing():
     def f(x):
         with ft.ensure_compile_time_eval():
             table = fnp.cumsum(fnp.arange(4))
-            assert table[-1] == 6  # a Python `if` on a value
+            assert table[-1] == 6  # Python needs the value here
             slope = ft.grad(lambda v: v**3)(2.0)
             rows = ft.vmap(ft.jit(lambda v: v * 2))(table)
             total = lax.fori_loop(0, 3, lambda i, s: s + i, 0)
@@ -85,7 +85,7 @@ def test_what_is_traced_stays_traced(wrap):
     np.testing.assert_allclose(wrap(f)(1.0), np.broadcast_to(np.sin(1.0) + 3, np.shape(wrap(f)(1.0))), rtol=1e-6)
     np.testing.assert_allclose(wrap(ft.grad(f))(1.0), np.broadcast_to(np.cos(1.0), np.shape(wrap(f)(1.0))), rtol=1e-6)
     assert float(f(0.0)) == 3.0
-    assert float(ft.jit(lambda x: x + 1)(1.0)) == 2.0  # and the block has ended
+    assert float(ft.jit(lambda x: x + 1)(1.0)) == 2.0  # the block has ended
 
 
 def test_block_until_ready():

@@ -1,4 +1,4 @@
-"""One network fitted for a moment, for the tests that look into one."""
+"""Fixtures: the digits, and networks fitted for one epoch."""
 
 import pytest
 

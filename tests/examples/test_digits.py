@@ -1,4 +1,4 @@
-"""The job reaches its floor, says what it should, and takes sensible options."""
+"""The example of digits reaches its accuracy, prints what it should, and takes sensible options."""
 
 import io
 import re
@@ -142,7 +142,7 @@ def test_a_self_check_that_fails_is_reported(monkeypatch):
     assert welcome.self_check() == "FAILED: OSError: no library"
 
 
-# ---------------------------------------------------------------------------------------------------------- the start
+# --------------------------------------------------------------------------------------------------- start of the run
 def test_the_plan_is_printed_first(monkeypatch, capsys):
     pytest.importorskip("sklearn")
 
@@ -176,7 +176,7 @@ def test_a_network_without_mistakes_shows_one_digit(digits):
     assert out.getvalue().count("read as") == 1
 
 
-# -------------------------------------------------------------------------------------------------------- no digits
+# ---------------------------------------------------------------------------------------------- without scikit-learn
 ABSENT = "import sys; sys.modules['sklearn'] = None; sys.modules['sklearn.datasets'] = None; "
 
 

@@ -1,4 +1,4 @@
-"""Pictures of notebooks say what there is to see."""
+"""Pictures of notebooks have a text that describes them."""
 
 import io
 

@@ -25,7 +25,7 @@ class AsciiTerminal(Terminal):
 
 
 def shown(text, columns):
-    """What a terminal shows: each carriage return starts the line again."""
+    """Return the lines that a terminal shows: each carriage return starts the line again."""
     lines = []
     for row in text.split("\n"):
         screen = ""
@@ -38,7 +38,7 @@ def shown(text, columns):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Seconds that each look at the clock advances by one."""
+    """Replace the clock by one that advances by a second at each reading."""
     ticks = itertools.count()
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(ticks)))
 

@@ -21,7 +21,7 @@ def test_iree_computes_the_same(tmp_path):
         (result,) = shipping.run_by_iree(compiled, program.fun_name, images)
         expected = np.asarray(program.call(images))
         np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
-    run_digits = os.environ.get("RUN_DIGITS")  # docs/shipping/run_digits.c, built
+    run_digits = os.environ.get("RUN_DIGITS")  # docs/shipping/run_digits.c, compiled
     if run_digits:
         for name, data in (("vmfb", compiled), ("images", images.tobytes()), ("expected", expected.tobytes())):
             (tmp_path / name).write_bytes(data)

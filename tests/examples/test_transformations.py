@@ -1,4 +1,4 @@
-"""What the example claims of its transformations is so."""
+"""The example's claims about its transformations are true."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def few(digits, count=20):
 
 
 def doubled(params, images):
-    """In float64, where differences are worth taking."""
+    """Convert parameters and images to float64, as finite differences require."""
     return tree.map(lambda p: np.asarray(p, np.float64), params), images.astype(np.float64)
 
 

@@ -57,7 +57,7 @@ X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 ATTRIBUTES = {"eps": np.float32(1e-6), "times": 2, "flip": True, "mode": 'a "b"\n'}
 
 
-@pytest.fixture(scope="session")  # names of kernels are given once for a process
+@pytest.fixture(scope="session")  # a process registers the name of a kernel once
 def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kernel")
     (folder / "kernel.cc").write_text(SOURCE)
@@ -150,7 +150,7 @@ def test_what_the_kernel_refuses_is_an_error(library, compiled):
             ft.jit(lambda x, a=attributes: normalize(x, **a))(X)
     with pytest.raises(CompileError, match=r"(?i)number of"):
         ffi.ffi_call("tests.weigh", ft.ShapeDtypeStruct((3,), "float64"))(np.ones(3), np.ones(3), weights=np.ones(1))
-    check(normalize(X), X)  # and all is well afterwards
+    check(normalize(X), X)  # later calls still work
 
 
 @needs_compiler

@@ -24,7 +24,7 @@ class Show(extend.Trace):
 
     def process(self, prim, args, params):
         values = [a.value if extend.mine(self, a) else a for a in args]
-        if "jaxpr" in params:  # what jit left behind: look inside
+        if "jaxpr" in params:  # a call that jit recorded: evaluate its body
             out = extend.evaluate_jaxpr(params["jaxpr"], [Shown(self, v) for v in values])
             return out if prim.multiple_results else out[0]
         with extend.set_current_trace(self.parent):
@@ -74,7 +74,7 @@ def test_it_composes_with_the_package_s_transformations(capsys):
 
 # ----------------------------------------------------------------------------------------------- counting operations
 def operations(fun, *args):
-    """How many floating-point operations a function does, by walking its jaxpr."""
+    """Count the floating-point operations of a function by walking its jaxpr."""
 
     def one(equation):
         if "jaxpr" in equation.params:

@@ -10,7 +10,7 @@ from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
 
 
 def make_fma(**rules):
-    """a * b + c as one primitive."""
+    """Make a primitive that computes a * b + c."""
 
     def shape(a, b, c):
         if not a.shape == b.shape == c.shape:

@@ -1,4 +1,4 @@
-"""Other libraries take arrays and give them back: each against the library itself, where it is installed."""
+"""Other libraries take arrays and return them: each is tested with the library itself, where it is installed."""
 
 import os
 import subprocess
@@ -62,10 +62,10 @@ def test_the_array_interface_is_a_read_only_view():
     seen = np.asarray(holder)
     del x
     assert seen.tolist() == [[0, 1, 2], [3, 4, 5]] and not seen.flags.writeable
-    for name in ("bfloat16", "float8_e5m2", "int4"):  # it has no names for these
+    for name in ("bfloat16", "float8_e5m2", "int4"):  # the interface has no names for these
         assert not hasattr(fnp.ones(2, name), "__array_interface__")
         assert np.asarray(fnp.ones(2, name)).dtype == name
-    assert ft.eval_shape(lambda x: fnp.ones(int(hasattr(x, "__array_interface__"))), X).shape == (0,)  # of a tracer
+    assert ft.eval_shape(lambda x: fnp.ones(int(hasattr(x, "__array_interface__"))), X).shape == (0,)  # tracers: none
     gone = fnp.ones(2)
     gone.delete()
     assert not hasattr(gone, "__array_interface__")
@@ -167,7 +167,7 @@ def test_jaxtyping_and_beartype():
     assert product(X[0], X[0, 0]).shape == (3,)
     assert ft.eval_shape(product, X[0], X[0, 0]).shape == (3,)
     assert ft.eval_shape(ft.vmap(product), X, X[:, 0]).shape == (2, 3)
-    for wrong in (X[0, :, 0], fnp.arange(4)):  # a size, a dtype
+    for wrong in (X[0, :, 0], fnp.arange(4)):  # a wrong size, a wrong dtype
         with pytest.raises(jaxtyping.TypeCheckError):
             product(X[0], wrong)
 
@@ -238,5 +238,5 @@ def test_torch_by_dlpack():
     assert torch.from_dlpack(fnp.ones(2, "bfloat16")).dtype == torch.bfloat16
     assert fnp.from_dlpack(torch.ones(2, dtype=torch.bfloat16)).dtype == "bfloat16"
     assert fnp.from_dlpack(tensor.mT).tolist() == tensor.mT.tolist()
-    tensor[0, 0] = 7  # what was read before keeps its values
+    tensor[0, 0] = 7  # arrays read before keep their values
     assert float(x[0, 0]) == 0

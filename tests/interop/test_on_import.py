@@ -1,4 +1,4 @@
-"""Actions after the import of a module are done once, and leave the module as its own loader makes it."""
+"""Actions after the import of a module run once, and leave the module as its own loader makes it."""
 
 import copy
 import importlib
@@ -22,7 +22,7 @@ def module(tmp_path, monkeypatch):
 def test_an_action_waits_for_the_import_and_is_done_once(module):
     seen = []
     on_import(module, lambda m: seen.append(m.x))
-    assert importlib.util.find_spec(module) is not None and seen == []  # looked for, and not loaded
+    assert importlib.util.find_spec(module) is not None and seen == []  # found, but not loaded
     made = importlib.import_module(module)
     assert seen == [1] and type(made.__loader__).__name__ == type(made.__spec__.loader).__name__ == "SourceFileLoader"
     importlib.reload(made)

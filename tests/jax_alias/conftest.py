@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def run(tmp_path):
-    """Run Python text in a fresh process, away from the source tree: under the alias, or plainly. Return its output."""
+    """Run Python text in a fresh process outside the source tree, with or without the alias. Return its output."""
 
     def run(text, *arguments, alias=True, paths=(), fails=False, **environment):
         search = os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -1,4 +1,4 @@
-"""The door: `import jax` gives this package, missing names wait until they are used, and nothing else changes."""
+"""Installing the alias: `import jax` gives this package, missing names raise when used, nothing else changes."""
 
 import subprocess
 import sys

@@ -114,7 +114,7 @@ def test_typed_keys_are_leaves_of_trees(run):
 
 
 def test_typed_keys_of_other_generators(run):
-    """Words of keys, splits and folds are those of JAX 0.10.2 on CPUs."""
+    """The words of keys, splits and folds are those of JAX 0.10.2 on CPUs."""
     text = """
     import jax, jax.numpy as jnp, numpy as np, pickle
     random, data = jax.random, lambda k: np.asarray(jax.random.key_data(k)).tolist()

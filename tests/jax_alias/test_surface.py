@@ -1,4 +1,4 @@
-"""What libraries touch besides functions: settings, programs, primitives with rules of their own, meshes, listeners."""
+"""Parts of JAX that libraries use besides functions: settings, programs, primitives with rules, meshes, listeners."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rules that say what is so without them change nothing, whatever the function and the transformations around it."""
+"""Custom rules equal to the default ones change nothing, for all functions and transformations around them."""
 
 import os
 
@@ -35,7 +35,7 @@ def with_vmap(f):
 
 
 def converted(f):
-    """The first argument is what a function closes over; a rule differentiates by it all the same."""
+    """Close over the first argument; the rule differentiates with respect to it all the same."""
 
     def through(x, w):
         closed, values = ft.closure_convert(lambda v: f(x, v), w)
@@ -49,7 +49,7 @@ def converted(f):
     return through
 
 
-#: What is computed of a function, at a point; each meets the rules in another way.
+#: Uses of a function at a point; each reaches the rules in another way.
 USES = {
     "grad": lambda f, x, w, xs: ft.grad(lambda *a: total(f(*a)), (0, 1))(x, w),
     "grad of jit": lambda f, x, w, xs: ft.grad(ft.jit(lambda *a: total(f(*a))), (0, 1))(x, w),

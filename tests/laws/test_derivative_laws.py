@@ -15,7 +15,7 @@ EXAMPLES = {"ci": 8, "thin": 4}.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), 
 
 
 def times(block, v, y):
-    """A block of a Jacobian, of shape y.shape + v.shape, applied to v."""
+    """Apply a block of a Jacobian, of shape y.shape + v.shape, to v."""
     return np.tensordot(np.asarray(block), np.asarray(v), np.ndim(v)).reshape(np.shape(y))
 
 

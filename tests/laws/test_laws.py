@@ -10,7 +10,7 @@ from support.laws import OF_MAPPINGS, OF_PROGRAMS, law
 from functorch_like import backends
 
 # A nested program takes half a second to compile in its optimised form, so the everyday run draws few. Nightly runs
-# draw thousands; tests/suite_notices asks for planted faults to be noticed by draws that compile quickly.
+# draw thousands; tests/suite_notices checks that draws which compile quickly find planted faults.
 EXAMPLES = {"ci": 15, "thin": 4}.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), settings.default.max_examples)
 
 

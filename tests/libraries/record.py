@@ -1,6 +1,6 @@
-"""Record what programs give on JAX, in an environment that has it: `python record.py programs/optax_regression.py ...`.
+"""Record the results of programs on JAX, where it is installed: `python record.py programs/optax_regression.py ...`.
 
-`--print` prints the results of one program instead, on whatever `import jax` gives.
+`--print` prints the results of one program instead, on the package that `import jax` gives.
 """
 
 import importlib.util

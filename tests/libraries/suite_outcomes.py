@@ -1,4 +1,4 @@
-"""Plugin for pytest, used by suites.py: a line of JSON for each test, and no test that has one already."""
+"""Pytest plugin of suites.py: write a line of JSON for each test, and skip tests that have one already."""
 
 import json
 import os
@@ -15,14 +15,14 @@ def read(path):
 
 
 def write(test, outcome, message="", seconds=0.0):
-    """Add what became of a test to the file."""
+    """Append the outcome of a test to the file."""
     record = {"test": test, "file": test.split("::")[0], "outcome": outcome}
     with open(OUT, "a") as file:
         file.write(json.dumps(record | {"message": message[:2000], "seconds": round(seconds, 2)}) + "\n")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out every test but the Nth, those that ran before, and, if only failing ones are wanted, all others."""
+    """Keep every Nth test if it has not run before; with SUITE_FAILING, only tests that failed in that file."""
     known = set(read(OUT))
     items[:] = [item for item in items[:: int(os.environ.get("SUITE_EVERY", "1"))] if item.nodeid not in known]
     if wanted := os.environ.get("SUITE_FAILING"):
@@ -31,12 +31,12 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_runtest_protocol(item):
-    """Say that a test starts: if nothing more is said of it, it ended its process."""
+    """Record a test as crashed when it starts; a later record replaces this unless the test ends its process."""
     write(item.nodeid, "crashed")
 
 
 def pytest_runtest_logreport(report):
-    """Say what a test, or a part of one, came to; of one that failed, why."""
+    """Record the outcome of a test or of one of its phases, with the message of a failure."""
     crash = getattr(report.longrepr, "reprcrash", None)
     message = crash.message if crash else str(report.longrepr or "")
     if hasattr(report, "wasxfail"):
@@ -46,6 +46,6 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_collectreport(report):
-    """Say that a file could not be collected."""
+    """Record that a file could not be collected."""
     if report.failed:
         write(report.nodeid, "failed", f"collection: {str(report.longrepr)[-1500:]}")

@@ -3,14 +3,14 @@
     python suites.py run SOURCE OUT [FILE ...] [--jax]    # SOURCE: the library's source; FILE: or a folder in it
     python suites.py compare OURS JAX                     # two files that `run` wrote
 
-`run` fetches nothing. Each file of tests runs in a process of its own with this interpreter: with `--as-jax`, or, with
-`--jax`, as it is, in an environment that has JAX. One line of JSON for each test goes to OUT; tests that are there
-already do not run again, so a run that was stopped goes on. What ends a process fails, and the tests after it run.
+`run` fetches nothing. Each test file runs in a process of its own with this interpreter, under `--as-jax`. With `--jax`
+it runs on JAX itself, which the environment must have. One line of JSON for each test goes to OUT. Tests that are there
+already do not run again, so a stopped run continues. A test that ends its process fails; the others still run.
 
-`--failing OURS` runs, with `--jax`, only what did not pass there, to know if it passes on JAX.
-`--every N` takes every Nth test of each file, by the order of collection: the same tests on both sides.
-`--together` runs all files in one process, of which every Nth test: faster, where a sample has few tests of each file.
-`--timeout S` stops a test after S seconds (pytest-timeout). What follows `--` goes to pytest.
+`--failing OURS`, with `--jax`, runs only the tests that did not pass in OURS, to see if they pass on JAX.
+`--every N` takes every Nth test of each file, in the order of collection: the same tests on both sides.
+`--together` runs every Nth test of all files in one process: faster where a sample has few tests of each file.
+`--timeout S` stops a test after S seconds (pytest-timeout). Arguments after `--` go to pytest.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ATTEMPTS = 20  # processes that a file of tests may end
+ATTEMPTS = 20  # processes that a test file may end
 
 
 def outcomes(path):
@@ -37,12 +37,12 @@ def outcomes(path):
 
 
 def tests(folder):
-    """Return the files of tests in a folder."""
+    """Return the test files in a folder."""
     return {file for name in ("test_*.py", "*_test.py") for file in folder.rglob(name)}
 
 
 def bad(record):
-    """Return whether a test did not pass."""
+    """Return True if a test did not pass."""
     return record["outcome"] in ("failed", "crashed")
 
 
@@ -66,7 +66,7 @@ def run(options):
             status = subprocess.run(
                 [*command, *map(str, group)], cwd=source, env=environment, stdout=log, stderr=log
             ).returncode
-            # 0 to 5 are pytest's own; a process that was ended goes on behind the test that ended it.
+            # 0 to 5 are pytest's own statuses. After a crash, the next process starts behind the test that crashed.
             if 0 <= status <= 5 or len(outcomes(out)) == known:
                 break
         names = [str(file.relative_to(source)) for file in group]
@@ -75,7 +75,7 @@ def run(options):
 
 
 def compare(ours, theirs):
-    """Print how many of the tests that pass on JAX pass here, and what fails of them.
+    """Print how many of the tests that pass on JAX pass here, and list those that fail.
 
     A test that passes here and did not run on JAX counts as one that passes on both.
     """
@@ -95,7 +95,7 @@ def compare(ours, theirs):
 
 
 def main(argv):
-    """Do what the command line says."""
+    """Run the command of the command line."""
     argv, extra = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)

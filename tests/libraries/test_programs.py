@@ -1,4 +1,4 @@
-"""Small programs of users of libraries written for JAX give what they give on JAX, whose values are recorded.
+"""Small programs that use libraries written for JAX give the results recorded on JAX.
 
 `record.py` records them. A program is skipped where its libraries are not installed, unless FT_NEED_LIBRARIES is set;
 `pip install --no-deps` installs them without JAX: see docs/libraries.md.
@@ -21,7 +21,7 @@ PROGRAMS = sorted((HERE / "programs").glob("*.py"))
 
 
 def missing(program):
-    """Return the libraries that a program imports and that are not installed."""
+    """Return the libraries that a program imports and the environment lacks."""
     names = set()
     for node in ast.walk(ast.parse(program.read_text())):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Errors of the transformations' own arguments: what may be differentiated and mapped."""
+"""Errors for arguments of transformations: values that cannot be differentiated or mapped."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Errors of cond and switch: what the functions give, side by side."""
+"""Errors of cond and switch, which show the results of the branches side by side."""
 
 import numpy as np
 from support.messages import line_of, refusal, says

@@ -1,4 +1,4 @@
-"""What functions with rules say when a rule is missing, returns something wrong, or cannot be used."""
+"""Errors of functions with custom rules: a rule is missing, returns something wrong, or cannot be used."""
 
 import functools
 

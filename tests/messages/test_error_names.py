@@ -1,4 +1,4 @@
-"""The names by which errors are caught, those of JAX among them."""
+"""Names by which users catch errors, JAX's names included."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Mistakes of a first hour: what Python would say in few words names the function, the argument and the remedy."""
+"""Mistakes of a user's first hour: the errors name the function, the argument and the remedy."""
 
 import numpy as np
 import pytest

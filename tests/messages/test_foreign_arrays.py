@@ -1,4 +1,4 @@
-"""Arrays of other libraries and of odd kinds: masked, of another byte order, known by a protocol alone."""
+"""Arrays of other libraries and of unusual kinds: masked, in another byte order, or known only by a protocol."""
 
 import subprocess
 import sys
@@ -123,7 +123,7 @@ class Jaxlike:
 
 @pytest.mark.parametrize("kind", [Wrapped, Jaxlike])
 def test_objects_with_a_protocol_are_converted_by_functions_of_arrays_alone(kind):
-    """Those with `__jax_array__` by all of them, others by `asarray`."""
+    """All functions of arrays convert objects with `__jax_array__`; `asarray` alone converts the others."""
     assert fnp.asarray(kind()).tolist() == [0, 1, 2]
     transformed = (ft.jit(lambda x: x), ft.grad(fnp.sum), ft.vmap(fnp.sin), ft.device_put)
     for use in (*transformed, *((fnp.sum, fnp.sin) if kind is Wrapped else ())):

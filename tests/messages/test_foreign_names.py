@@ -1,4 +1,4 @@
-"""Methods of other libraries' arrays, and traced values as keys: what to do instead."""
+"""Errors for methods of other libraries' arrays, and for traced values as keys, name an alternative."""
 
 import importlib
 import importlib.util
@@ -17,7 +17,7 @@ from functorch_like.foreign import methods as foreign_methods
 from functorch_like.foreign import names as foreign_names
 
 X = fnp.ones(3)
-#: Methods of NumPy's that write to an array, or tell how it is stored.
+#: Methods and attributes of NumPy arrays that write to an array or describe its storage.
 OF_NUMPY = ("itemset", "fill", "put", "resize", "data", "flags", "strides", "tofile", "setflags", "partition",
             "dump", "base")  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_a_traced_value_is_no_key(use):
 
 def test_lines_of_libraries_are_not_the_users():
     def stacked(x):
-        return np.stack([x, x]).sum()  # NumPy calls __array__ from a file of its own
+        return np.stack([x, x]).sum()  # NumPy calls __array__ from one of its own files
 
     message = refusal(lambda: ft.grad(stacked)(X), errors.TracerArrayConversionError)
     says(message.at, "test_foreign_names.py", "stacked")

@@ -1,4 +1,4 @@
-"""Errors of jit's arguments: static, donated, not arrays; and what an error leaves behind."""
+"""Errors for jit's arguments (static, donated, not arrays), and calls after an error."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What loops say about bodies, conditions and slices that do not fit: the same text, eager and staged."""
+"""Errors of loops for bodies, conditions and slices that do not fit; eager and jitted loops give the same text."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ TREE = {"a": np.zeros(3, np.float32), "b": fnp.zeros((), "int32")}
 
 
 def both(fun, *args, kinds=(errors.FtError,)):
-    """The refusals of a function called eagerly, and under jit; their heads must be the same."""
+    """Return the errors of a function called eagerly and under jit; assert that their heads are equal."""
     eager = refusal(lambda: fun(*args), *kinds)
     staged = refusal(lambda: ft.jit(fun)(*args), *kinds)
     assert eager.head == staged.head
@@ -204,6 +204,6 @@ def test_numbers_that_take_the_kind_of_what_comes_back(loop):
         out = LOOPS[loop](body, start)
         assert out.dtype == kind
         np.testing.assert_allclose(out, wanted)
-    # The first number is an int by what comes back at first, and a float by what comes back for its neighbour.
+    # The first number becomes an int with the first result, and then a float, because its neighbour becomes one.
     swap = lambda ab: (ab[1], ab[0] + ab[1])
     assert [x.dtype.name for x in LOOPS[loop](swap, (0.0, 1))] == ["float32", "float32"]

@@ -1,4 +1,4 @@
-"""In a notebook, lines are named by cell: the file a kernel makes up for one says nothing to its author."""
+"""Errors in a notebook name lines by cell, not by the temporary file that the kernel makes for the cell."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -14,7 +14,7 @@ CELL = "/tmp/ipykernel_7/123.py"
 
 @pytest.fixture
 def kernel(monkeypatch):
-    """As IPython's compiler names its cells."""
+    """Name cells as IPython's compiler does."""
     named = lambda file: ("Cell", "In[3]") if file == CELL else None
     ipython = ModuleType("IPython")
     ipython.get_ipython = lambda: SimpleNamespace(compile=SimpleNamespace(format_code_name=named))

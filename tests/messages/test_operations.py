@@ -1,4 +1,4 @@
-"""Errors of single operations, eager and staged: the same text, and the user's line."""
+"""Errors of single operations, eager and under jit: the same text, with the user's line."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def matmul(x, y):
 
 
 def both(fun, *args, kinds=(errors.FtError,)):
-    """The refusals of a function called eagerly, and under jit; their heads must be the same."""
+    """Return the errors of a function called eagerly and under jit; assert that their heads are equal."""
     eager = refusal(lambda: fun(*args), *kinds)
     staged = refusal(lambda: ft.jit(fun)(*args), *kinds)
     assert eager.head == staged.head
@@ -60,7 +60,7 @@ def test_a_primitive_called_by_hand_names_its_rule():
         return prim(x, y)  # the primitive
 
     for fun in (apply, ft.jit(apply)):
-        with pytest.raises(errors.ShapeError) as caught:  # primitives are not boundaries: our frames show
+        with pytest.raises(errors.ShapeError) as caught:  # the package's frames show, as primitives do not hide them
             fun(X3, X2)
         message = read(caught.value)
         says(message.head, "add(f32[3], f32[2])")

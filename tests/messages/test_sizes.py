@@ -1,4 +1,4 @@
-"""Sizes that no memory holds: the message names the array and its bytes, and nothing is allocated."""
+"""Arrays too large for any memory: the error names the array and its size, and nothing is allocated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import functorch_like.numpy as fnp
 from functorch_like import lax
 from functorch_like.errors import CompileError, OutOfMemoryError, bytes_text
 
-# 364 TiB of float32, beyond the 128 TiB of addresses that a process has.
+# HUGE takes 364 TiB in float32; the address space of a process has 128 TiB.
 N = 10**7
 HUGE = (N, N)
 
@@ -48,7 +48,7 @@ def test_no_memory_for_an_array(make: Any) -> None:
     with pytest.raises(OutOfMemoryError, match=r"[TP]iB(.|\n)*test_sizes.py(.|\n)*what to do: ") as caught:
         make()
     assert isinstance(caught.value, MemoryError)
-    assert isinstance(caught.value, CompileError)  # what JAX's name for XLA's errors stands for
+    assert isinstance(caught.value, CompileError)  # the class behind JAX's name for XLA's errors
     assert "cannot compile" not in str(caught.value)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
@@ -143,7 +143,7 @@ print("done")
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the addresses of a process as Linux does")
 def test_memory_that_runs_out_in_calls_that_do_not_enter_python() -> None:
-    """The second call of a function runs in C++, whose error has neither a name nor a remedy."""
+    """The second call of a function runs in C++; the package adds a name and a remedy to the error of C++."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", FILLING],
         capture_output=True,
@@ -152,7 +152,7 @@ def test_memory_that_runs_out_in_calls_that_do_not_enter_python() -> None:
             **os.environ,
             "FT_PLATFORM": "cpu",
             "FT_CPU_KEPT_MEMORY": "0",
-        },  # what one call frees is not there for another
+        },  # memory that one call frees is not kept for the next one
         timeout=120,
     )
     assert done.stdout == "done\n", done.stdout + done.stderr
@@ -231,7 +231,7 @@ def test_an_array_donated_twice(warm: bool) -> None:
     x = fnp.ones(3)
     with pytest.raises(ft.errors.DonatedError, match=r"args\[0\] and args\[1\] are the same(.|\n)*fnp.copy"):
         f(x, x)
-    assert float(x.sum()) == 3  # still there
+    assert float(x.sum()) == 3  # x was not donated
     assert f(x, fnp.copy(x))[1].tolist() == [2, 2, 2]
 
 

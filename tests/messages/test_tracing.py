@@ -1,4 +1,4 @@
-"""Errors of values that are only traced: used as numbers, or after their transformation has returned."""
+"""Errors for traced values that are used as numbers, or after their transformation has returned."""
 
 import numpy as np
 import pytest

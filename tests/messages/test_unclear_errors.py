@@ -1,4 +1,4 @@
-"""Errors of Python's and NumPy's that do not name an argument are raised anew, with the function and the remedy."""
+"""Errors of Python and NumPy that name no argument are raised again with the function, the argument and the remedy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every notebook runs from a clean kernel, and says what its paired text says."""
+"""Every notebook runs from a clean kernel, and agrees with its paired text."""
 
 import importlib.util
 import re
@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 pytestmark = [
     pytest.mark.skipif(not FOLDER.is_dir(), reason="there are no notebooks here"),
-    # Other people's messages about their own event loops and paths; the kernel's own warnings go to the notebook.
+    # Other libraries warn about their event loops and paths; the kernel's own warnings go to the notebook.
     pytest.mark.filterwarnings("default"),
 ]
 

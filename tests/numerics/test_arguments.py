@@ -1,4 +1,4 @@
-"""What functions say of arguments that NumPy and SciPy complain about, and the dtypes of what they give."""
+"""Warnings about arguments for which NumPy warns too, and dtypes of results that SciPy gives."""
 
 import warnings
 

@@ -74,7 +74,7 @@ def test_bins_in_a_list_are_exact():
 
 
 def test_positions_beyond_float32():
-    """float32 holds no odd numbers above 2**24: neighbours must not be taken for one element."""
+    """float32 holds no odd integers above 2**24, but neighbouring elements must stay distinct."""
     n = (1 << 24) + 9
     x = np.arange(n, dtype=np.float32)
     x[-1] = 3e7

@@ -1,4 +1,4 @@
-"""Convolutions whose operand is dilated and whose windows are strided, by other factors, against a loop in NumPy."""
+"""Convolutions with a dilated operand and strided windows, by various factors, against a loop in NumPy."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ RNG = np.random.default_rng(0)
 
 
 def reference(x, w, stride, dilation):
-    """x is (batch, features, length) and w (outputs, features, width)."""
+    """Convolve x (batch, features, length) with w (outputs, features, width)."""
     n = x.shape[2]
     line = np.zeros((*x.shape[:2], (n - 1) * dilation + 1))
     line[:, :, ::dilation] = x

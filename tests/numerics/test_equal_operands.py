@@ -1,4 +1,4 @@
-"""Transposes of one product that XLA finds equal, which ended the process, and selections between equal operands."""
+"""Transposes of one product that XLA finds equal, which used to end the process; selections of equal operands."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_transposes_that_only_xla_finds_equal(operands, result, tiers):
     rng = np.random.default_rng(0)
     pairs = [
         (rng.integers(-3, 4, (2, m, k)) % 5, rng.integers(-3, 4, (2, n, k)) % 5) for m, k, n in EXTENTS
-    ]  # whole numbers from 0 to 4: sums of their products are exact in each dtype but 8 bits, which wrap alike
+    ]  # whole numbers from 0 to 4: sums of their products are exact, except in 8 bits, which wrap in NumPy too
 
     def f(a, b):
         dims = ((2,), (2,)), ((0,), (0,))

@@ -1,4 +1,4 @@
-"""Where an extreme is, of values that XLA may compute twice: once for the extreme, and once to compare them with it."""
+"""Positions of extremes of values that XLA may compute twice: for the extreme, and to compare them with it."""
 
 import numpy as np
 import pytest

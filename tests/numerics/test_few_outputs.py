@@ -1,4 +1,4 @@
-"""Convolutions to few output features, whose lowering is not XLA's own: values and both gradients."""
+"""Convolutions to few output features, which the package lowers in its own way: values and both gradients."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import functorch_like as ft
 from functorch_like import lax
 
 RNG = np.random.default_rng(5)
-#: Shapes of images and kernels in the order of features first, padding, distance of the kernel's elements.
+#: Shapes of images and kernels with features first; padding; dilation of the kernel.
 CASES = [
     ((2, 8, 14, 15), (3, 8, 3, 3), ((1, 1), (1, 1)), (1, 1)),
     ((3, 16, 12, 11), (1, 16, 5, 4), ((2, 0), (0, 3)), (1, 1)),
@@ -18,7 +18,7 @@ CASES = [
 
 
 def _windows(x, kernel, padding, holes):
-    """Views of the padded images that each element of the kernel meets, in float64: (n, c, *out, *kernel)."""
+    """Return all windows of the padded images, in float64: (n, c, *out, *kernel)."""
     x = np.pad(x, ((0, 0), (0, 0), *padding))
     reach = [(k - 1) * h + 1 for k, h in zip(kernel, holes, strict=True)]
     seen = np.lib.stride_tricks.sliding_window_view(x, reach, tuple(range(2, x.ndim)))

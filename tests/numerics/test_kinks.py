@@ -1,4 +1,4 @@
-"""Derivatives of derivatives at kinks: numbers, where a rule could divide zero by zero."""
+"""First and second derivatives at kinks are numbers, although a rule could divide zero by zero."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_at_zero(fun):
 
 
 def test_the_sign_turns_away_from_zero():
-    """Of a complex number z(t) = 1 + it the sign turns by atan(t), so its second derivative at t is known."""
+    """The sign of z(t) = 1 + it has the angle atan(t), so its derivatives are known in closed form."""
     turned = lambda t: fnp.imag(fnp.sign(1 + 1j * t))
     t = 0.75
     np.testing.assert_allclose(ft.grad(turned)(t), (1 + t**2) ** -1.5, rtol=1e-6)

@@ -16,7 +16,7 @@ def wide(x):
 
 
 def agree(result, expected, dtype, ulps=0):
-    """The result is `expected` rounded to the dtype, up to some units in the last place."""
+    """Assert that the result is `expected` rounded to the dtype, up to `ulps` units in the last place."""
     assert result.dtype == dtype
     eps = 2.0 ** (-7 if dtype == "bfloat16" else -10)
     rounded = wide(np.asarray(expected).astype(np.asarray(result).dtype))
@@ -24,7 +24,7 @@ def agree(result, expected, dtype, ulps=0):
 
 
 def scanned(v, x):
-    """A loop that reads one value in each step."""
+    """Return the sum of a scan over `x` whose steps all read `v`."""
     return lax.scan(lambda c, y: (c, fnp.sin(v) * y), 0.0, x)[1].sum()
 
 
@@ -87,7 +87,7 @@ REDUCTIONS = {
 @pytest.mark.parametrize("dtype", NARROW)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_equal_elements_are_summed_in_float32(name, dtype):
-    """Where a sum has grown large against its terms, each of them is lost if the sum is narrow."""
+    """A narrow sum that has grown large against its terms loses every further term."""
     f, expected, shape = REDUCTIONS[name]
     x = fnp.full(shape, 0.1, dtype)
     agree(ft.jit(f)(x), expected(wide(x)), dtype)
@@ -139,7 +139,7 @@ def test_sums_are_rounded_once_under_batches_and_derivatives(dtype):
 
 @pytest.mark.parametrize("dtype", NARROW)
 def test_moments_and_norms_are_computed_in_float32(dtype):
-    """float16 cannot hold the sums of these squares, nor bfloat16 their digits."""
+    """float16 cannot hold the sums of these squares, and bfloat16 loses their digits."""
     x = fnp.asarray(np.random.default_rng(0).uniform(0.5, 3, (4, 65536)), dtype)
     w = wide(x)
     agree(fnp.linalg.vector_norm(x), np.linalg.norm(w), dtype, 0.51)

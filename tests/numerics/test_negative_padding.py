@@ -1,4 +1,4 @@
-"""Convolutions whose padding is negative, which takes elements away: values and gradients against NumPy in float64."""
+"""Convolutions with negative padding, which removes elements: values and gradients against NumPy in float64."""
 
 import itertools
 
@@ -12,7 +12,7 @@ RNG = np.random.default_rng(0)
 
 
 def padded(x, padding, dilation):
-    """x is (batch, features, *spaces), with holes between its elements and then padded or cut."""
+    """Dilate x (batch, features, *spaces), then pad or cut it."""
     for axis, ((low, high), hole) in enumerate(zip(padding, dilation, strict=True), 2):
         x = np.moveaxis(x, axis, 0)
         line = np.zeros(((len(x) - 1) * hole + 1, *x.shape[1:]))
@@ -23,7 +23,7 @@ def padded(x, padding, dilation):
 
 
 def reference(x, w, strides, padding, dilation, groups):
-    """x is (batch, features, *spaces) and w (outputs, features of a group, *spaces)."""
+    """Convolve x (batch, features, *spaces) with w (outputs, features of a group, *spaces)."""
     x, size = padded(x, padding, dilation), w.shape[2:]
     counts = [max((n - k) // s + 1, 0) for n, k, s in zip(x.shape[2:], size, strides, strict=True)]
     out = np.zeros((x.shape[0], w.shape[0], *counts))
@@ -72,7 +72,7 @@ def test_values_and_gradients(case, compiled, dtype):
     seed = RNG.standard_normal(out.shape).astype(dtype)
     got = (ft.jit(both) if compiled else both)(x, w, seed)
 
-    # The function is linear in each operand, so that one-hot operands give the gradients exactly.
+    # The function is linear in each operand, so one-hot operands give the gradients exactly.
     def gradient(like, run):
         ones = np.eye(like.size).reshape(like.size, *like.shape)
         return np.array([np.sum(run(one) * seed) for one in ones]).reshape(like.shape)
@@ -85,7 +85,7 @@ def test_values_and_gradients(case, compiled, dtype):
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 def test_gradients_whose_convolution_cuts(compiled):
-    """More padding than the kernel has elements: the gradient's convolution has negative padding."""
+    """If the padding is larger than the kernel, the gradient is a convolution with negative padding."""
     x = RNG.standard_normal((4, 3, 5, 4)).astype(np.float32)
     w = RNG.standard_normal((2, 3, 1, 2)).astype(np.float32)
     padding, dilation = [(2, 0), (2, 2)], (1, 2)

@@ -1,4 +1,4 @@
-"""Windows over one element that is padded: XLA would take each of them for that element, or end the process."""
+"""Windows over one padded element. XLA by itself would replace each window by the element, or end the process."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
 
-#: Zeros around one element, along both dimensions; the rows' other sizes, windows, and padding of the windows.
+#: Zeros added around one row along both dimensions; number of columns; window; padding of the windows.
 CASES = [
     ((1, 0), 3, (3, 1), ((0, 2), (0, 0))),
     ((1, 0), 1, (3, 1), ((2, 0), (0, 0))),

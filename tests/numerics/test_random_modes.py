@@ -60,9 +60,9 @@ CASES = {
 }
 KEYS = {"PRNGKey", "check_key_reuse", "clone", "key", "key_data", "key_impl", "wrap_key_data"}
 
-#: Those whose last operations XLA compiles differently where the parameters are constants, in units of 2**-24.
+#: Tolerances in units of 2**-24 where XLA compiles the last operations differently for constant parameters.
 ROUNDED = {"ball": 8, "t": 8}
-#: All floats where programs may run in the quick tier, whose last digits may differ.
+#: Tolerances where programs may run in the quick tier: the last digits of all floats may differ.
 ROUNDED_QUICKLY = dict.fromkeys(CASES, 8)
 
 

@@ -35,7 +35,7 @@ def test_derivatives_by_x(dtype, rtol, order):
 
 def test_mixed_derivatives():
     x, q = np.float64(2.5), np.float64(1.7)
-    by_both = ft.grad(ft.grad(special.zeta, 0), 1)(x, q)  # of -x zeta(x + 1, q) by x
+    by_both = ft.grad(ft.grad(special.zeta, 0), 1)(x, q)  # the derivative of -x zeta(x + 1, q) by x
     expected = -float(mp.zeta(3.5, 1.7)) - 2.5 * derivative(1, 3.5, 1.7)
     np.testing.assert_allclose(by_both, expected, rtol=1e-14)
     np.testing.assert_allclose(ft.grad(ft.grad(special.zeta, 1), 0)(x, q), expected, rtol=1e-14)

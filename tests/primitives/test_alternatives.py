@@ -1,4 +1,4 @@
-"""Alternative lowerings mean what their primitives mean, on both sides of their limits; so do the standard forms."""
+"""Alternative and standard lowerings agree with the meaning of the primitive, on both sides of the limits."""
 
 import numpy as np
 import pytest
@@ -19,9 +19,9 @@ EDGES = [
     for k, (sample, taken) in enumerate(alternative.edges())
 ]
 FORMS = [pytest.param(p, on, id=f"{p.name}-{name}") for p in PRIMITIVES for on, name in ((True, "on"), (False, "off"))]
-# Running sums alone have a form that is a loop of one kernel.
+# Only cumulative reductions have a form that is a loop of one kernel.
 FORMS += [pytest.param(p, "-small_loops", id=f"{p.name}-loops_off") for p in PRIMITIVES if p.name.startswith("cum")]
-#: Samples in one program: XLA takes longer for each in a program of a hundred convolutions.
+#: Samples per program: in a program of a hundred convolutions XLA takes longer for each.
 AT_ONCE = 12
 
 

@@ -1,4 +1,4 @@
-"""The batch rule of every primitive is a loop, over every combination of mapped axes."""
+"""The batch rule of every primitive equals a loop, for every combination of mapped axes."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_vmap_over_nothing_gives_nothing(case):
 def elementwise(case):
     try:
         case.prim.shape(*[aval_of(x).update(shape=()) for x in case.draw()], **case.sample.params)
-    except FtError:  # a row of matrices, say
+    except FtError:  # for example, it takes matrices
         return False
     shapes = {o.shape for o in case.sample.operands}
     return not case.sample.params and len(shapes) == 1 and {o.shape for o in ref(case, case.draw())} == shapes
@@ -35,7 +35,7 @@ def elementwise(case):
 
 @pytest.mark.parametrize("case", [p for p in CASES if p.values[0].index == 1 and elementwise(p.values[0])])
 def test_operands_mapped_alike_are_not_moved(case):
-    """An elementwise primitive whose operands share the mapped axis applies itself, once, and leaves the axis there."""
+    """An elementwise primitive whose operands share the mapped axis is applied once and leaves the axis there."""
     dim = min(1, case.sample.operands[0].ndim)
     args = [np.stack(case.variants(k, 3), dim) for k in range(len(case.sample.operands))]
     with reference() as trace:

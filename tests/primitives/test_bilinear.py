@@ -1,4 +1,4 @@
-"""Products are transposed in one operand at a time: asked for both, they refuse instead of giving no cotangents."""
+"""Products are transposed in one operand at a time; for both at once they raise an error, not empty cotangents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRODUCTS = {
 
 
 def transposed(name: str, sample: SampleInput) -> Any:
-    """The cotangents that a primitive gives for the two operands of its product."""
+    """Return the cotangents of the two operands of a primitive's product."""
     primitive, both = ft.extend.primitives()[name], PRODUCTS[name]
     avals = [ft.typeof(x) if isinstance(x, np.ndarray) else x for x in sample.operands]
     given = [UndefinedPrimal(a) if i in both else zeros(a) for i, a in enumerate(avals)]

@@ -1,4 +1,4 @@
-"""The jvp and transpose rules of every primitive, judged by finite differences and adjointness."""
+"""The jvp and transpose rules of every primitive, checked by finite differences and adjointness."""
 
 import pytest
 from support.primitive_checks import check_adjoint, check_jvp, check_second, check_transpose, linear_sets, reversible
@@ -38,7 +38,7 @@ def test_transpose_is_the_adjoint_of_the_meaning(case):
 
 
 def test_every_transpose_rule_is_reached():
-    """A primitive that claims a transpose is linear in something, so that the test above says something of it."""
+    """Every primitive with a transpose rule is linear in some operands, so that the test above covers the rule."""
     reached: dict[str, int] = {}
     for param in LINEAR:
         case = param.values[0]

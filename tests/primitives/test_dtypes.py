@@ -1,4 +1,4 @@
-"""Primitives say what dtypes they take where they are given another."""
+"""A primitive's error about a wrong dtype names the dtypes that it takes."""
 
 import re
 
@@ -15,7 +15,7 @@ WORDS = r"floating point|integer|complex|real|bool|number|float32|int32"
 
 
 def refusal(primitive, avals, params):
-    """What is said of the dtype; None where it is taken, or something else is wrong."""
+    """Return the reason of the error about the dtype; None if there is no error or another one."""
     try:
         primitive.shape(*avals, **params)
     except DtypeError as error:

@@ -1,4 +1,4 @@
-"""Convolutions that cuDNN does not take, as they are lowered for GPUs; the forms run on CPUs, too."""
+"""GPU lowerings of convolutions that cuDNN does not support; they run on CPUs, too."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ CONV = TABLE["conv_general_dilated"]
 
 
 def run(x, k, **params):
-    """What the program for GPUs computes."""
+    """Return the result of the program lowered for GPUs."""
     sample = conv_sample(x.shape, k.shape, dtype=x.dtype.name, **params)
     jaxpr, _ = stage(
         lambda x, k: [CONV(x, k, **sample.params)], [aval_of(x), aval_of(k)], name="conv", parent=core.EVALUATE
@@ -24,7 +24,7 @@ def run(x, k, **params):
 
 
 def expected(x, k, stride=1, groups=1):
-    """By the definition, in NumPy; integers wrap as C's do."""
+    """Compute the convolution by its definition, in NumPy; integers wrap as in C."""
     (n, features, width), (outputs, _, size) = x.shape, k.shape
     out = np.zeros((n, outputs, (width - size) // stride + 1), x.dtype)
     share, own = outputs // groups, features // groups

@@ -1,4 +1,4 @@
-"""What linear algebra emits for GPUs; two of the forms run on CPUs too, and all on a GPU where there is one."""
+"""Linear algebra lowered for GPUs; some of the forms run on CPUs too, and all on a GPU where there is one."""
 
 import re
 
@@ -118,7 +118,7 @@ def test_forms_that_are_xla_s_own_run_on_cpus_too(case):
     (device,) = ft.devices("cpu")[:1]
     found = program.compile(device).execute(xs)
     if case.prim.name == "cholesky" and not case.sample.smooth:
-        return  # where it fails XLA:GPU gives NaN, XLA:CPU something else
+        return  # for a failed factorization XLA:GPU gives NaN, XLA:CPU does not
     check_compiled(case, [np.asarray(o) for o in found], xs)
 
 
@@ -129,5 +129,5 @@ def test_results_on_a_gpu(case):
     device = ft.devices("gpu")[0]
     found = results(case.prim, case.prim(*[ft.device_put(x, device) for x in xs], **case.sample.params))
     wanted = results(case.prim, case.prim(*xs, **case.sample.params))
-    for got, want in zip(found, wanted, strict=True):  # vectors are determined but for a sign or phase
+    for got, want in zip(found, wanted, strict=True):  # vectors are unique up to a sign or phase
         np.testing.assert_allclose(np.abs(np.asarray(got)), np.abs(np.asarray(want)), rtol=1e-3, atol=1e-3)

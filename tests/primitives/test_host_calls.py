@@ -1,4 +1,4 @@
-"""First eager calls are computed by NumPy: bit for bit as the compiled programs, and of few programs."""
+"""NumPy computes first eager calls: with the bits of compiled programs, and with few programs compiled."""
 
 import warnings
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ def first_calls(count):
 
 
 def specials(dtype):
-    """Numbers at which results are likely to differ in a bit, with every sign, payload and order of size."""
+    """Return numbers for which results are likely to differ in a bit: all signs, NaN payloads and magnitudes."""
     r = np.random.default_rng(1)
     if dtype.kind == "b":
         return np.array([False, True])
@@ -71,7 +71,7 @@ def drawn(operand, index):
 
 
 def cases(prim):
-    """Operands and parameters: samples with special values in them and, of computing primitives, all pairs of these."""
+    """Yield operands and parameters: samples filled with special values; for computing primitives all pairs, too."""
     for sample in prim.samples():
         operands = [drawn(x, i) for i, x in enumerate(sample.operands)]
         if all(x is not None for x in operands):
@@ -106,12 +106,12 @@ def cases(prim):
 
 
 def usual(x):
-    """Mark numbers other than NaN and subnormal ones, which NumPy leaves to XLA."""
+    """Mark numbers other than NaN and subnormal ones, which are left to XLA."""
     return (np.abs(x) > np.finfo(x.dtype).tiny) | (x == 0) if x.dtype.kind == "f" else np.full(x.shape, True)
 
 
 def usual_ones(operands, expected):
-    """The elements of a computing primitive's operands and result that NumPy may compute."""
+    """Return the elements of a computing primitive's operands and result that NumPy may compute."""
     with np.errstate(invalid="ignore"):
         keep = np.logical_and.reduce([usual(x) for x in (*operands, expected)])
     return [x[keep] for x in operands], expected[keep]

@@ -1,4 +1,4 @@
-"""What the meaning of a primitive is itself held against: published vectors, and collectives inside vmap."""
+"""Tests of the meanings of primitives themselves: published test vectors, and collectives inside vmap."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ X = np.array([[1.0, 4.0], [5.0, 2.0], [3.0, 2.0]], np.float32)
 def test_a_collective_reduces_over_the_axis_it_names(primitive, want):
     over = lambda x: getattr(primitives, primitive)(x, axis_name="i")
     np.testing.assert_array_equal(ft.vmap(over, axis_name="i")(X), np.broadcast_to(want, X.shape))
-    nested = ft.vmap(ft.vmap(over, axis_name="j"), axis_name="i")  # the inner one is not its business
+    nested = ft.vmap(ft.vmap(over, axis_name="j"), axis_name="i")  # the inner axis has no effect
     np.testing.assert_array_equal(nested(X), np.broadcast_to(want, X.shape))
     np.testing.assert_array_equal(ft.jit(nested)(X), np.broadcast_to(want, X.shape))
 

@@ -1,4 +1,4 @@
-"""Every primitive is filled, and its shape rule and compiled form agree with its meaning."""
+"""Every primitive has all rules and samples; its shape rule and compiled form agree with its meaning."""
 
 import functools
 
@@ -29,8 +29,8 @@ def test_every_rule_is_there(prim):
 @pytest.mark.parametrize("prim", PRIMITIVES)
 def test_samples_are_there(prim):
     samples = prim.samples()
-    # Collectives mean something inside of vmap only, and foreign calls in compiled code: they have tests of their own.
-    # custom_lin is compiled nowhere: it is tested where custom_vjp_call is.
+    # Collectives work inside vmap only, and foreign calls in compiled code only: they have tests of their own.
+    # custom_lin is never compiled: the tests of custom_vjp_call cover it.
     exempt = isinstance(prim.ref, NotDefined) or prim.name == "custom_lin"
     assert samples or exempt, "without samples nothing about the primitive is tested"
     assert all(lo <= hi for lo, hi in (s.domain for s in samples))
@@ -43,7 +43,7 @@ def test_shape_is_that_of_the_meaning(case):
 
 @functools.cache
 def compiled(prim):
-    """All samples of a primitive in one program: compiling is what takes the time."""
+    """Run all samples of a primitive in one program, because compiling takes most of the time."""
     cases = [c for c in all_cases() if c.prim is prim]
     drawn = [c.draw() for c in cases]
     run = lambda *args: [results(prim, prim(*xs, **c.sample.params)) for c, xs in zip(cases, args, strict=True)]
@@ -57,7 +57,7 @@ def test_compiled_is_the_meaning(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_eager_is_the_meaning(case):
-    """Each is a program of its own, as users' eager operations are after the calls that NumPy computes."""
+    """Each case is a program of its own, like users' eager operations after the first calls, which NumPy computes."""
     xs = case.draw()
     token = FIRST_CALLS.swap_local(0)
     try:

@@ -1,7 +1,7 @@
-"""Each primitive is one record: its name stands in few other files of the engine, each a table of rules or a formula.
+"""Each primitive is one record: few other files of the engine name it, and each is a table of rules or a formula.
 
-Functions that users call are left out: they apply primitives. Samples of higher-order primitives, which apply some
-primitives to have a body, stand in `primitives/higher_order`, and are left out as well.
+Functions that users call are left out, because they apply primitives. `primitives/higher_order` is left out, too:
+bodies in the samples there apply primitives.
 """
 
 import ast
@@ -47,7 +47,7 @@ FILES = {
 
 
 def names(path: Path) -> set[str]:
-    """The names and strings of a file without comments and docstrings; of the table of families, each word."""
+    """Return the names and plain strings in a file's code; strings of the table of families are split into words."""
     result: set[str] = set()
     for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
         if token.type == tokenize.NAME:

@@ -1,7 +1,7 @@
 """Second derivatives of primitives that are not elementwise, both ways round, compiled and mapped.
 
-Forward over reverse and reverse over forward give the same product of the second derivative with a vector: that of the
-finite difference of the first one. The primitives of a family are compiled as one program, because compiling takes most
+Forward over reverse and reverse over forward give the same product of the second derivative with a vector: the finite
+difference of the first derivative. The primitives of a family are compiled as one program, because compiling takes most
 of the time.
 """
 
@@ -22,7 +22,7 @@ ELEMENTWISE = {
 
 
 def chosen():
-    """The first sample of each primitive that has something to differentiate, by family."""
+    """Return, by family, the first sample of each primitive for which second derivatives are tested."""
     seen, families = set(), {}
     for case in differentiable(smooth=True):
         holds_jaxpr = any(isinstance(v, Jaxpr) for v in case.sample.params.values())
@@ -48,7 +48,7 @@ class Second:
         self.cts = [random_like(o, case.seed(2)) for o in ref(case, xs)]
 
     def pull(self, *xs):
-        """The first derivative: cotangents of the operands that have one."""
+        """Return the first derivative: cotangents of the operands that have one."""
         _, linear = reverse.linearize(self.fun, xs, self.wanted)
         back = linear.transpose([None if o is None else c for c, o in zip(self.cts, linear.outputs, strict=True)])
         floats = [x for x, w in zip(xs, self.wanted, strict=True) if w]
@@ -77,7 +77,7 @@ class Second:
 
 
 def batch_of(case):
-    """Two values of each float operand; others are as they are."""
+    """Return the operands, with two values stacked for each float operand."""
     return [np.stack(case.variants(k, 2)) if k in case.floats else x for k, x in enumerate(case.draw())]
 
 

@@ -45,7 +45,7 @@ def same(found, wanted):
 
 
 def in_order(x, axis=-1):
-    """NumPy's order in float64, where -0 comes before 0 and every NaN is the positive one."""
+    """Sort by NumPy in float64, with -0 before 0 and the positive NaN for every NaN."""
     wide = np.asarray(x).astype(np.float64)
     order = np.lexsort([~np.signbit(wide), wide], axis=axis)
     sorted_ = np.take_along_axis(np.asarray(x), order, axis)
@@ -184,7 +184,7 @@ def test_one_quantile_for_each_element_of_a_batch():
     np.testing.assert_allclose(by_q, np.quantile(x[0], q), rtol=1e-14)
 
 
-# --------------------------------------------------------------------------------------------------- where it is called
+# ------------------------------------------------------------------------------------------------- programs and threads
 def test_programs_that_leave_the_process_do_without():
     x = drawn("float32")
     made = ft.export.export(ft.jit(fnp.sort))(x)
@@ -289,7 +289,7 @@ def test_an_error_of_the_kernel_is_raised(monkeypatch):
         with pytest.raises(MemoryError, match="no memory") as raised:
             f(x)
     frames = [entry.frame.code.raw for entry in raised.traceback]
-    assert host_kernels.order_rows.__code__ not in frames  # its arrays show memory that is gone
+    assert host_kernels.order_rows.__code__ not in frames  # its arrays refer to freed memory
     same(f(x), in_order(x))
 
 

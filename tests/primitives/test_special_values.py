@@ -1,4 +1,4 @@
-"""NaN, infinities and signed zeros in folds, extremes, sorting and scatters: as NumPy has them, in either lowering."""
+"""NaN, infinities and signed zeros in reductions, extremes, sorts and scatters: as in NumPy, in either lowering."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ TAKEN = POINTS | {"dimension_numbers": GatherDimensionNumbers((), (0,), (0,)), "
 
 
 def samples(name, dtype):
-    """Operands and parameters that meet special values, for one primitive."""
+    """Return samples of one primitive with special values in the operands."""
     x = X.astype(dtype)
     if name in FOLDS:
         return [SampleInput((x,), {"axes": axes}) for axes in ((0,), (1,), (0, 1))]
@@ -75,7 +75,7 @@ def test_special_values(name):
 
 
 def test_zeros_keep_their_sign_where_order_decides():
-    """Equal to `==`, but not to top_k, nor to the sort of one array."""
+    """Zeros of both signs are equal under `==`, but ordered in top_k and in the sort of one array."""
     x = np.array([0.0, -0.0, 0.0, -0.0], np.float32)
     sign = lambda y: np.signbit(np.asarray(y)).tolist()
     for fast in (True, False):

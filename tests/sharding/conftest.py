@@ -1,7 +1,7 @@
-"""Tests on eight CPU devices: each file runs in a process of its own, which has them.
+"""Tests on eight CPU devices: each file runs in its own process, which has eight devices.
 
-The number of devices is settled when a process starts. A process with eight of them, as by `FT_CPU_DEVICES=8 pytest
-tests/sharding/test_jit.py::test_name`, runs the tests themselves.
+The number of devices is fixed when a process starts. A process that already has eight runs the tests directly:
+`FT_CPU_DEVICES=8 FT_PLATFORM=cpu pytest tests/sharding/test_jit.py::test_name`.
 """
 
 import os
@@ -46,7 +46,7 @@ class InChild(pytest.Item):
 
 
 class Failed(Exception):
-    """What the process wrote."""
+    """A failed run of a test file; the text is the output of its process."""
 
 
 class ChildFile(pytest.File):

@@ -297,7 +297,7 @@ def test_eager_operations(mesh, name, spec):
     expected = EAGER[name](X)
     assert isinstance(out.sharding, NamedSharding) and out.sharding.mesh is mesh
     np.testing.assert_allclose(np.asarray(out), expected, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(np.asarray(out + 0), expected, rtol=1e-5, atol=1e-5)  # and it may be computed with
+    np.testing.assert_allclose(np.asarray(out + 0), expected, rtol=1e-5, atol=1e-5)  # the result is a usable operand
 
 
 def test_meshes_of_the_same_devices_meet(mesh):

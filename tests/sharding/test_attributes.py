@@ -1,4 +1,4 @@
-"""What meshes and shardings say of themselves, under JAX's names, on eight virtual devices."""
+"""Attributes of meshes and shardings, under JAX's names, on eight virtual devices."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def mesh():
 
 
 def test_the_local_part_of_a_mesh_of_one_process(mesh):
-    """tests/distributed has those of several."""
+    """Meshes of several processes are tested in tests/distributed."""
     assert mesh.local_mesh is mesh
     assert Mesh(mesh.devices[::-1], ("x", "y")).local_mesh.device_ids.tolist() == mesh.device_ids[::-1].tolist()
 
@@ -84,7 +84,7 @@ def test_shardings_with_other_parts(mesh):
 
 def test_ranks_that_a_sharding_fits(mesh):
     where = NamedSharding(mesh, P(None, "x"))
-    where.check_compatible_aval((3, 3))  # sizes are another question
+    where.check_compatible_aval((3, 3))  # the rank alone is checked, not the sizes
     with pytest.raises(
         ft.errors.ShapeError, match=r"has 2 entries for an array of shape \(8,\), which has 1 dimension"
     ):

@@ -1,4 +1,4 @@
-"""Collectives within groups of positions: under vmap and in shard_map, as those along an inner axis of two."""
+"""Collectives within groups of positions, under vmap and shard_map, equal collectives along an inner axis of size 2."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ COLLECTIVES = {
 
 
 def nested(f):
-    """The collective along an axis of two, for each group, with the positions in the order they had."""
+    """Return a function that applies the collective to each group along an inner axis, and restores the order."""
     inner = ft.vmap(ft.vmap(lambda x: f(x, "j"), axis_name="j"))
     back = np.argsort(ORDER)
     return ft.jit(
@@ -61,7 +61,7 @@ def test_within_groups(name):
 
 @pytest.mark.parametrize("name", [n for n in COLLECTIVES if n not in ("psum_of_bools", "pmax", "pmin")])
 def test_derivatives(name):
-    """Of a weighted sum of what all positions have."""
+    """Gradients of a weighted sum of the results at all positions agree."""
     f = COLLECTIVES[name]
     weights = np.random.default_rng(1).standard_normal(np.shape(nested(f)(ft.numpy.asarray(X))))
     expected = ft.jit(ft.grad(lambda x: (nested(f)(x) * weights).sum()))(X)
@@ -92,7 +92,7 @@ REDUCED = {
 
 
 def both(f):
-    """The function under vmap and in shard_map."""
+    """Return the function under vmap and the function in shard_map, both jitted."""
     mapped = ft.shard_map(lambda x: f(x[0])[None], mesh=MESH, in_specs=P("i"), out_specs=P("i"))
     return ft.jit(ft.vmap(f, axis_name="i")), ft.jit(mapped)
 
@@ -107,7 +107,7 @@ def test_groups_of_different_sizes(name):
     for found in both(lambda x: f(x, axis_index_groups=UNEQUAL)):
         out = np.asarray(found(X))
         np.testing.assert_allclose(out, expected, rtol=1e-12)
-        for group in UNEQUAL:  # its members agree to the last bit
+        for group in UNEQUAL:  # results within a group are bitwise equal
             np.testing.assert_array_equal(out[group], np.broadcast_to(out[group[0]], out[group].shape))
 
 

@@ -1,4 +1,4 @@
-"""Collectives inside of shard_map mean what they mean under vmap with a named axis; so do their derivatives."""
+"""Collectives inside shard_map, and their derivatives, equal those under vmap with a named axis."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ STACK = np.random.default_rng(0).standard_normal((4, 4, 8)).astype(np.float32)  
 
 
 def on_parts(f, mesh, **options):
-    """The function that `vmap(f, axis_name="i")` is, with an element on each device."""
+    """Return the equivalent of `vmap(f, axis_name="i")` with one element on each device."""
     one = lambda x: f(x[0])[None]
     return ft.shard_map(one, mesh=mesh, in_specs=P("i"), out_specs=P("i"), **options)
 

@@ -1,4 +1,4 @@
-"""Reductions over split dimensions: those that XLA exchanges partial results for, and those that it cannot."""
+"""Reductions over split dimensions: those whose partial results XLA can exchange, and those where it cannot."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def mesh():
 
 
 def greatest(x, axes):
-    """The greatest elements, by a computation of one's own."""
+    """Return the greatest elements, by `lax.reduce` with a user-defined function."""
     return lax.reduce(x, LOW, lambda a, b: fnp.where(a > b, a, b), axes)
 
 
@@ -49,7 +49,7 @@ def test_folds_of_bits(mesh, name, dtype):
 
 
 def test_inside_of_shard_map(mesh):
-    """Each device folds its part; the compiler splits by the other axes."""
+    """Each device reduces its part; the compiler splits by the axes that shard_map leaves automatic."""
     f = lambda x: greatest(x, (1,)) + lax.reduce_xor(x.astype("int32"), (1,))
     expected = lambda x: X.max(1) + np.bitwise_xor.reduce(X.astype(np.int32), 1)
     part = ft.shard_map(f, mesh=mesh, in_specs=P("a"), out_specs=P("a"), axis_names={"a"})

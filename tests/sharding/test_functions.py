@@ -1,4 +1,4 @@
-"""Functions with a CPU lowering of their own, on arrays large enough for it, split over eight devices."""
+"""Functions with a special lowering for CPUs, on arrays large enough for it, split over eight devices."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The code of docs/sharding.md runs on eight devices, too."""
+"""The code of docs/sharding.md runs on eight devices."""
 
 import re
 from pathlib import Path

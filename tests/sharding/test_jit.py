@@ -1,4 +1,4 @@
-"""Jitted functions over meshes: shardings given, inferred and read back; transformations inside; against NumPy."""
+"""Jitted functions over meshes, compared with NumPy: given and inferred shardings, and transformations inside."""
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ def test_numbers_and_numpy_arrays_beside_sharded_ones(mesh, split):
 def test_what_no_spec_can_say_is_replicated(mesh, split):
     line = ft.make_mesh((8,), ("d",))
     x = ft.device_put(np.arange(8.0), NamedSharding(line, P("d")))
-    y = x.reshape(2, 4)  # XLA would split each dimension by a part of the axis
+    y = x.reshape(2, 4)  # XLA would split each dimension by a part of the mesh axis; no spec expresses that
     assert isinstance(y.sharding, NamedSharding)
     assert np.array_equal(np.asarray(y + 1), np.arange(8.0).reshape(2, 4) + 1)
     uneven = ft.jit(lambda x: fnp.concatenate([x, x])[:10])(x)
@@ -321,7 +321,7 @@ def test_threads(mesh, split):
 
 
 def test_sums_that_have_a_loop_of_their_own_on_one_device(split):
-    """XLA's collectives on CPUs take additions alone."""
+    """On one device these sums are lowered to loops; XLA's collectives on CPUs accept only plain additions."""
     x = np.linspace(0, 1, 4096 * 8, dtype=np.float32).reshape(4096, 8)
     put = ft.device_put(x, split("x"))
     close(ft.jit(lambda x: fnp.sum(x, axis=0))(put), x.sum(0, dtype=np.float64))
@@ -329,7 +329,10 @@ def test_sums_that_have_a_loop_of_their_own_on_one_device(split):
 
 
 def test_functions_that_close_over_a_mesh_have_a_fingerprint(mesh, split):
-    """Programs that hold meshes are found on disk before they are lowered, and equal ones share a kernel."""
+    """Programs that contain meshes have fingerprints, equal ones for equal programs.
+
+    The disk cache finds programs by fingerprint without lowering them, and equal programs share a kernel.
+    """
     from functorch_like.compiler.fingerprint import fingerprint
 
     make = lambda spec: ft.make_jaxpr(lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh, spec)))(X)

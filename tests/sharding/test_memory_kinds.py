@@ -1,4 +1,4 @@
-"""Arrays in other memory than the device's usual one, on one device without a mesh and on meshes."""
+"""Arrays in a memory other than the device's default memory, on one device without a mesh and on meshes."""
 
 import pickle
 
@@ -50,7 +50,7 @@ def test_moving_there_and_back(start, kind):
 def test_what_is_computed_of_it_is_in_usual_memory(kind):
     x, other = ft.device_put(X, one(kind)), ft.device_put(X, SECOND)
     f = ft.jit(lambda x, y: x * 2 + y)
-    for _ in range(3):  # by Python first, by C++ then
+    for _ in range(3):  # the first call goes through Python, later ones through C++
         for total in (f(x, other), f(other, x), x * 2 + other):
             np.testing.assert_array_equal(np.asarray(total), 3 * X)
             assert total.sharding == one("device")

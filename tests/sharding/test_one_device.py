@@ -1,4 +1,4 @@
-"""A mesh of one device: what is written for many runs on it as without a mesh, effects in their order included."""
+"""A mesh of one device: programs written for many devices run as they do without a mesh, ordered effects included."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def ordered(request):
 
 
 class Heard(list):
-    """What a callback was given."""
+    """Record of the values that a callback received."""
 
     def note(self, value):
         self.append(np.asarray(value).tolist())
@@ -102,7 +102,7 @@ def test_effects_inside_of_shard_map(mesh, ordered, axes):
 
 
 def test_every_collective(mesh):
-    """Along an axis of one device they are what they are under vmap with one element."""
+    """Along an axis of one device, collectives equal those under vmap with one element."""
 
     def f(x):
         gathered = lax.all_gather(x, "x", tiled=True) + lax.psum_scatter(x, "x", tiled=True)

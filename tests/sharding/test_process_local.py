@@ -1,4 +1,4 @@
-"""`make_array_from_process_local_data` in one process; tests/distributed has it over several."""
+"""`make_array_from_process_local_data` in one process; tests/distributed tests it over several processes."""
 
 import numpy as np
 import pytest

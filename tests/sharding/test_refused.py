@@ -84,7 +84,7 @@ def test_refused(wrong, kind, message):
 
 
 def test_meshes_that_look_alike_are_distinguished():
-    """By their devices: which of them two arrays are on is all that differs."""
+    """Errors name the devices where two meshes differ in nothing else."""
     first, second = (
         ft.device_put(X, NamedSharding(Mesh(ft.devices()[4 * k : 4 * k + 4], "h"), P("h"))) for k in (0, 1)
     )

@@ -1,4 +1,4 @@
-"""Calls of programs with collectives, which come to Python each time before jaxlib 0.12: each is what it should be."""
+"""Repeated calls of programs with collectives; before jaxlib 0.12 each of these calls goes through Python."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_calls_that_differ(put):
     calls = [
         ((put(X, "a"),), {}),
         ((put(2 * X, "a"),), {}),
-        ((put(X, "a", "b"),), {}),  # split otherwise
+        ((put(X, "a", "b"),), {}),  # another sharding
         ((put(X[:4], "a"),), {}),  # another shape
         ((put(X.astype(np.float32), "a"),), {}),
         ((put(X, "a"),), {"b": put(X, "b")}),
@@ -46,7 +46,7 @@ def test_calls_like_the_last_one_take_the_short_way(put, monkeypatch):
     f = ft.jit(lambda tree, unused: {"sum": tree["x"].sum(), "y": tree["y"] * 2}, donate_argnums=1)
     given = lambda: ({"x": put(X, "a"), "y": put(X, "b")}, put(X, "a"))
     f(*given())
-    monkeypatch.setattr("functorch_like.transforms.jit_state.FlatCall", None)  # what the long way makes first
+    monkeypatch.setattr("functorch_like.transforms.jit_state.FlatCall", None)  # the slow path constructs it first
     for _ in range(3):
         out = f(*given())
         assert float(out["sum"]) == X.sum()
@@ -72,7 +72,7 @@ def test_what_is_set_meanwhile(put):
     x = put(X, "a")
     f(x), f(x)
     for setting in (backends.flags(deterministic_algorithms="on"), ft.default_matmul_precision("high")):
-        with setting:  # a program belongs to the settings it was made with
+        with setting:  # a program is compiled for the settings in force, so it is traced again
             assert "traced <lambda>" in str(ft.explain(f)(x))
         np.testing.assert_allclose(float(f(x)), (X @ X).sum())
     with ft.disable_jit():

@@ -1,4 +1,4 @@
-"""What is told of sharded programs: pictures, explanations, collectives; and callbacks from them."""
+"""Reports about sharded programs (pictures, explanations, collectives), and callbacks from them."""
 
 import re
 import sys
@@ -18,7 +18,7 @@ X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
 
 def unwrapped(explanation):
-    """Its text, without the ends of lines."""
+    """Return the text of an explanation on one line."""
     return " ".join(str(explanation).split())
 
 
@@ -151,7 +151,7 @@ def test_explain_names_the_argument_whose_sharding_changed(split):
 
 
 def test_pictures_in_notebooks(split, monkeypatch, capsys):
-    """A cell for each part, of its height and width; a colour for each of them."""
+    """A notebook shows a table with one cell and one colour for each part."""
     shown = []
     shell = types.SimpleNamespace(kernel=None)
     display = types.ModuleType("IPython.display")
@@ -163,13 +163,13 @@ def test_pictures_in_notebooks(split, monkeypatch, capsys):
     ft.debug.visualize_array_sharding(ft.device_put(X, split(None, "y")))
     ft.debug.visualize_sharding((16,), split("x"))
     assert capsys.readouterr().out == ""
-    assert all("<style>" in picture._repr_html_() for picture in shown)  # scrolls where it is wider than the page
+    assert all("<style>" in picture._repr_html_() for picture in shown)  # wide pictures scroll
     columns, line = (picture._repr_html_().replace("<wbr>", "") for picture in shown)
     cells = re.findall(r"background:hsl\((\d+),[^>]*>([^<]*)</td>", columns)
     assert [text for _, text in cells] == ["CPU 0,2,4,6", "CPU 1,3,5,7"] and cells[0][0] != cells[1][0]
     assert columns.count("<tr>") == 1 and "P(None, &#x27;y&#x27;)" in columns
     assert line.count("<td") == 4
-    # Labels stand in the middle within an array's display, too, and no colour is that of one theme's page.
+    # Labels are centred inside an array's display too, and no colour is fixed to the background of one theme.
     assert columns.count("vertical-align:middle") == 2 and "#fff" not in columns
     monkeypatch.setattr(ipython, "get_ipython", lambda: None)  # a terminal
     ft.debug.visualize_sharding((16,), split("x"))

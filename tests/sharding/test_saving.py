@@ -1,4 +1,4 @@
-"""ft.io and arrays that are split over devices: each mesh gets what another one saved."""
+"""ft.io with arrays that are split over devices: an array saved from one mesh loads onto another."""
 
 import numpy as np
 import pytest

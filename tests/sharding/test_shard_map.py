@@ -1,4 +1,4 @@
-"""shard_map: functions written for parts. Values are NumPy's, and those of vmap with a named axis."""
+"""shard_map, compared with NumPy and with vmap over a named axis."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def close(actual, desired, tolerance=1e-5):
 
 
 def numeric(f, x, eps=1e-3):
-    """The gradient of a function of a float64 array, by central differences."""
+    """Return the gradient of a function of a float64 array, by central differences."""
     x = np.asarray(x, np.float64)
     g = np.zeros_like(x)
     for i in np.ndindex(x.shape):
@@ -42,7 +42,7 @@ def numeric(f, x, eps=1e-3):
 
 
 def on_parts(f, mesh, **options):
-    """The function that `vmap(f, axis_name="i")` is, with an element on each device."""
+    """Return the equivalent of `vmap(f, axis_name="i")` with one element on each device."""
     one = lambda x: f(x[0])[None]
     return ft.shard_map(one, mesh=mesh, in_specs=P("i"), out_specs=P("i"), **options)
 
@@ -150,7 +150,7 @@ def test_nested(mesh):
 
 # ----------------------------------------------------------------------------------------------------- transformations
 def model(mesh, check=True):
-    """A layer whose rows of data are split by x and whose inner dimension is split by y; and the same in NumPy."""
+    """Return a layer with rows of data split by x and the inner dimension split by y; and its loss in NumPy."""
 
     def f(x, w, b):
         h = fnp.tanh(lax.psum(x @ w, "y") + b)
@@ -378,7 +378,7 @@ def test_pmap_maps_keyword_arguments_over_their_first_axis(line):
     f = lambda x, *, scale, shift: x * scale["a"] + shift
     scale, shift = {"a": np.arange(8.0, dtype=np.float32)}, X[:, 0]
     close(ft.pmap(f, in_axes=1)(X[:, :8].T, scale=scale, shift=shift), X[:, :8] * scale["a"][:, None] + shift[:, None])
-    bound = ft.device_put(X, ft.devices()[2])  # elements of arrays that are bound elsewhere go where the map is
+    bound = ft.device_put(X, ft.devices()[2])  # pmap moves the elements of arrays that are committed to another device
     assert bound.committed and not fnp.ones(2).committed
     close(ft.pmap(lambda x, *, y: x + y[0])(bound, y=(bound,)), 2 * X)
     close(ft.pmap(lambda x: 2 * x).lower(X).compile()(X), 2 * X)

@@ -89,7 +89,7 @@ GOAL = ROWS @ np.linspace(-1, 1, 10, dtype=np.float32)
 
 
 def trained(line, reduce, error, steps, rate):
-    """Weights after steps of least squares whose gradients are reduced by `reduce(g, error)`."""
+    """Return the weights after gradient descent on least squares, with gradients reduced by `reduce(g, error)`."""
 
     def local(w, rows, goal, error):
         def step(carry, _):
@@ -141,6 +141,6 @@ def test_compressed_sums_send_fewer_bytes():
     )
     count = lambda f: {c.kind: c.bytes for c in ft.jit(f).lower(x).compile().collectives()}
     full, few = count(plain), count(short)
-    assert full == {"all-reduce": 4096 * 4}  # sent twice: scattered and gathered
+    assert full == {"all-reduce": 4096 * 4}  # an all-reduce sends these bytes twice: it scatters and gathers
     assert set(few) == {"all-to-all", "all-gather"}
     assert sum(few.values()) < 2 * 4096 * 1.05

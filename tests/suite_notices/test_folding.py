@@ -1,4 +1,4 @@
-"""Constants are folded at all, and to the right values."""
+"""Constants are folded, and to the right values."""
 
 import numpy as np
 

@@ -57,7 +57,7 @@ EVERYDAY = [
 ]
 
 
-# ------------------------------------------------------------------------------------------------------ wrong columns
+# -------------------------------------------------------------------------------------------------------- wrong rules
 def each(change, out):
     """Change one result, or each of several; None stays."""
     if isinstance(out, (tuple, list)):
@@ -116,7 +116,7 @@ def other_dtype(rule):
 
 
 def other_program(rule):
-    """Lowers to the primitive, and then one more operation on a result that is a number."""
+    """Return a lowering that applies one more operation to the primitive's first result."""
 
     def lower(e, *operands, **params):
         outs = e.outs
@@ -153,7 +153,7 @@ def lowered(case):
 
 
 def suite(prim, column):
-    """Functions that test the primitive, each of no arguments; those that look at the column first."""
+    """Return the checks of a primitive, each with its cases; compiled cases are checked for `lower` and `ref` only."""
     mine = [c for c in all_cases() if c.prim is prim]
     smooth = [c for c in differentiable(smooth=True) if c.prim is prim]
     derived = [c for c in differentiable() if c.prim is prim]
@@ -193,7 +193,7 @@ def notices(prim, column):
 
 
 def visible(prim, column, name):
-    """Whether the fault changes anything: rolling what has no elements does not, nor negating what is not a number."""
+    """Return True if the fault can change a result: the rule exists, and its derivatives are neither empty nor zero."""
     cell = getattr(prim, column)
     if isinstance(cell, NotDefined) or prim.partial_eval is not None or not prim.samples():
         return False
@@ -209,7 +209,7 @@ def ref_size(case):
 
 
 def constant(prim):
-    """Primitives whose tangent is always zero."""
+    """Return True if the primitive's tangent is always zero."""
     case = next(c for c in differentiable() if c.prim is prim)
     from support.oracle import reference
     from support.primitive_samples import direction

@@ -1,1 +1,1 @@
-"""What several test files share. `tests/` is on the path, so it is imported as `support`."""
+"""Code shared by several test files. `tests/` is on the path, so it is imported as `support`."""

@@ -1,10 +1,10 @@
-"""The background thread that compiles optimised forms: tests that count, or look at what it has done, wait for it."""
+"""Helper for tests that depend on the work of the background thread, which compiles the optimised tier."""
 
 from functorch_like.compiler import tiers
 
 
 def finish():
-    """Wait until the background thread has compiled all that it was given."""
+    """Wait until the background thread has finished all its work."""
     thread = tiers._thread
     if thread is not None:
         thread.join()

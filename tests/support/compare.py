@@ -1,4 +1,4 @@
-"""Our functions against NumPy's: the same shapes, kinds of dtype, values and refusals."""
+"""Comparison of the package's functions with NumPy's: shapes, kinds of dtype, values and errors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import functorch_like.numpy as fnp
 
 
 def ours(value: Any) -> Any:
-    """NumPy arrays as ours, inside lists and tuples too."""
+    """Convert NumPy arrays to the package's arrays, inside lists and tuples too."""
     if isinstance(value, np.ndarray):
         return fnp.asarray(value)
     return type(value)(map(ours, value)) if isinstance(value, (list, tuple)) else value
 
 
 def same(got: Any, want: Any, *, rtol: float = 2e-5, atol: float = 1e-6) -> None:
-    """The same values, shape and kind of dtype; lists one by one."""
+    """Assert equal values, shape and kind of dtype; lists are compared element by element."""
     if isinstance(want, (list, tuple)):
         assert len(got) == len(want)
         for g, w in zip(got, want, strict=True):
@@ -32,7 +32,7 @@ def same(got: Any, want: Any, *, rtol: float = 2e-5, atol: float = 1e-6) -> None
 
 
 def agrees(name: str, *args: Any, **kwargs: Any) -> None:
-    """`fnp.name` and `np.name` do the same with these arguments, an error included."""
+    """Assert that `fnp.name` and `np.name` give equal results for these arguments, or both raise."""
     function: Callable[..., Any] = fnp
     theirs: Callable[..., Any] = np
     for part in name.split("."):

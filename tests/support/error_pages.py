@@ -1,4 +1,4 @@
-"""Pages of mistakes: code that is refused, the message, and code that is not.
+"""Pages of mistakes: code that raises an error, the message, and code that works instead.
 
     ## A heading
 
@@ -15,7 +15,7 @@
     fnp.ones(4) + fnp.ones(4)
     ```
 
-`python tests/support/error_pages.py` writes the messages anew; `...` in one stands for any text, and is kept.
+`python tests/support/error_pages.py` rewrites the messages that have changed. `...` in a message matches any text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from functorch_like import extend
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("errors/catalogue.md", "errors/mistakes.md")
-#: Where an error is raised differs from a page to a file; a rule's place is a file of the user's.
+#: Prefixes of lines that pages leave out: they name files and line numbers.
 LEFT_OUT = ("  at: ", "  rule: ")
 FENCE = r'```python title="{}"\n(.*?)```\n'
 CASE = re.compile(
@@ -50,13 +50,13 @@ class Case(NamedTuple):
 
 
 def cases(page: str) -> list[Case]:
-    """The mistakes of a page in `docs/`."""
+    """Return the mistakes of a page in `docs/`."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     return [Case(m[1], m[3], m[4], m[5] or "") for m in CASE.finditer(text)]
 
 
 def namespace() -> dict[str, Any]:
-    """The names that each snippet has without importing them; the pages say so at their top."""
+    """Return the names that each snippet can use without importing them; the top of each page lists them."""
     names: dict[str, Any] = {}
     exec("import numpy as np\nimport functorch_like as ft\nimport functorch_like.numpy as fnp", names)
     exec("from functorch_like import lax, nn, random", names)
@@ -68,7 +68,7 @@ def _file(case: Case) -> str:
 
 
 def run(case: Case, code: str) -> None:
-    """Run code of a page; warnings are errors, and primitives that it defines are forgotten."""
+    """Run code of a page, with warnings as errors; primitives that it defines are removed afterwards."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -80,7 +80,7 @@ def run(case: Case, code: str) -> None:
 
 
 def raised(case: Case) -> Exception:
-    """The error that the refused code raises, or the warning that it gives."""
+    """Return the error that the refused code raises, or the warning that it gives."""
     try:
         run(case, case.refused)
     except Exception as error:
@@ -89,7 +89,7 @@ def raised(case: Case) -> Exception:
 
 
 def told(error: Exception) -> str:
-    """The text of an error as a page shows it."""
+    """Return the text of an error as a page shows it."""
     told = re.sub(r"\w+\.snippet:", "script.py:", f"{type(error).__name__}: {error}")
     told = re.sub(r" at 0x[0-9a-f]+", " at ...", told)
     lines = [line for line in told.split("\n") if not line.startswith(LEFT_OUT)]
@@ -99,13 +99,13 @@ def told(error: Exception) -> str:
 
 
 def same(shown: str, found: str) -> bool:
-    """Compare two messages but for the breaks of lines and what `...` stands for."""
+    """Return True if two messages agree apart from line breaks; `...` in the first one matches any text."""
     pattern = ".*".join(re.escape(" ".join(part.split())) for part in shown.split("..."))
     return re.fullmatch(pattern.replace(r"\ ", " *"), " ".join(found.split())) is not None
 
 
 def write(page: str) -> None:
-    """Write the messages of a page anew."""
+    """Rewrite the messages of a page that have changed."""
     path = ROOT / "docs" / page
     text = path.read_text(encoding="utf-8")
     for case in cases(page):

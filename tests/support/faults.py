@@ -1,8 +1,8 @@
-"""Wrong versions of the package, made on purpose: each planted fault must be noticed by a suite.
+"""Deliberate faults in the package (mutation testing): a suite must detect each one.
 
-A fault is a piece of one function's source replaced by another piece. The function keeps its identity: only its code
-changes, so that every place that imported it by name sees the fault. A fault whose piece of source is no longer there
-raises, so faults keep up with the code.
+A fault replaces a piece of one function's source by another piece. The function object stays the same and only its
+code changes, so modules that imported it by name get the fault too. A fault whose piece of source is no longer there
+raises an error, so the table cannot go stale.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functorch_like.compiler import fingerprint
 
 
 class Fault(NamedTuple):
-    """Where, which piece of source, by what it is replaced, and the laws, or files of tests, that should notice."""
+    """A function, a piece of its source, the replacement, and the laws or test files that should detect the fault."""
 
     where: str  # module and qualified name, with a colon between
     old: str
@@ -26,7 +26,7 @@ class Fault(NamedTuple):
 
 
 def find(where: str) -> Any:
-    """The function at `module:Class.method`."""
+    """Return the function at `module:Class.method`."""
     import importlib
 
     module, _, path = where.partition(":")
@@ -39,7 +39,7 @@ def find(where: str) -> Any:
 
 
 def plant(fault: Fault) -> Callable[[], None]:
-    """Put the fault in; returns what takes it out again."""
+    """Plant the fault; return a function that removes it."""
     target = find(fault.where)
     source = textwrap.dedent(inspect.getsource(target))
     assert source.count(fault.old) == 1, f"{fault.old!r} is in {fault.where} {source.count(fault.old)} times, not once"
@@ -63,9 +63,9 @@ def plant(fault: Fault) -> Callable[[], None]:
 
 
 def told_apart(name: str) -> Callable[[], None]:
-    """Let fingerprints tell programs made from now on from those of the code on disk; returns what ends that.
+    """Make fingerprints of new programs differ from those of the unchanged code; return a function that undoes this.
 
-    Else programs with a fault would be kept as if they had none, and be found by others.
+    Otherwise the disk cache would store programs with a fault as if they had none, and other processes would load them.
     """
     code = fingerprint._code
     fingerprint._code = lambda: name

@@ -1,8 +1,8 @@
 """The floors of the repository, and a checker that walks the syntax tree of every file to enforce them.
 
 A file imports from lower floors, or from its own room, and no imports form a cycle. Imports inside functions and
-`import_module("...")` with a constant name count; imports under `if TYPE_CHECKING:` do not, nor do those in a block of
-`lazy_imports`, which a package makes when a user asks for their names.
+`import_module("...")` with a constant name count. Imports under `if TYPE_CHECKING:` do not, nor do those in a block of
+`lazy_imports`, which run when a user first accesses their names.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-# Bottom to top. Each line is one floor, each name on it a room: a file or a folder. The longest name that fits a file
-# is its room, so a new file in a folder needs no line of its own. Rooms on the same floor do not see each other.
+# Bottom to top. Each line is one floor, each name on it a room: a file or a folder. A file's room is the longest
+# matching name, so a new file in a folder needs no line. Rooms on the same floor do not import each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/markup",),
     ("functorch_like/errors.py", "functorch_like/interrupts.py", "functorch_like/status_line.py"),
@@ -41,7 +41,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("primitives/contractions",),
     ("primitives/collectives",),
     ("primitives/linalg", "primitives/windows"),
-    # Jaxprs, and what interprets and compiles them.
+    # Jaxprs, their interpreters and their compiler.
     ("functorch_like/ir",),
     ("functorch_like/compiler",),
     ("functorch_like/interpreters",),
@@ -63,7 +63,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/amp",),
     ("functorch_like/experimental",),
     ("functorch_like/parallel",),
-    ("functorch_like/nn",),  # its initializers draw
+    ("functorch_like/nn",),  # its initializers use functorch_like/random
     ("functorch_like/scipy",),
     ("functorch_like/checkify",),
     ("functorch_like/debug", "functorch_like/adapters.py"),
@@ -80,7 +80,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/__main__.py",),
 )
 
-# Where each folder at the top stands once it is packaged.
+# The import name of each top-level folder in the installed package.
 PACKAGES = {
     "functorch_like": "functorch_like",
     "backends": "functorch_like.backends",
@@ -92,8 +92,8 @@ BEGIN, END = "<!-- floors -->\n", "<!-- end of floors -->"
 
 
 def markdown(root: Path) -> str:
-    """The floors as a table, bottom to top, each room with the first sentence of its docstring."""
-    lines = ["| floor | stands there |", "|---|---|"]
+    """Return the floors as a Markdown table, bottom to top, each room with the first paragraph of its docstring."""
+    lines = ["| floor | contents |", "|---|---|"]
     for rooms in FLOORS:
         lines += [f"| `{room}` | {_summary(root / room)} |" for room in rooms]
     return "\n".join(lines) + "\n"
@@ -105,7 +105,7 @@ def _summary(path: Path) -> str:
 
 
 def write(page: Path, root: Path) -> None:
-    """Bring the table of a page up to date."""
+    """Update the table of floors in a page."""
     before, _, rest = page.read_text().partition(BEGIN)
     page.write_text(before + BEGIN + markdown(root) + END + rest.partition(END)[2])
 
@@ -120,7 +120,7 @@ class Import(NamedTuple):
 
 
 def violations(root: Path) -> list[str]:
-    """Everything under `root` that breaks the rules, as "file:line: what is wrong"."""
+    """Return all violations of the rules under `root`, as "file:line: what is wrong"."""
     files = {path.relative_to(root).as_posix(): path for top in PACKAGES for path in sorted((root / top).rglob("*.py"))}
     by_module = {module_name(file): file for file in files}
     found: list[str] = []
@@ -142,13 +142,13 @@ def violations(root: Path) -> list[str]:
 
 
 def module_name(file: str) -> str:
-    """The dotted name under which a file of the repository is imported."""
+    """Return the dotted name under which a file of the repository is imported."""
     top, *rest = file.removesuffix(".py").split("/")
     return ".".join([PACKAGES[top], *rest]).removesuffix(".__init__")
 
 
 def place(file: str) -> tuple[int, str] | None:
-    """A file's floor and room, or None where the table has no room for it."""
+    """Return a file's floor and room, or None if the table has no room for it."""
     fits = [
         (len(room), floor, room)
         for floor, rooms in enumerate(FLOORS)
@@ -159,13 +159,13 @@ def place(file: str) -> tuple[int, str] | None:
 
 
 def may_import(file: str, target: str) -> bool:
-    """Whether `target` is on a lower floor than `file`, or in the same room."""
+    """Return True if `target` is on a lower floor than `file`, or in the same room."""
     here, there = place(file), place(target)
     return here is None or there is None or there[0] < here[0] or there == here
 
 
 def forbidden(file: str, imp: Import) -> Iterator[str]:
-    """Complaints about names that are wrong whatever the floor."""
+    """Yield complaints about imports that are wrong on every floor."""
     top = imp.module.partition(".")[0]
     if top == "jax":
         yield "imports jax; this package stands on jaxlib alone"
@@ -176,7 +176,10 @@ def forbidden(file: str, imp: Import) -> Iterator[str]:
 
 
 def imports(path: Path, file: str) -> Iterator[Import]:
-    """Every import in a file, late ones and constant `import_module` calls included, relative ones made absolute."""
+    """Yield every import in a file, including those inside functions and constant `import_module` calls.
+
+    Relative imports are made absolute.
+    """
     package = module_name(file)
     if path.name != "__init__.py":
         package = package.rpartition(".")[0]
@@ -205,14 +208,14 @@ def imports(path: Path, file: str) -> Iterator[Import]:
 
 
 def is_import_call(func: ast.expr) -> bool:
-    """Whether a called expression is `importlib.import_module`, `import_module` or `__import__`."""
+    """Return True if a called expression is `importlib.import_module`, `import_module` or `__import__`."""
     return ast.unparse(func).rpartition(".")[2] in ("import_module", "__import__")
 
 
 def resolve(imp: Import, by_module: dict[str, str]) -> str | None:
-    """The repository file an import refers to, or None when it is somebody else's.
+    """Return the repository file that an import refers to, or None for modules from outside the repository.
 
-    A package's `__file__` says where it lies and nothing of what it holds, so anybody may ask for it.
+    A package's `__file__` gives its location and none of its contents, so any file may import it.
     """
     if imp.name == "__file__":
         return None
@@ -222,7 +225,7 @@ def resolve(imp: Import, by_module: dict[str, str]) -> str | None:
 
 
 def cycles(graph: dict[str, set[str]]) -> Iterator[list[str]]:
-    """One cycle for each file at which a depth-first walk meets its own path again."""
+    """Yield one cycle for each file at which a depth-first walk meets its own path again."""
     done: set[str] = set()
 
     def walk(file: str, path: list[str]) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""Functions and classes that processes find by name: what is pickled in tests."""
+"""Importable functions and classes, for tests that pickle them or send them to other processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functorch_like import tree
 
 
 def plain(x: Any, y: Any = 2.0) -> Any:
-    """Not transformed."""
+    """Function without a transformation."""
     return fnp.sum(fnp.sin(x) * y)
 
 
@@ -91,5 +91,5 @@ class Pair(NamedTuple):
 
 
 def call(f: Any, x: Any) -> Any:
-    """For processes: a function called."""
+    """Call a function and return a float; worker processes run this."""
     return float(fnp.sum(f(x)))

@@ -14,7 +14,7 @@ import functorch_like as ft
 from functorch_like.testing.programs import N, Program, total
 from functorch_like.testing.strategies import programs
 
-SIZE = 4  # of mapped axes; unlike N, so that a mistaken axis is an error rather than a wrong number
+SIZE = 4  # of mapped axes; it differs from N, so that a wrong axis raises instead of giving a wrong value
 _RNG = np.random.default_rng(5)
 POINTS = {rank: _RNG.uniform(-1, 1, (2, *(N,) * rank)) for rank in (0, 1)}
 BATCHES = {rank: _RNG.uniform(-1, 1, (2, SIZE, *(N,) * rank)) for rank in (0, 1)}
@@ -22,7 +22,7 @@ DIRECTIONS = {rank: _RNG.normal(size=(2, *(N,) * rank)) for rank in (0, 1)}
 
 
 def point(f: Program) -> tuple[Any, Any]:
-    """Arguments for a program; arrays, because rank-0 NumPy values count as weak numbers."""
+    """Return arguments for a program; arrays of the package, because rank-0 NumPy values have a weak type."""
     return tuple(ft.device_put(np.asarray(POINTS[r][k])) for k, r in enumerate(f.ranks))  # type: ignore[return-value]
 
 
@@ -31,7 +31,7 @@ def direction(f: Program) -> tuple[Any, Any]:
 
 
 def same(got: Any, want: Any, rtol: float = 1e-8) -> None:
-    """Equal up to rounding, which grows with the numbers in play."""
+    """Assert that values are equal up to rounding; the absolute tolerance grows with the largest element."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.dtype == want.dtype == np.float64, f"dtypes {got.dtype} and {want.dtype}"
     assert got.shape == want.shape, f"shapes {got.shape} and {want.shape}"
@@ -40,7 +40,7 @@ def same(got: Any, want: Any, rtol: float = 1e-8) -> None:
 
 
 def difference(f: Callable[..., Any], point: Any, along: Any, step: float = 1e-3) -> Any:
-    """A directional derivative by central differences."""
+    """Return the directional derivative, by central differences."""
 
     def at(h: float) -> Any:
         return np.asarray(f(*[a + h * d for a, d in zip(point, along, strict=True)]))
@@ -162,7 +162,7 @@ def third_derivative_is_difference(f: Program) -> None:
 
 
 def _pushed(f: Program, x: Any, w: Any, along: Any) -> Any:
-    """The derivative along `along` by reverse mode."""
+    """Return the derivative along `along`, computed by reverse mode alone."""
     out, pull = ft.vjp(f, x, w)
     _, pullpull = ft.vjp(pull, out)  # the pullback is linear, so its own pullback is the pushforward
     return pullpull((along[0], along[1]))[0]
@@ -174,7 +174,7 @@ AXES = {0: [None, 0, -1], 1: [None, 0, 1, -1, -2]}
 
 @st.composite
 def mappings(draw: Any, depth: int = 2, smooth: bool = False) -> tuple[Program, tuple[Any, Any], int]:
-    """A program, in_axes and out_axes."""
+    """Draw a program, in_axes and out_axes."""
     f = draw(programs(depth, smooth=smooth))
     axes = (draw(st.sampled_from(AXES[f.ranks[0]])), draw(st.sampled_from(AXES[f.ranks[1]])))
     if axes == (None, None):
@@ -205,7 +205,7 @@ OF_MAPPINGS: dict[str, tuple[Callable[..., None], int]] = {
 def law(
     name: str, examples: int, around: Callable[[], AbstractContextManager[Any]] = nullcontext
 ) -> Callable[[], None]:
-    """A law as a function that draws programs, enters `around()` for each, and raises for the first that breaks it."""
+    """Return a law as a Hypothesis test: it draws programs and checks each inside `around()`."""
     if name in OF_PROGRAMS:
         fun, depth, smooth = OF_PROGRAMS[name]
 

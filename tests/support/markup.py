@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 
 _VOID = {"br", "hr", "img", "input", "meta", "link", "wbr"}
-#: What a display may be made of: nothing that loads or runs anything.
+#: Tags that a display may contain; none of them loads or runs anything.
 _TAGS = {
     "b", "caption", "code", "del", "details", "div", "ins", "pre", "span", "style", "summary", "table", "tbody", "td",
     "th", "thead", "tr", "wbr",
@@ -15,7 +15,7 @@ class Page(HTMLParser):
     """A parsed display.
 
     Attributes:
-        text: without the style sheet and the titles shown on hovering.
+        text: the visible text, without the style sheet and the titles shown on hovering.
         tags: names of the elements, in order.
     """
 
@@ -44,12 +44,12 @@ class Page(HTMLParser):
 
 
 def page(value: object) -> Page:
-    """The HTML of a value, which must be well formed."""
+    """Parse the HTML of a value, which must be well formed."""
     return Page(value._repr_html_())
 
 
 def fits(text: str, columns: int = 100) -> bool:
-    """Whether no line is longer; escape codes do not count."""
+    """Return True if no line is longer than `columns`; escape codes do not count."""
     from functorch_like.markup import terminal
 
     return max(map(terminal.length, text.split("\n"))) <= columns

@@ -1,4 +1,4 @@
-"""Errors taken apart, so that tests can quote them part by part."""
+"""Parsing of error messages, so that tests can check them part by part."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Message(NamedTuple):
 
 
 def refusal(fun: Callable[[], Any], *kinds: type[BaseException]) -> Message:
-    """Call `fun`, which must be refused with an error of ours that is also of these builtin kinds."""
+    """Call `fun` and return the message of its error: an `FtError` of these builtin kinds, with a remedy."""
     with pytest.raises(FtError) as caught:
         fun()
     error = caught.value
@@ -39,7 +39,7 @@ def refusal(fun: Callable[[], Any], *kinds: type[BaseException]) -> Message:
 
 
 def read(error: FtError) -> Message:
-    """The parts of the text; `head` may have several lines."""
+    """Split the text of an error into its parts; `head` may have several lines."""
     parts = {"under": "", "at": "", "rule": "", "what to do": ""}
     head: list[str] = []
     for line in str(error).split("\n"):
@@ -52,20 +52,20 @@ def read(error: FtError) -> Message:
 
 
 def hidden(error: BaseException) -> None:
-    """At most one frame of the traceback is the package's."""
+    """Assert that at most one frame of the traceback is the package's."""
     frames = [f.filename for f in traceback.extract_tb(error.__traceback__)]
     ours = [f for f in frames if source_info.is_ours(f)]
-    assert len(ours) <= 1, f"frames of ours in the traceback: {ours}"
+    assert len(ours) <= 1, f"frames of the package in the traceback: {ours}"
 
 
 def line_of(fun: Callable[..., Any], text: str) -> str:
-    """`file.py:12`: where in the source of a function some text stands."""
+    """Return the position of a text in the source of a function, as `file.py:12`."""
     lines, first = inspect.getsourcelines(fun)
     at = next(k for k, line in enumerate(lines) if text in line)
     return f"{os.path.basename(inspect.getsourcefile(fun) or '')}:{first + at}"
 
 
 def says(text: str, *parts: str) -> None:
-    """Every part is in the text."""
+    """Assert that every part is in the text."""
     for part in parts:
         assert part in text, f"{part!r} is not in {text!r}"

@@ -1,4 +1,4 @@
-"""Transformations of functions of one number that give such functions again, so that they nest in any order."""
+"""Transformations from functions of one number to functions of one number, which nest in any order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _same_for_all(f: Fun) -> Fun:
     return lambda x: ft.vmap(lambda y: y * f(x))(fnp.asarray([1.0, 2.0], x.dtype)).sum()
 
 
-#: By name, without and with forward mode. Each takes and gives a function of one number.
+#: Transformations by name: REVERSE without forward mode, FORWARD with it.
 REVERSE: dict[str, Callable[[Fun], Fun]] = {
     "jit": lambda f: ft.jit(f),
     "grad": lambda f: ft.grad(f),
@@ -45,12 +45,12 @@ DERIVATIVES = {"grad", "vjp", "jvp", "linearize"}
 
 
 def nestings(of: dict[str, Callable[[Fun], Fun]], depth: int) -> list[tuple[str, ...]]:
-    """Names of transformations, outermost first, in every order up to a depth."""
+    """Return all sequences of names up to a depth, outermost transformation first."""
     return [names for k in range(1, depth + 1) for names in itertools.product(of, repeat=k)]
 
 
 def nested(names: tuple[str, ...], f: Fun) -> Fun:
-    """The function transformed."""
+    """Apply the named transformations to a function."""
     for name in reversed(names):
         f = ALL[name](f)
     return f

@@ -1,7 +1,7 @@
-"""Plants a fault, and runs a suite that should notice: a file of tests, or a law.
+"""Plant a fault, and run a suite that should detect it: a test file or a law.
 
-Each has a process of its own, because caches remember what was computed while the fault was there. These processes are
-forks of a server that has imported everything and has computed nothing: importing took most of the time.
+Each suite runs in its own process, because caches keep values computed while the fault was planted. The processes are
+forks of a server that has imported everything and computed nothing, because imports took most of the time.
 """
 
 # Other compile options: they draw programs until a planted fault is noticed, and are not a test of values.
@@ -22,12 +22,12 @@ from typing import Any
 
 TESTS = Path(__file__).parents[1]
 VARIABLE = "FT_PLANTED_FAULT"
-NOTICED = 10  # the status of a process that draws programs for a law; pytest's is 1, as is that of an error
-SECONDS = 300  # after which a process is ended
+NOTICED = 10  # exit status of a process whose law failed; pytest's status for failed tests is 1, as is that of a crash
+SECONDS = 300  # time limit of a process
 
 
 def pytest_sessionstart() -> None:
-    """As a plugin of pytest: plant the fault that the environment names, and compile quickly until the process ends."""
+    """Plant the fault that the environment names, and compile quickly until the process ends (pytest plugin hook)."""
     from functorch_like import backends
     from support.faults import FAULTS, plant
     from support.quick import QUICK
@@ -37,7 +37,7 @@ def pytest_sessionstart() -> None:
 
 
 def noticed(name: str, suite: str, examples: int) -> str:
-    """How a suite fails with the fault in place; empty if it does not."""
+    """Return the failure of a suite with the fault planted; empty if the suite passes."""
     server = _server()
     assert server.stdin is not None and server.stdout is not None
     server.stdin.write(json.dumps([name, suite, examples]) + "\n")
@@ -58,13 +58,13 @@ def _server() -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         text=True,
     )
-    atexit.register(server.communicate)  # which closes what it reads from, and waits for its end
+    atexit.register(server.communicate)  # closes the server's input and waits for its end
     return server
 
 
 # ------------------------------------------------------------------------------------------------------- the server
 def _serve() -> None:
-    """Answer each line, `[name, suite, examples]`, by `[status, output]`."""
+    """Answer each input line `[name, suite, examples]` with a line `[status, output]`."""
     import hypothesis  # noqa: F401
     import pytest  # noqa: F401
 
@@ -85,7 +85,7 @@ def _serve() -> None:
 
 
 def _waited(child: int) -> int:
-    """Wait for a process, some minutes at most."""
+    """Wait for a process and return its exit status; it is killed after `SECONDS`."""
     signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
     signal.alarm(SECONDS)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -94,7 +94,7 @@ def _waited(child: int) -> int:
 
 
 def _status(name: str, suite: str, examples: int) -> int:
-    """The status that the process of a suite ends with; what it finds is printed."""
+    """Run a suite, print its output, and return the exit status for its process."""
     code: Any = 1
     try:
         if suite.endswith(".py"):
@@ -116,7 +116,7 @@ def _status(name: str, suite: str, examples: int) -> int:
 
 
 def by_law(name: str, law_name: str, examples: int) -> str:
-    """Draw programs until one breaks the law."""
+    """Draw programs until one breaks the law; return the error, or an empty text."""
     from hypothesis import HealthCheck, Phase, settings
 
     from functorch_like import backends
@@ -137,7 +137,7 @@ def by_law(name: str, law_name: str, examples: int) -> str:
     try:
         with backends.xla.options(QUICK):
             law(law_name, examples)()
-    except BaseException as e:  # whatever it raises, it was noticed
+    except BaseException as e:  # any exception means that the fault was detected
         return f"{type(e).__name__}: {str(e)[:400]}"
     finally:
         restore()

@@ -1,6 +1,6 @@
-"""An interpreter that evaluates primitives with their `ref` column, in NumPy: derivative and batch rules run on it.
+"""An interpreter that evaluates primitives in NumPy, by their `ref`, to run derivative and batch rules.
 
-Each result is held against the primitive's shape rule, so whatever primitives a rule is made of are judged too.
+Each result is compared with the primitive's shape rule, so the primitives inside a rule are checked too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functorch_like.core import Primitive, Tracer, aval_of
 
 
 class Reference(core.Trace):
-    """Takes the place of evaluation; `bound` counts the primitives that were applied."""
+    """Evaluation by `ref`; `bound` lists the primitives that were applied."""
 
     __slots__ = ("bound",)
 
@@ -27,16 +27,16 @@ class Reference(core.Trace):
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         self.bound.append(prim)
         for a in args:
-            assert not isinstance(a, Tracer), f"{prim} was given a {a!r} that is none of its business"
+            assert not isinstance(a, Tracer), f"{prim} was given {a!r}, a tracer of another transformation"
         expected = core.abstract_eval(prim, [aval_of(a) for a in args], params)
-        # Rules see only shapes and dtypes of integer operands that they pass on, so plain copies are enough.
+        # Rules use only the shapes and dtypes of integer operands that they pass on, so plain copies are enough.
         out = prim.ref(*[np.asarray(a, aval_of(a).dtype) for a in args], **params)
         agree(prim, out, expected)
         return [np.asarray(o) for o in out] if prim.multiple_results else np.asarray(out)
 
 
 def agree(prim: Primitive, out: Any, expected: Any) -> None:
-    """Raise unless results have the shapes and dtypes that the shape rule says."""
+    """Raise unless results have the shapes and dtypes of the shape rule."""
     outs = out if prim.multiple_results else (out,)
     avals = expected if prim.multiple_results else (expected,)
     assert len(outs) == len(avals), f"{prim} has {len(outs)} results, its shape rule says {len(avals)}"
@@ -48,6 +48,6 @@ def agree(prim: Primitive, out: Any, expected: Any) -> None:
 
 @contextmanager
 def reference() -> Generator[Reference]:
-    """Within the block, primitives are evaluated by NumPy."""
+    """Evaluate primitives by NumPy inside the block."""
     with core.set_current_trace(Reference()) as trace:
         yield trace

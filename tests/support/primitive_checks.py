@@ -1,4 +1,4 @@
-"""What holds of every primitive: one function for each law, of one case."""
+"""Checks that hold for every primitive: one function for each law, applied to one case."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ Fun = Callable[..., list[Any]]
 
 
 def reversible(case: Case) -> bool:
-    """Whether a primitive that has forward mode has reverse mode: one that holds jaxprs may have none."""
+    """Return True if the primitive has reverse mode; a higher-order primitive may have forward mode alone."""
     return case.prim.partial_eval is None or not isinstance(case.prim.transpose, core.NotDefined)
 
 
 def applied(case: Case) -> Fun:
-    """The primitive as a function of a list of operands to a list of results."""
+    """Return the primitive as a function from its operands to a list of results."""
     return lambda *xs: results(case.prim, case.prim(*xs, **case.sample.params))
 
 
 def check_shape(case: Case) -> None:
-    """The shape rule says what `ref` gives."""
+    """Check that the shape rule agrees with the result of `ref`."""
     xs = case.draw()
     out = case.prim.ref(*xs, **case.sample.params)
     avals = [aval_of(x).strong() for x in xs]
@@ -51,7 +51,7 @@ def check_shape(case: Case) -> None:
 
 
 def check_jvp(case: Case) -> None:
-    """The jvp column is the finite difference of `ref`, for all tangents and for each alone."""
+    """Check the jvp rule against finite differences of `ref`, for all tangents together and for each alone."""
     xs = case.draw()
     whole = direction(case, xs, 1)
     alone = [[v if i == k else None for i, v in enumerate(whole)] for k in case.floats]
@@ -70,12 +70,12 @@ def check_jvp(case: Case) -> None:
 
 
 def _numeric(x: Any) -> tuple[float, float]:
-    # Finite differences in single precision tell a wrong factor, not more.
+    # Finite differences in single precision detect a wrong factor, but no small error.
     return (2e-6, 1e-7) if x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1) == 8 else (5e-2, 5e-2)
 
 
 def check_adjoint(case: Case) -> None:
-    """<ct, jvp v> = <vjp ct, v>, and linearize = jvp."""
+    """Check that <ct, jvp v> = <vjp ct, v>, and that linearize equals jvp."""
     xs = case.draw()
     vs = direction(case, xs, 1)
     wanted = [v is not None for v in vs]
@@ -87,7 +87,7 @@ def check_adjoint(case: Case) -> None:
         cts = [random_like(o, case.seed(2)) for o in outs]
         back = linear.transpose([None if t is None else c for c, t in zip(cts, tangents, strict=True)])
         scaled = linear.apply([0.7 * v for v in vs if v is not None])
-    # A primitive that rounds (reduce_precision) rounds tangents too: linear, but for the rounding.
+    # A primitive that rounds (reduce_precision) rounds tangents too, so it is linear only up to rounding.
     rounds = not all(t is None or np.allclose(s, 0.7 * t, *_exact(t)) for s, t in zip(scaled, tangents, strict=True))
     for o, a, b in zip(outs, tangents, pushed, strict=True):
         assert (a is None) == (b is None)
@@ -105,7 +105,7 @@ def _exact(x: Any) -> tuple[float, float]:
 
 
 def check_second(case: Case) -> None:
-    """The jvp of the vjp is the finite difference of the vjp."""
+    """Check the jvp of the vjp against finite differences of the vjp."""
     xs = case.draw()
     vs = direction(case, xs, 1)
     fun = applied(case)
@@ -129,11 +129,11 @@ def check_second(case: Case) -> None:
 
 
 def linear_sets(case: Case) -> list[tuple[tuple[int, ...], list[Any]]]:
-    """Sets of operands in which `ref` is linear, with values of the others.
+    """Return the sets of operands in which `ref` is linear, each with values for all operands.
 
-    Where it is linear only if the others are zero (a sum, a scatter-add), they are zero.
+    The other operands are zero where `ref` is linear only then (a sum, a scatter-add).
     """
-    if not any(o.size for o in ref(case, case.draw())):  # whatever has no elements is linear: ask another sample
+    if not any(o.size for o in ref(case, case.draw())):  # empty results are always linear: take another sample
         if not all(dtypes.is_inexact(o.dtype) for o in ref(case, case.draw())):
             return []
         others = [c for c in differentiable() if c.prim is case.prim and len(c.sample.operands) == len(case.draw())]
@@ -162,13 +162,13 @@ def _linear(case: Case, chosen: Sequence[int], xs: Sequence[Any], within: float 
         for m, a, b in zip(at(mixed), at(u), at(v), strict=True)
     ):
         return False
-    # What an operand has no influence on is linear in it, but that says nothing: a product with zero, for one.
+    # A result that an operand does not influence (a product with zero) is linear in it, but tests nothing.
     alone = [at([v[k] if i == k else w for i, w in enumerate(u)]) for k in chosen]
     return all(any(not np.array_equal(a, b) for a, b in zip(at(u), other, strict=True)) for other in alone)
 
 
 def check_transpose(case: Case) -> int:
-    """The transpose column is the adjoint of `ref`, for every set of operands in which that is linear."""
+    """Check that the transpose rule is the adjoint of `ref`, for each set of linear operands; return their number."""
     sets = linear_sets(case)
     for chosen, xs in sets:
         vs = direction(case, xs, 5)
@@ -190,7 +190,7 @@ def check_transpose(case: Case) -> int:
 
 
 def check_batch(case: Case) -> None:
-    """The batch column is a loop over `ref`, for every way to map over the operands."""
+    """Check the batch rule against a loop over `ref`, for every choice of mapped axes."""
     for dims in in_axes(case):
         _check_dims(case, dims, 3)
     first = tuple(0 for _ in case.sample.operands)
@@ -199,7 +199,7 @@ def check_batch(case: Case) -> None:
 
 
 def check_batch_of_nothing(case: Case) -> None:
-    """Mapping over an axis without elements gives results without elements, of the right shape."""
+    """Check that mapping over an axis of size 0 gives empty results of the right shape."""
     plain = case.draw()
     wanted = [np.asarray(o) for o in results(case.prim, case.prim.ref(*plain, **case.sample.params))]
     positions = range(len(plain))
@@ -234,13 +234,13 @@ def _check_dims(case: Case, dims: Sequence[int | None], size: int) -> None:
 
 
 def check_compiled(case: Case, got: Sequence[Any], xs: Sequence[Any]) -> None:
-    """A compiled primitive computes what `ref` says."""
+    """Check that a compiled primitive agrees with `ref`."""
     for g, want in zip(got, ref(case, xs), strict=True):
         close(np.asarray(g), want, what="compiled")
 
 
 def check_rules_compiled(case: Case) -> None:
-    """jvp, vjp and batch rules compute the same through XLA as through `ref`."""
+    """Check that jvp, vjp and batch rules give the same results through XLA as through `ref`."""
     import functorch_like as ft
 
     xs = case.draw()

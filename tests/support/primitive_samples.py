@@ -1,4 +1,4 @@
-"""The table of primitives as test cases: operands drawn for each sample, derivatives by finite differences."""
+"""Sample inputs of all primitives as test cases: random operands, and derivatives by finite differences."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import NotDefined, Primitive, SampleInput
 from functorch_like.ir.jaxpr import Jaxpr
 
-#: What a value may differ by, relative and absolute, from one computed with more precision.
+#: Relative and absolute tolerance against a value computed with more precision.
 TOLERANCE = {"float64": 1e-10, "float32": 3e-5, "bfloat16": 2e-2, "float16": 3e-3}
 WIDE = {"float32": "float64", "bfloat16": "float64", "float16": "float64", "complex64": "complex128"}
 
 
 class Case(NamedTuple):
-    """One sample of one primitive."""
+    """One sample input of one primitive."""
 
     prim: Primitive
     index: int
@@ -32,7 +32,7 @@ class Case(NamedTuple):
 
     @property
     def label(self) -> str:
-        """For test ids."""
+        """Name of the case in test ids."""
         shown = [repr(o) if isinstance(o, ShapedArray) else repr(core.aval_of(o)) for o in self.sample.operands]
         shown += [f"{k}={v}" for k, v in self.sample.params.items() if _shown(v)]
         return f"{self.prim.name}-{self.index}({','.join(shown)})".replace(" ", "")[:90]
@@ -41,7 +41,7 @@ class Case(NamedTuple):
         return np.random.default_rng([zlib.crc32(self.prim.name.encode()), self.index, salt])
 
     def draw(self, salt: int = 0) -> list[np.ndarray[Any, Any]]:
-        """Operands: random within the domain, or as the sample says."""
+        """Draw operands: random values in the domain, or the arrays of the sample."""
         rng = self.seed(salt)
         return [self._one(o, rng) for o in self.sample.operands]
 
@@ -65,7 +65,7 @@ class Case(NamedTuple):
         return np.asarray(rng.integers(least, most, shape, endpoint=True)).astype(dtype)
 
     def variants(self, position: int, size: int) -> list[np.ndarray[Any, Any]]:
-        """Different values for one operand, as elements of a batch."""
+        """Return different values for one operand, as elements of a batch."""
         operand = self.sample.operands[position]
         if isinstance(operand, ShapedArray):
             return [self._one(operand, self.seed(100 + 10 * position + k)) for k in range(size)]
@@ -92,7 +92,7 @@ class Case(NamedTuple):
 
 
 def _shown(param: Any) -> bool:
-    """Whether a parameter is short enough for a label."""
+    """Return True if a parameter is short enough for a label."""
     if isinstance(param, tuple):
         return param != () and not any(isinstance(p, Jaxpr) for p in param)
     return isinstance(param, (bool, int, str))
@@ -108,14 +108,14 @@ def _widen(operand: Any) -> Any:
 
 
 def cases() -> Iterator[Case]:
-    """Every sample of every primitive."""
+    """Yield every sample of every primitive."""
     for prim in list(core.TABLE.values()):
         for index, sample in enumerate(prim.samples()):
             yield Case(prim, index, sample)
 
 
 def kind_of(case: Case) -> str:
-    """The kind of number that a sample's derivatives are made of; empty if there is none, or no element."""
+    """Return the kind of number of a sample's derivatives; empty if it has none, or operands or results are empty."""
     if isinstance(case.prim.jvp, NotDefined) or not case.floats or not all(o.size for o in case.sample.operands):
         return ""
     dtype = case.sample.operands[case.floats[0]].dtype
@@ -125,7 +125,7 @@ def kind_of(case: Case) -> str:
 
 
 def rule_cases() -> Iterator[Case]:
-    """The samples whose rules are compiled: of each primitive the first, and of each kind of number the largest."""
+    """Yield the samples whose rules are compiled: each primitive's first, and its largest of each kind of number."""
     for _, group in itertools.groupby(all_cases(), lambda c: c.prim):
         same = list(group)
         chosen = {same[0].index}
@@ -137,14 +137,14 @@ def rule_cases() -> Iterator[Case]:
 
 @functools.cache
 def differentiable(smooth: bool = False) -> list[Case]:
-    """The samples whose derivatives exist, in double precision, each once."""
+    """Return the samples whose derivatives exist, in double precision, without duplicates."""
     found: dict[Any, Case] = {}
     for case in all_cases():
         if isinstance(case.prim.jvp, NotDefined) or not case.floats or (smooth and not case.sample.smooth):
             continue
         if any(o.dtype in dtypes.FLOAT8 for o in case.sample.operands):
             continue
-        # Jaxprs say the dtype of each variable, so primitives that have one stay as they are.
+        # Jaxprs fix the dtype of each variable, so samples of primitives that have one stay in their precision.
         if case.prim.partial_eval is None and not any(isinstance(v, Jaxpr) for v in case.sample.params.values()):
             case = case.wide
         key = (case.prim.name, repr(case.sample.operands), repr(case.sample.params), case.sample.domain)
@@ -153,18 +153,18 @@ def differentiable(smooth: bool = False) -> list[Case]:
 
 
 def results(prim: Primitive, out: Any) -> list[Any]:
-    """One or several results, as a list."""
+    """Return one or several results as a list."""
     return list(out) if prim.multiple_results else [out]
 
 
 def ref(case: Case, operands: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """The meaning of the primitive."""
+    """Evaluate the primitive in NumPy."""
     with np.errstate(all="ignore"):
         return [np.asarray(o) for o in results(case.prim, case.prim.ref(*operands, **case.sample.params))]
 
 
 def close(got: Any, want: Any, rtol: float | None = None, atol: float | None = None, what: str = "") -> None:
-    """Raise unless values agree as far as their dtype lets them; dtypes and shapes must be equal."""
+    """Raise unless values agree within the tolerance of their dtype; dtypes and shapes must be equal."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"{what}: shape {got.shape}, wanted {want.shape}"
     assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, wanted {want.dtype}"
@@ -185,7 +185,7 @@ def close(got: Any, want: Any, rtol: float | None = None, atol: float | None = N
 def along(
     fun: Callable[[list[Any]], list[np.ndarray[Any, Any]]], xs: Sequence[Any], vs: Sequence[Any], step: float = 2e-4
 ) -> list[np.ndarray[Any, Any]]:
-    """The directional derivative, by central differences of fourth order; directions that are None are zero."""
+    """Return the directional derivative by central differences of fourth order; directions that are None are zero."""
 
     def at(h: float) -> list[np.ndarray[Any, Any]]:
         moved = [x if v is None else np.asarray(x + h * v, x.dtype) for x, v in zip(xs, vs, strict=True)]
@@ -199,7 +199,7 @@ def along(
 
 
 def direction(case: Case, xs: Sequence[Any], salt: int) -> list[np.ndarray[Any, Any] | None]:
-    """Random tangents, complex ones for complex operands; None for integers."""
+    """Return random tangents, complex ones for complex operands; None for integers."""
     rng = case.seed(salt)
     return [random_like(x, rng) for x in xs]
 
@@ -212,14 +212,14 @@ def random_like(x: Any, rng: np.random.Generator) -> np.ndarray[Any, Any] | None
 
 
 def pair(cotangents: Sequence[Any], tangents: Sequence[Any]) -> float:
-    """The real bilinear pairing that makes transposes of complex maps unique: Re sum(ct * t), nothing conjugated."""
+    """Return Re sum(ct * t), without conjugation: the real pairing that makes transposes of complex maps unique."""
     return float(
         sum(np.sum(c * t).real for c, t in zip(cotangents, tangents, strict=True) if c is not None and t is not None)
     )
 
 
 def in_axes(case: Case, most: int = 300) -> list[tuple[int | None, ...]]:
-    """Every way to map over the operands."""
+    """Return the choices of mapped axes for the operands, or an even selection of at most `most`."""
     choices = [(None, *range(o.ndim + 1)) for o in case.sample.operands]
     found = [dims for dims in itertools.product(*choices) if any(d is not None for d in dims)]
     return found[:: -(-len(found) // most)] if len(found) > most else found

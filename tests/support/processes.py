@@ -1,4 +1,4 @@
-"""Programs of several processes on this machine: started, waited for within a limit, and never left running."""
+"""Programs of several processes on this machine, started and awaited within a limit; none is left running."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import NamedTuple
 from functorch_like.distributed.coordinator import free_address
 from functorch_like.distributed.running_clock import RunningClock
 
-#: Seconds that a program of a test may take on a busy machine. Only one that hangs takes so long.
+#: Seconds that a test's program may take on a busy machine. Only a hanging program takes this long.
 LIMIT = 240.0
-#: Seconds without any progress after which a program whose progress can be seen counts as hung.
+#: Seconds without progress after which a program counts as hung, where a test can observe progress.
 PATIENCE = 90.0
 
 
 class Ended(NamedTuple):
-    """A process that has ended: its exit status, and what it printed."""
+    """A process that has ended: its exit status and its output."""
 
     status: int
     output: str
@@ -31,7 +31,7 @@ class Ended(NamedTuple):
 
 
 def program(body: str) -> str:
-    """A script: the usual imports, `RANK`, `COUNT`, `ADDRESS`, and a body."""
+    """Return a script: the usual imports, `RANK`, `COUNT`, `ADDRESS`, and a body."""
     head = """
         import os, signal, sys, time
         RANK, COUNT, ADDRESS = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
@@ -45,7 +45,7 @@ def program(body: str) -> str:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The variables of the processes: those of this one without what a launcher has set."""
+    """Return the environment of the processes: that of this process without a launcher's variables."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("FT_", "SLURM_", "OMPI_"))}
     # The stacks of a process that hangs are printed when it is aborted.
     return {**kept, "FT_PLATFORM": "cpu", "FT_CACHE": "0", "PYTHONFAULTHANDLER": "1", **more}
@@ -58,9 +58,9 @@ def wait_until(condition: Callable[[], object], progress: Callable[[], object], 
     does not count.
 
     Args:
-        condition: what to wait for.
-        progress: returns a value that changes as the program gets on.
-        longest: seconds to wait in all.
+        condition: function that returns True when the wait is over.
+        progress: function whose value changes as the program advances.
+        longest: longest wait in seconds.
     """
     clock = RunningClock(1.0)
     last, since, end = progress(), clock.read(), clock.read() + longest
@@ -75,7 +75,7 @@ def wait_until(condition: Callable[[], object], progress: Callable[[], object], 
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes that a process has started, and theirs; the youngest generation comes last."""
+    """Return all descendants of a process, children before grandchildren."""
     parents = {int(path.name): stat[1] for path in Path("/proc").glob("[0-9]*") if (stat := _stat(path.name))}
     found, newest = list[int](), [pid]
     while newest:
@@ -85,7 +85,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def _stat(pid: int | str) -> tuple[str, int] | None:
-    """Return the state of a process and its parent; None if it has ended."""
+    """Return the state of a process and the id of its parent; None if it has ended."""
     try:
         state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
     except OSError:
@@ -94,12 +94,12 @@ def _stat(pid: int | str) -> tuple[str, int] | None:
 
 
 def abort(process: subprocess.Popen[str]) -> str:
-    """End a process that hangs, and all that it has started; each prints its stacks. Returns their states before."""
+    """End a hanging process and its descendants, which print their stacks; return their states before that."""
     pids = [*reversed(descendants(process.pid)), process.pid]
     states = ", ".join(f"{pid}: {stat[0]} (of {stat[1]})" for pid in pids if (stat := _stat(pid)))
     for pid in pids:
         if pid == process.pid and len(pids) > 1:
-            time.sleep(2.0)  # a launcher prints what the others have written
+            time.sleep(2.0)  # time for the launcher to print the output of the others
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGABRT)
     with suppress(subprocess.TimeoutExpired):
@@ -111,7 +111,7 @@ def abort(process: subprocess.Popen[str]) -> str:
 
 
 def collect(started: Sequence[subprocess.Popen[str]], limit: float = LIMIT) -> list[tuple[str, str]]:
-    """Wait for processes; return what each has printed. AssertionError with all of that if they do not end in time."""
+    """Wait for processes and return their outputs; raise AssertionError with the outputs if the time is over."""
     end, results, late = time.monotonic() + limit, list[tuple[str, str]](), list[str]()
     for process in started:
         try:
@@ -128,7 +128,7 @@ def collect(started: Sequence[subprocess.Popen[str]], limit: float = LIMIT) -> l
 def start_some(
     body: str, ranks: Sequence[int], count: int, address: str | None = None, **more: str
 ) -> Iterator[list[subprocess.Popen[str]]]:
-    """Run a body in processes with these numbers; those that run when the block ends are killed."""
+    """Run a body in processes with these ranks; those still running at the end of the block are killed."""
     address = free_address() if address is None else address
     command = [sys.executable, "-P", "-c", program(body)]
     started = [
@@ -152,14 +152,14 @@ def start_some(
 
 
 def start(body: str, ranks: Sequence[int], count: int, address: str | None = None, **more: str) -> list[Ended]:
-    """Run a body in processes with these numbers, and wait for all of them."""
+    """Run a body in processes with these ranks, and wait for all of them."""
     with start_some(body, ranks, count, address, **more) as started:
         outputs = collect(started)
         return [Ended(p.returncode, quiet(out), err) for p, (out, err) in zip(started, outputs, strict=True)]
 
 
 def quiet(text: str) -> str:
-    """What was printed, without the lines that Gloo writes about its connections."""
+    """Return an output without the lines that Gloo writes about its connections."""
     return "".join(line for line in text.splitlines(keepends=True) if "[Gloo]" not in line)
 
 

@@ -1,4 +1,4 @@
-"""Functions that Python decides on, for tests of Python control flow under jit."""
+"""Functions with Python branches and loops on their values, for tests of Python control flow under jit."""
 
 import numpy as np
 

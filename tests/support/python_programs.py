@@ -1,4 +1,4 @@
-"""Python programs with branches, loops, breaks, early returns and helpers, made at random, as source text."""
+"""Random Python programs as source text, with branches, loops, breaks, early returns and helpers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMPARISONS = ("<", ">", "<=", ">=", "==")
 
 
 def expressions(depth: int = 2) -> st.SearchStrategy[str]:
-    """Exact arithmetic in float32 on small numbers, so that no rounding depends on the compiler."""
+    """Return a strategy of expressions that are exact in float32, so that no rounding depends on the compiler."""
     leaves = st.sampled_from((*NAMES, "1.0", "2.0", "0.5", "k", "n"))
     if depth == 0:
         return leaves
@@ -37,7 +37,7 @@ def conditions() -> st.SearchStrategy[str]:
 
 @st.composite
 def blocks(draw: Any, depth: int, loops: int, indent: str) -> list[str]:
-    """Lines of a block. In a loop there may be `break` and `continue`."""
+    """Draw the lines of a block, with `break` and `continue` inside loops."""
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 3))):
         lines += draw(statements(depth, loops, indent))
@@ -87,7 +87,7 @@ def statements(draw: Any, depth: int, loops: int, indent: str) -> list[str]:
     if kind == "each":
         return [f"{indent}for v in [x, y, 1.0]:", f"{inner}z = clip(z + v)", *draw(blocks(depth - 1, loops + 1, inner))]
     if kind == "while":
-        # The test is about a name that the body leaves alone, so that each loop ends.
+        # The test uses a name that the body does not assign, so that each loop ends.
         start, test, step = draw(
             st.sampled_from(
                 (
@@ -107,7 +107,7 @@ def statements(draw: Any, depth: int, loops: int, indent: str) -> list[str]:
 
 @st.composite
 def programs(draw: Any) -> str:
-    """Source of a function of two numbers."""
+    """Draw the source of a function of two numbers."""
     body = draw(blocks(3, 0, "    "))
     helper = [line.replace("helper(", "kept(") for line in draw(blocks(1, 0, "    "))]
     start = ["    z, k, n, log, bound = x, 0, 1.0, [], 2", "    box = Box()"]
@@ -123,14 +123,14 @@ def programs(draw: Any) -> str:
 
 
 class Box:
-    """Something mutable."""
+    """A mutable object."""
 
     def __init__(self) -> None:
         self.n, self.items = 0, [0.0, 0.0]
 
 
 def made(source: str, names: dict[str, Any]) -> Callable[..., Any]:
-    """Return the function of a source, whose lines errors can show."""
+    """Compile a source and return its `program`; errors can show the lines of the source."""
     file = f"<program {next(_FILES)}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     scope = {"Box": Box, **names}

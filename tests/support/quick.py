@@ -1,6 +1,6 @@
-"""Compile options that compile in a fifth of the time, for draws that look for a planted fault.
+"""Compile options that take a fifth of the compile time, for runs that look for a planted fault.
 
-Tests of values never take them: tests/test_compile_options.py.
+Tests of values never use them, which tests/test_compile_options.py checks.
 """
 
 # Other compile options: these are others.

@@ -1,4 +1,4 @@
-"""Functions of arrays with a varying number of rows, made at random, and padding that shows where it is read."""
+"""Random functions of arrays with a varying number of rows, and padding that makes any read of it visible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import lax
 
-#: Of (rows, 3) and (rows, 3).
+#: Functions of two arrays of shape (rows, 3), with a result of that shape.
 PAIRS: dict[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
     "ratio": lambda a, b: a / (1 + fnp.abs(b)),
@@ -23,7 +23,7 @@ PAIRS: dict[str, Callable[[Any, Any], Any]] = {
     "mixed": lambda a, b: (a.T @ b / a.shape[0])[0] + a,
     "scatter": lambda a, b: a.at[fnp.argsort(b[:, 1])[:2]].add(b[:2]),
 }
-#: Of (rows, 3), with a result of that shape.
+#: Functions of one array of shape (rows, 3), with a result of that shape.
 SINGLE: dict[str, Callable[[Any], Any]] = {
     "centred": lambda a: a - fnp.mean(a, axis=0),
     "scaled": lambda a: a / (1 + fnp.std(a, axis=0)),
@@ -45,7 +45,7 @@ SINGLE: dict[str, Callable[[Any], Any]] = {
     "normal": lambda a: a / fnp.sqrt(a.shape[0]),
     "differences": lambda a: fnp.concatenate([fnp.diff(a, axis=0), a[:1]]),
 }  # fmt: skip
-#: Of (rows, 3), with a result without rows.
+#: Functions of one array of shape (rows, 3), with a result that has no axis of rows.
 REDUCED: dict[str, Callable[[Any], Any]] = {
     "sum": lambda a: fnp.sum(a, axis=0),
     "mean": fnp.mean,
@@ -67,7 +67,7 @@ REDUCED: dict[str, Callable[[Any], Any]] = {
 
 
 def program(rng: np.random.Generator) -> tuple[Callable[[Any], list[Any]], list[str]]:
-    """A function of an array of (rows, 3), and the names of what it does."""
+    """Return a random function of an array of shape (rows, 3), and the names of its operations."""
     chosen: list[tuple[str, int, int]] = []
     for k in range(int(rng.integers(2, 6))):
         table = PAIRS if rng.random() < 0.3 else SINGLE
@@ -84,7 +84,7 @@ def program(rng: np.random.Generator) -> tuple[Callable[[Any], list[Any]], list[
 
 
 def poisoned(x: Any, shape: Sequence[int]) -> Any:
-    """Padding of NaN, and of integers out of bounds."""
+    """Pad an array to a shape: with NaN, with integers that are out of bounds as indices, or with True."""
     host = np.asarray(x)
     if host.shape == tuple(shape):
         return x

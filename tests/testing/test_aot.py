@@ -1,4 +1,4 @@
-"""Programs compiled for GPUs without one. Most needs the CUDA plugin: `pip install 'functorch_like[gpu-aot]'`."""
+"""Programs compiled for GPUs without one. Most tests need the CUDA plugin: `pip install 'functorch_like[gpu-aot]'`."""
 
 import numpy as np
 import pytest

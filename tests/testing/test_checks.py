@@ -1,4 +1,4 @@
-"""Each checker passes what is right, and fails for a planted wrong function with a message that says where."""
+"""Each checker accepts right functions, and rejects a planted wrong one with a message that says where."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The plugin in a pytest of its own, loaded by entry point, or by name where the package was installed without."""
+"""The plugin in a pytest of its own, loaded by entry point, or by name if the installation has no entry point."""
 
 import importlib.metadata
 import shutil

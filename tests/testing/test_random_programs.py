@@ -1,4 +1,4 @@
-"""Random programs against their meaning in NumPy in float64; `python -m functorch_like.testing.nightly` runs many."""
+"""Random programs against NumPy in float64; `python -m functorch_like.testing.nightly` runs many."""
 
 # Other compile options: all those that the package may choose are compared.
 
@@ -19,10 +19,10 @@ from functorch_like.testing.error_bars import Meaning, with_bars
 from functorch_like.testing.source_programs import Argument, Program
 
 BLOCK = 10
-#: Programs of each kind that every build checks, and ways to compile them besides the default. Of each two, one is
-#: compiled without LLVM's optimisations, as in the quick tier.
+#: Number of programs of each kind that every build checks, and of ways to compile them besides the default. Every
+#: other program is compiled without LLVM's optimisations, as in the quick tier.
 SAMPLES = {"options": (200, 1), "lowerings": (80, None), "steps": (60, None)}
-#: What programs were once compiled under: nothing keeps broadcasts from YNNPACK.
+#: Options under which programs were once compiled: nothing keeps broadcasts from YNNPACK.
 UNGUARDED = differential.Candidate(
     "fusions of products", option_sets.ynn("REDUCE", "DOT"), settings={"cpu.fast_lowerings": "-repeated_operands"}
 )
@@ -116,7 +116,7 @@ def test_all_fast_lowerings_are_taken_by_what_is_drawn(monkeypatch):
         for name in (None, *(a.name for a in alternatives_of(row.lower)))
         if (id(row.lower), name) not in taken
     ]
-    # Float32 operands of any size are taken, so the standard form of these is that of other dtypes.
+    # A standard form may be missed: some alternatives take float32 of any size and leave it other dtypes only.
     assert not [m for m in missed if m[1] is not None], missed
 
 
@@ -168,7 +168,7 @@ def test_equations_without_results_have_bars():
     lambda f: lambda x: ft.lax.cond(x[0] > 0, f, f, x),
 ], ids=["checkpoint", "jit", "fori_loop", "cond"])  # fmt: skip
 def test_error_bars_know_what_rounding_does_inside_of_bodies(wrap):
-    # 1 - tanh(x)**2 is 1e-9 at 11, and what float32 makes of tanh(x) moves it by 1e-7.
+    # 1 - tanh(x)**2 is 1e-9 at 11, and rounding tanh(x) to float32 moves it by 1e-7.
     slope = wrap(lambda x: 1 - fnp.square(fnp.tanh(x)))
     ((exact, bars),) = with_bars(*_staged(slope, np.array([11.0, 11.5])), eps=1.2e-7)
     assert (exact < 2e-9).all() and (bars > 2e-8).all()
@@ -182,7 +182,7 @@ def test_error_bars_keep_a_real_part_beside_an_infinite_one():
 
 
 def test_error_bars_know_that_differences_may_become_zero():
-    # float32 makes 0 of 1 - tanh(16.5), which is 1e-14.
+    # 1 - tanh(16.5) is 1e-14, but 0 in float32.
     difference = lambda x: fnp.sign(1 - fnp.tanh(x))
     for x, moves in ((16.5, True), (0.5, False)):
         ((exact, bars),) = with_bars(*_staged(difference, np.array([x])), eps=1.2e-7)
@@ -195,7 +195,7 @@ def _staged(f, *xs):
 
 
 def test_error_bars_know_products_of_rounding_errors():
-    def square(x):  # of a variance that is 0
+    def square(x):  # the variance is 0
         return fnp.square(fnp.var(fnp.broadcast_to(x, (48, 2)), axis=0))
 
     ((exact, bars),) = with_bars(*_staged(square, np.array([0.3, 1.7])), eps=1e-7)

@@ -1,4 +1,4 @@
-"""autocast: what is cast, in every order of transformations; results keep their dtypes."""
+"""autocast: which operations it casts, in every order of transformations; results keep their dtypes."""
 
 import pickle
 import threading
@@ -22,7 +22,7 @@ def loss(params, x=X, y=Y):
 
 
 def exact_gradient(x=X, y=Y):
-    """The gradient of `loss` in float64, by hand."""
+    """Compute the gradient of `loss` in float64, by hand."""
     x, w, v, y = (np.asarray(a, "float64") for a in (x, W, V, y))
     h = np.tanh(x @ w)
     d = 2 * (h @ v - y) / y.size
@@ -30,12 +30,12 @@ def exact_gradient(x=X, y=Y):
 
 
 def rounded(x, dtype):
-    """Values of a narrow dtype, as float64."""
+    """Round values to a narrow dtype and return them as float64."""
     return np.asarray(x).astype(np.dtype(fnp.dtype(dtype))).astype("float64")
 
 
 def products(fun, *args):
-    """The dtypes of the results of products and convolutions in a function's jaxpr, those inside of others included."""
+    """Return the dtypes of the results of products and convolutions in a function's jaxpr, inner jaxprs included."""
     found = []
 
     def walk(jaxpr):
@@ -238,7 +238,7 @@ def test_blocks():
         low = np.asarray(f(SQUARE))
         eager = np.asarray(fnp.matmul(SQUARE, SQUARE))
         with ft.autocast(dtype="float16"):
-            assert products(f, SQUARE) == ["float32"]  # make_jaxpr stages; the block holds where it is applied
+            assert products(f, SQUARE) == ["float32"]  # make_jaxpr only traces; the block applies to calls
             half = np.asarray(f(SQUARE))
         with ft.autocast(enabled=False):
             np.testing.assert_array_equal(f(SQUARE), full)

@@ -1,4 +1,4 @@
-"""autocast of random programs with nested transformations: avals stay, products are narrow, all else is as it was."""
+"""autocast of random programs with nested transformations: avals stay, products become narrow, nothing else changes."""
 
 import os
 from unittest import mock
@@ -18,7 +18,7 @@ MATRIX = np.linspace(-0.5, 0.5, N * N).reshape(N, N)
 
 
 def with_products(f, dtype):
-    """A program between matrix products."""
+    """Return a program with matrix products before and after it."""
     matrix = fnp.asarray(MATRIX, dtype)
 
     def g(x, w):

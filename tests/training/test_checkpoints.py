@@ -1,4 +1,4 @@
-"""CheckpointManager: what it keeps, and a training loop that is killed at random moments and goes on as if it was not.
+"""CheckpointManager: the checkpoints that it keeps, and a training loop that resumes unchanged after random kills.
 
 `FT_KILLS=50 pytest tests/training/test_checkpoints.py -k killed` kills it more often than a build does.
 """
@@ -47,7 +47,7 @@ def test_the_best_are_kept(tmp_path):
     assert manager.best_step() == 3
     assert manager.metrics(1) == {"loss": 1.0}
     assert filled(tmp_path / "b", range(7), losses, keep_last=1, best_metric="loss", best_is="max").best_step() == 6
-    again = ft.io.CheckpointManager(tmp_path / "a", best_metric="loss")  # of another process
+    again = ft.io.CheckpointManager(tmp_path / "a", best_metric="loss")  # as in another process
     assert again.best_step() == 3
 
 
@@ -162,7 +162,7 @@ TRAINING = textwrap.dedent("""
 
 def run(folder, how):
     command = [sys.executable, "-P", "-c", TRAINING, str(folder), how]
-    # The last digits of a loss may differ between tiers of compilation, and a kill moves the step that changes them.
+    # The last digits of a loss may differ between tiers, and a kill moves the step at which the tier changes.
     variables = {**os.environ, "FT_DETERMINISTIC_ALGORITHMS": "1"}
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=variables)
 
@@ -179,7 +179,7 @@ def test_a_loop_that_is_killed_has_the_losses_of_one_that_is_not(tmp_path):
     folder, begins = tmp_path / "killed", []
     for k in range(KILLS):
         process = run(folder, ("asynchronous", "synchronous")[k % 2])
-        if draw.random() < 0.9:  # else before or during the start
+        if draw.random() < 0.9:  # otherwise kill it before or during its start
             begins.append(process.stdout.readline())
         time.sleep(draw.uniform(0, 0.4))
         process.kill()
@@ -188,7 +188,7 @@ def test_a_loop_that_is_killed_has_the_losses_of_one_that_is_not(tmp_path):
     last = run(folder, "asynchronous")
     output = last.communicate(timeout=120)[0]
     assert last.returncode == 0 and output.endswith("end\n")
-    assert len({*begins, output.splitlines()[0]}) > 1, begins  # it had come further in between
+    assert len({*begins, output.splitlines()[0]}) > 1, begins  # some run made progress before its kill
     for found in (losses_in(folder), losses_in(tmp_path / "whole")):
         assert found[0] == STEPS
     np.testing.assert_array_equal(losses_in(folder)[1], losses_in(tmp_path / "whole")[1])

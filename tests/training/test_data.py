@@ -169,7 +169,7 @@ def test_a_sharding():
     (got,) = prefetch([(X, X[:, 0])], (where, None))
     assert got[0].sharding == where and not isinstance(got[1].sharding, NamedSharding)
     with ft.use_mesh(ft.make_mesh((1,), ("i",))):
-        ahead = prefetch([X], P("i"))  # the mesh is that of the thread that calls
+        ahead = prefetch([X], P("i"))  # uses the mesh of the calling thread
     assert next(ahead).sharding.spec == P("i")
     ahead.close()
 

@@ -1,4 +1,4 @@
-"""ft.io: trees come back as they were, other programs read the files, and damaged ones lose nothing and run nothing."""
+"""ft.io: trees load unchanged, other programs read the files, failed saves lose nothing, damaged files run no code."""
 
 import contextlib
 import json
@@ -206,7 +206,7 @@ def test_every_cut_is_noticed(tmp_path, form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_flipped_bit_is_noticed_or_harmless(tmp_path, form):
-    """A flip may only hit what is not read: padding, or the copy of the manifest in a part."""
+    """A flip is harmless only in what is not read: padding, or the copy of the manifest in a part."""
     files = saved(tmp_path, form)
     want = ft.io.load(tmp_path / form)
     noticed = total = 0
@@ -226,7 +226,7 @@ def test_every_flipped_bit_is_noticed_or_harmless(tmp_path, form):
 
 
 def forge(path, change=lambda data: None, text=lambda data: json.dumps(data)):
-    """Change the manifest of a file, and give it a right checksum."""
+    """Change the manifest of a file and give it a valid checksum."""
     tensors = safetensors.load_file(path)
     with __import__("safetensors").safe_open(str(path), "numpy") as opened:
         data = json.loads(opened.metadata()[manifest.KEY])
@@ -284,7 +284,7 @@ def test_hostile_manifests(tmp_path, name):
 
 
 def places(node):
-    """All containers of JSON data with the keys of their items."""
+    """Yield each container in JSON data with the key of each of its items."""
     for key, item in list(node.items() if isinstance(node, dict) else enumerate(node)):
         yield node, key
         if isinstance(item, (dict, list)):
@@ -292,7 +292,7 @@ def places(node):
 
 
 def test_manifests_with_anything_anywhere(tmp_path):
-    """Each part of a manifest is replaced by many things: it loads, or says what is wrong."""
+    """A manifest in which any part is replaced by another value loads or raises a CheckpointError."""
     path = tmp_path / "a.safetensors"
     example = {"a": fnp.arange(3.0), "b": [7, "text", KeyArray(ft.random.key(1))], "c": {2: np.ones((2, 0), "int4")}}
     ft.io.save(path, example)
@@ -391,7 +391,7 @@ def test_verify_false_reads_other_bytes(tmp_path):
 
 # ---------------------------------------------------------------------------------------------------- atomic writing
 class Stop(BaseException):
-    """What stands for the end of the process."""
+    """Exception that stands for the end of the process."""
 
 
 @pytest.mark.parametrize("form", FORMS)

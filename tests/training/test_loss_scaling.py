@@ -1,4 +1,4 @@
-"""Loss scaling: the state is data; overflow skips a step and shrinks the scale, and steps without it grow it."""
+"""Loss scaling: the state is data; an overflow skips the step and shrinks the scale, steps without one grow it."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_training_from_a_scale_that_overflows_ends_where_float32_does():
 
 
 def test_the_state_machine():
-    """Grow after three finite steps, shrink at each overflow, stay in bounds: written out by hand."""
+    """The rules, by hand: grow after three finite steps, shrink at each overflow, stay in bounds."""
     overflow = lambda w, bad: fnp.sum(w) * fnp.where(bad, fnp.inf, 1.0)
     step = ft.jit(
         amp.scaled_value_and_grad(overflow, growth_interval=3, growth=4.0, shrink=0.25, smallest=1.0, largest=128.0)

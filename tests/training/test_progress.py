@@ -1,4 +1,4 @@
-"""Lines of progress: what they say, where they are written, and that loops compute what they compute without them."""
+"""Progress lines: their text, the streams they are written to, and that loops give the same results without them."""
 
 import io
 import os
@@ -18,17 +18,17 @@ from functorch_like.errors import ArgumentError
 
 
 class Terminal(io.StringIO):
-    """A terminal, of which the test reads what was written."""
+    """A terminal that records what is written to it."""
 
     def isatty(self):
         return True
 
     def lines(self):
-        """What was to be seen, one after the other."""
+        """Return all texts that were shown, in order."""
         return [text.rstrip() for text in re.split(r"[\r\n]", self.getvalue()) if text.strip()]
 
     def screen(self):
-        """What is to be seen in the end."""
+        """Return the rows that are shown at the end."""
         rows = [""]
         for part in re.split(r"([\r\n])", self.getvalue()):
             if part == "\n":
@@ -49,7 +49,7 @@ def terminal(monkeypatch):
 
 
 def counts(lines):
-    """The steps that lines tell; on a busy machine there may be lines of compilations between them."""
+    """Return the step counts in `lines`; on a busy machine, lines about compilations may stand between them."""
     found = [re.search(r"(\d+)(/\d+)? \[", text) for text in lines]
     return [int(match[1]) for match in found if match]
 

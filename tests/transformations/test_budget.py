@@ -1,4 +1,4 @@
-"""Cheapest cuts: against all cuts of small graphs."""
+"""Minimum cuts, compared with all cuts of small graphs."""
 
 import itertools
 

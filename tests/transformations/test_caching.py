@@ -1,4 +1,4 @@
-"""What is traced and compiled, and how often: counted, not timed."""
+"""Number of traces and compilations of repeated calls: counted, not timed."""
 
 import dataclasses
 import gc
@@ -94,7 +94,7 @@ SIGNATURES = {
 def test_another_signature_is_traced_anew_and_the_first_is_kept(name):
     first, second = SIGNATURES[name]
     if name == "weak type":
-        second = fnp.asarray(second)  # a rank-0 NumPy value would be as weak as the number
+        second = fnp.asarray(second)  # a rank-0 NumPy value would be weakly typed, like the number
     counted = Counted(lambda p: p)
     f = ft.jit(counted)
     f(first)
@@ -220,7 +220,7 @@ def test_threads_calling_one_function_agree():
 
 
 def test_threads_do_not_see_each_others_transformations():
-    """While one thread is inside of a trace, another evaluates."""
+    """One thread evaluates while another one traces."""
     inside, done = threading.Event(), threading.Event()
     found: list[object] = []
 
@@ -245,7 +245,7 @@ def test_threads_do_not_see_each_others_transformations():
 
 
 def test_large_numpy_arrays_find_their_programs():
-    # On some versions C++ may not have them, and asks Python in each call.
+    # On some versions of jaxlib, C++ cannot take large NumPy arrays directly, and each call goes through Python.
     x, mul = np.ones(20_000, np.float32), ft.extend.primitives()["mul"]
     calls = (lambda: fnp.add(x, x), lambda: mul(x, x), lambda: ft.jit(fnp.sum)(x))
     for call in calls:
@@ -285,7 +285,7 @@ def test_clear_caches_forgets_everything_and_nothing_breaks():
     first = f(X)
     assert len({id(o) for o in kept()} - earlier) > 5
     ft.clear_caches()
-    assert {id(o) for o in kept()} <= earlier  # identities of objects that died meanwhile may be taken again
+    assert {id(o) for o in kept()} <= earlier  # ids of objects that died meanwhile may be reused
     before = counters.snapshot()
     for a, b in zip(first, f(X), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -1,4 +1,4 @@
-"""checkpoint: the identity for values and all derivatives; what is kept, and what is computed again."""
+"""checkpoint: values and all derivatives are unchanged; residuals that are kept, and work that is repeated."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ gentle.defjvps(lambda t, out, x: t * (1 - out * out))
 
 
 def network(w, x):
-    """Products, names, nested jit, custom rules, a branch, and what is closed over."""
+    """A function with products, names, nested jit, custom rules, a branch and a closed-over array."""
     x = inner(x, w[0])
     x = ft.checkpoint_name(gentle(w[1] @ x), "hidden") * fnp.exp(0.1 * x) + V
     x = lax.cond(x[0] > 0, lambda x: fnp.cos(w[2] @ x), lambda x: x * x, x)
@@ -74,7 +74,8 @@ def same(got, want, rtol=1e-9):
 
 @pytest.mark.parametrize("nest", NESTS)
 def test_checkpoint_is_the_identity(nest):
-    # All policies where it is split once; two of them elsewhere. One program for all: compiling takes the time.
+    # All policies under grad, with one partial evaluation; two of them elsewhere. All run in one program, because
+    # compilation takes most of the time.
     chosen = POLICIES if nest == "grad" else ["default", "within a little"]
     checkpointed = [ft.checkpoint(network, policy=POLICIES[name]) for name in chosen]
     want, *found = ft.jit(lambda w, x: [NESTS[nest](f)(w, x) for f in [network, *checkpointed]])(W, X)
@@ -97,9 +98,9 @@ def test_checkpoints_in_checkpoints_and_in_jit(prevent):
     same(got, want)
 
 
-# ---------------------------------------------------------------------------------------------- how much is done again
+# ------------------------------------------------------------------------------------------------------- recomputation
 def count(jaxpr, name):
-    """How many equations of a row a jaxpr has, those it holds included."""
+    """Return the number of equations of a primitive in a jaxpr and its inner jaxprs."""
     found = 0
     for e in jaxpr.equations:
         found += e.prim.name == name
@@ -146,7 +147,7 @@ def test_xla_is_kept_from_undoing_it():
 
 
 def test_budgets_trade_memory_for_work():
-    """As the square root of the depth, for at most one more run: 24 layers live within some 12."""
+    """Memory grows as the square root of the depth, for at most one more run: 24 layers need that of some 12."""
     width, batch, layers = 32, 256, 24
     weights = [np.eye(width, dtype=np.float32)] * layers
     x = np.ones((batch, width), np.float32)
@@ -165,7 +166,7 @@ def test_budgets_trade_memory_for_work():
     assert memory > layers
     for budget, most in [(30, layers + 4), (16, 20), (0, 14)]:
         smaller, more = measured(ft.checkpoint(deep, policy=policies.within(budget * unit)))
-        assert smaller <= most + 0.1  # a few numbers besides
+        assert smaller <= most + 0.1  # plus a few scalars
         assert more <= work * 4 / 3
     by_hand = lambda weights, x: fnp.sum(sections(weights, x) ** 2)
 
@@ -211,7 +212,7 @@ def test_effects_happen_once():
         assert sorted(map(str, seen)) == ["0.0", "io"]
 
 
-# ---------------------------------------------------------------------------------------------------- the user's side
+# ---------------------------------------------------------------------------------------------------------- interface
 def test_arguments():
     f = ft.checkpoint(lambda x, how, *, scale=1.0: scale * (fnp.sin(x) if how == "sin" else x * x), static_argnums=1)
     same(f(X, "sin"), np.sin(X))
@@ -334,7 +335,7 @@ def test_values_kept_in_other_memory(policy, scanned):
 
 @pytest.mark.parametrize("policy", OFFLOAD.values(), ids=OFFLOAD)
 def test_a_gpu_program_moves_them(policy):
-    """There and back, once for each of them; XLA for CPUs has one memory."""
+    """The program moves the values to the other memory and back, once each; XLA for CPUs has one memory."""
     arguments = [ft.ShapeDtypeStruct((4, 4), np.float32)] * 2
     jaxpr = ft.jit(ft.grad(deep(policy, True))).trace(*arguments).jaxpr
     texts = {platform: str(lower(jaxpr, name="f", platform=platform).module) for platform in ("gpu", "cpu")}

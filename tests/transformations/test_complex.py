@@ -1,7 +1,7 @@
 """Complex derivatives, in JAX's conventions: against differences along the real and the imaginary axis.
 
 A tangent of f: C -> C at z is the real-linear map dz -> f_x Re dz + f_y Im dz. A cotangent w pairs with it as
-Re(w dz), nothing conjugated, so that grad of a real f is f_x - i f_y, and of a holomorphic one f'.
+Re(w dz), without conjugation. So grad of a real f is f_x - i f_y, and grad of a holomorphic f is f'.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ R_TO_C = {
 
 
 def partial(f, z, along, h=1e-4):
-    """The derivative along a direction, by differences of fourth order."""
+    """The derivative along a direction, by central differences of fourth order."""
     kind = np.complex128 if np.iscomplexobj(z) else np.float64
     at = lambda k: np.asarray(f(ft.device_put(kind(z + k * h * along))))
     return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)

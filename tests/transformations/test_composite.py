@@ -1,4 +1,4 @@
-"""lax.composite: one operation in StableHLO, and what it means everywhere else."""
+"""lax.composite: one operation in StableHLO, and its decomposition under all transformations."""
 
 import numpy as np
 import pytest

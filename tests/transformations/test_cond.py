@@ -1,4 +1,4 @@
-"""cond and switch: Python's `if` under all transformations; what they keep, trace and compile."""
+"""cond and switch: Python's `if` under all transformations; their residuals, traces and compilations."""
 
 import gc
 import itertools
@@ -25,7 +25,7 @@ def false_fun(x, w):
 
 
 def branching(pred, x, w):
-    """Closes over nothing, over an operand, and over a NumPy array."""
+    """A function with branches that close over nothing, over operands, and over a NumPy array."""
     y, others = lax.cond(pred, true_fun, lambda x, w: false_fun(x, W * 0 + w), x, w)
     z = lax.cond(pred, lambda: x, lambda: w)
     return fnp.sum(y * z) + others["s"]
@@ -78,7 +78,7 @@ AXES = [a for a in itertools.product([None, 0], repeat=3) if any(d is not None f
 
 @pytest.mark.parametrize("name", ["plain", "grad", "grad of jit", "jvp", "grad of grad"])
 def test_vmap_of_cond_is_a_loop(name):
-    wrap = ft.jit if name != "plain" else lambda f: f  # one program for each: compiling takes the time
+    wrap = ft.jit if name != "plain" else lambda f: f  # one program each: compilation takes most of the time
     transformed = wrap(NESTS[name](branching))
     preds, xs, ws = np.array([True, False, True]), np.stack([X, W, X + W]), np.stack([W, X, X - W])
     for axes in AXES:
@@ -188,7 +188,7 @@ def test_disable_jit_runs_the_branch_as_python():
         assert float(slope(2.0)) == 1.0
 
 
-# ----------------------------------------------------------------------------------------- what is traced, kept, run
+# ----------------------------------------------------------------------------------------- traces, memory, execution
 def test_nothing_is_traced_or_compiled_again():
     calls = []
 
@@ -209,7 +209,7 @@ def test_nothing_is_traced_or_compiled_again():
     }
     for run in runs.values():
         x = ft.device_put(X)
-        for _ in range(2):  # of the first two runs: an array's predicate and a number's differ
+        for _ in range(2):  # two warm-up runs: array and number predicates differ
             run(fnp.asarray(1), x), run(fnp.asarray(2), x)
         calls.clear()
         before = counters.snapshot()
@@ -240,7 +240,7 @@ def test_functions_made_anew_for_each_call_do_not_pile_up():
 
 
 def conds(jaxpr):
-    """Equations of the row in a jaxpr and in those it holds."""
+    """Yield the cond equations of a jaxpr and of its inner jaxprs."""
     for e in jaxpr.equations:
         if e.prim.name == "cond":
             yield e
@@ -257,8 +257,8 @@ def test_residuals_share_slots_and_operands_are_no_residuals():
     def loss(x, w):
         y = lax.cond(
             x[0] > 0,
-            lambda x: fnp.tanh(fnp.tanh(w @ x)),  # two residuals of its own, w from outside
-            lambda x: fnp.sin(fnp.exp(w @ x)) * x,  # three, and x
+            lambda x: fnp.tanh(fnp.tanh(w @ x)),  # two residuals of its own, and the closed-over w
+            lambda x: fnp.sin(fnp.exp(w @ x)) * x,  # three residuals of its own, and x
             x,
         )
         return y.sum()

@@ -1,4 +1,4 @@
-"""custom_jvp: the user's rule is what derivatives use, whatever transformations it is under."""
+"""custom_jvp: derivatives use the user's rule, under all transformations."""
 
 import copy
 import functools
@@ -16,7 +16,7 @@ X = ft.device_put(np.asarray(0.7))  # in double precision
 
 
 def doubled():
-    """sin with twice its derivative, so that results tell whether the rule was used, and how often."""
+    """Return sin with twice its derivative, so that results show whether the rule was used, and how often."""
 
     @ft.custom_jvp
     def f(x):
@@ -31,7 +31,7 @@ def doubled():
 
 
 def twice(names):
-    """What doubling the rule does to a nesting: nothing without a derivative."""
+    """Return the factor by which the doubled derivative changes a nesting: 1 without a derivative."""
     return 2.0 if DERIVATIVES & set(names) else 1.0
 
 
@@ -44,7 +44,7 @@ def test_the_rule_is_used_in_every_nesting(names):
     np.testing.assert_allclose(nested(names, F)(X), want, rtol=1e-12, atol=1e-12)
 
 
-# One of each kind at each place is enough of a depth at which everything is compiled three times.
+# One transformation of each kind at each position is enough, because everything is compiled three times at this depth.
 DEEP = [n for n in nestings({k: ALL[k] for k in ("jit", "grad", "vmap", "jvp")}, 3) if len(set(n)) == len(n) == 3]
 
 
@@ -81,7 +81,7 @@ def test_a_convention_for_the_derivative_at_a_kink():
 
 
 def test_python_control_flow_sees_numbers():
-    """The function and its rule run as plain Python where nothing stages."""
+    """The function and its rule run as plain Python outside of jit."""
 
     @ft.custom_jvp
     def f(x):
@@ -269,7 +269,7 @@ def test_a_rule_that_uses_other_rules():
 
 
 def test_a_linear_function_applied_to_tangents():
-    """Inside of another rule, where reverse mode knows its operand by name only."""
+    """The function is called inside of another rule, where its operand has no value in reverse mode."""
 
     @ft.custom_jvp
     def double(t):
@@ -402,7 +402,7 @@ def test_the_jaxpr_shows_the_function_and_names_the_rule():
 
 
 def test_a_zero_tangent_that_is_written_out():
-    """Reverse mode through a rule that returns zeros, into a function that has no forward mode."""
+    """Reverse mode goes through a rule that returns zeros, into a function without forward mode."""
 
     @ft.custom_jvp
     def rounded(x):

@@ -1,4 +1,4 @@
-"""custom_vjp: the user's rules are what reverse mode uses, whatever transformations it is under."""
+"""custom_vjp: reverse mode uses the user's rules, under all transformations."""
 
 import functools
 import gc
@@ -18,7 +18,7 @@ X = ft.device_put(np.asarray(0.7))  # in double precision
 
 
 def doubled():
-    """sin with twice its derivative, so that results tell whether the rules were used, and how often."""
+    """Return sin with twice its derivative, so that results show whether the rules were used, and how often."""
 
     @ft.custom_vjp
     def f(x):
@@ -71,7 +71,7 @@ def test_clipped_gradients():
 
 
 def test_python_control_flow_sees_numbers():
-    """The function and its rules run as plain Python where nothing stages."""
+    """The function and its rules run as plain Python outside of jit."""
 
     @ft.custom_vjp
     def f(x):
@@ -85,7 +85,7 @@ def test_python_control_flow_sees_numbers():
 
 @pytest.mark.parametrize("staged", [False, True], ids=["python", "while_loop"])
 def test_a_fixed_point_is_differentiated_where_it_is(staged):
-    """The implicit function theorem: the derivative of x = f(a, x), without the iterations that found x."""
+    """The implicit function theorem gives the derivative of x = f(a, x) without differentiating the iterations."""
 
     def iterate(step, x):
         if staged:
@@ -107,7 +107,7 @@ def test_a_fixed_point_is_differentiated_where_it_is(staged):
         a, found = residuals
         _, pull = ft.vjp(lambda y: f(a, y), found)
         cotangent = g
-        for _ in range(8):  # Newton's iteration: the derivative of a step is zero where it has arrived
+        for _ in range(8):  # at the solution, the derivative of a Newton step is zero
             cotangent = g + pull(cotangent)[0]
         return ft.vjp(lambda b: f(b, found), a)[1](cotangent)[0], None
 
@@ -339,7 +339,7 @@ def test_functions_die_with_what_was_made_of_them():
         return weakref.ref(f)
 
     gone = used()
-    for _ in range(3):  # compiled calls are C++ objects that hold Python functions, and the other way round
+    for _ in range(3):  # compiled calls are C++ objects; they and Python functions refer to each other
         gc.collect()
     assert gone() is None
 
@@ -359,7 +359,7 @@ def test_optimize_remat_computes_the_function_where_residuals_are_not_needed(opt
         def f(x):
             return fnp.sin(x)
 
-        # Another way to the same, by a row that tells which of them is computed.
+        # fwd gives the same value by another primitive, so that the program shows which of the two it computes.
         f.defvjp(lambda x: (ft.lax.cos(x - np.pi / 2), fnp.cos(x)), lambda c, g: (2 * c * g,), optimize_remat=optimize)
         return f
 
@@ -367,7 +367,7 @@ def test_optimize_remat_computes_the_function_where_residuals_are_not_needed(opt
     text = ft.jit(lambda x: ft.vjp(f, x)[0]).lower(X).as_text()
     assert ("stablehlo.sine" in text) == optimize
     assert ("stablehlo.cosine" in text) != optimize
-    # The first pass of a checkpointed function wants no residuals.
+    # The first pass of a checkpointed function needs no residuals.
     text = ft.jit(ft.value_and_grad(lambda x: fnp.exp(ft.checkpoint(f)(x)))).lower(X).as_text()
     assert text.count("stablehlo.sine") == optimize
     np.testing.assert_allclose(ft.jit(ft.grad(f))(X), 2 * np.cos(0.7), rtol=1e-12)
@@ -408,7 +408,7 @@ def test_custom_gradient_of_pytrees():
 
 def test_closure_convert_brings_derivatives_to_what_is_closed_over():
     def minimum(objective, start):
-        """A function with rules that is given a function: Newton's method, differentiated implicitly."""
+        """Minimize by Newton's method, differentiated implicitly: a function with rules takes the objective."""
         converted, values = ft.closure_convert(objective, start)
         return solve(converted, start, *values)
 
@@ -475,7 +475,7 @@ def test_rules_see_the_weak_types_that_the_function_saw(way, kind):
 
 
 def test_a_cotangent_may_stand_for_a_container_of_one_leaf():
-    """As in JAX: of `{"x": [a]}`, `{"x": ct}` and `ct` are cotangents."""
+    """As in JAX, `{"x": ct}` and `ct` are cotangents of `{"x": [a]}`."""
     for given in (lambda ct: {"x": [ct]}, lambda ct: {"x": ct}, lambda ct: ct):
 
         @ft.custom_vjp

@@ -1,4 +1,4 @@
-"""custom_vmap: the user's rule is what vmap uses, whatever transformations it is under."""
+"""custom_vmap: vmap uses the user's rule, under all transformations."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ XS = ft.device_put(np.linspace(0.1, 1.0, 3))
 
 
 def marked(seen=None):
-    """sin(x) * y, whose rule adds 100, so that results tell whether it was used; its derivatives stay the same."""
+    """Return sin(x) * y with a rule that adds 100: results show its use, and derivatives stay the same."""
 
     @custom_vmap
     def f(x, y):
@@ -59,7 +59,7 @@ def test_a_rule_made_of_the_function_itself_is_used_by_each_map():
         return fnp.sum(x) + 1
 
     total.def_vmap(lambda size, batched, x: (total(x), False))
-    # The whole sum, for every element of both maps: the rule says that the result is the same for all of them.
+    # Each element of both maps gets the whole sum, because the rule returns one result for all of them.
     assert float(total(fnp.ones((2, 3, 4)))) == 25.0
     got = ft.vmap(total)(fnp.ones((2, 3)))
     assert got.tolist() == [7.0, 7.0]

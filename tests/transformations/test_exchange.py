@@ -32,7 +32,7 @@ def sent(xs, perm):
     return [xs[source[d]] if d in source else np.zeros_like(xs[0]) for d in range(N)]
 
 
-# Each: what one position does, and what all positions hold afterwards, from a list of what they held.
+# Each case: the function of one position, and its reference, from a list of all positions' values to their results.
 CASES = {
     **{
         f"all_gather {axis} {tiled}": (
@@ -115,7 +115,7 @@ def test_the_derivative_is_the_adjoint(case):
     mapped = ft.vmap(each, axis_name="i")
     loss = lambda x: fnp.sum(mapped(x) * weights)
     direction = rng.normal(size=X.shape)
-    pushed = np.sum(weights * np.asarray(all_(list(direction))))  # all are linear
+    pushed = np.sum(weights * np.asarray(all_(list(direction))))  # all cases are linear
     close(np.sum(np.asarray(ft.grad(loss)(X)) * direction), pushed)
     close(np.sum(np.asarray(ft.jit(ft.grad(loss))(X)) * direction), pushed)
     close(ft.jvp(loss, (X,), (direction,))[1], pushed)

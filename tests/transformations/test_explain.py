@@ -1,4 +1,4 @@
-"""ft.explain: what a call traced, compiled and loaded, and why."""
+"""ft.explain: the traces, compilations and loads of a call, with their reasons."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ X = np.ones((2, 3), np.float32)
 
 
 def why(f, *args, **kwargs):
-    """The reason of the one trace of a call; empty if nothing was traced."""
+    """Return the reason for the one trace of a call, or an empty string if nothing was traced."""
     reasons = [e.about["why"] for e in ft.explain(f)(*args, **kwargs).events if e.kind == "trace"]
     assert len(reasons) <= 1
     return reasons[0] if reasons else ""
@@ -60,7 +60,7 @@ def test_the_nearest_earlier_signature_is_compared():
     f(X, X)
     f(X[0], X.astype(np.float64))
     assert why(f, X[0], X) == "args[0]: shape (2, 3) before, (3,) now"
-    # Of what differs in one argument, all counts: here the shape alone, there the dtype too.
+    # Each difference of an argument counts: X[0] differs from X in shape alone, from the first call in dtype, too.
     g = ft.jit(lambda x: fnp.sin(x))  # another test may have traced fnp.sin itself
     g(X.astype(np.float64))
     g(X)

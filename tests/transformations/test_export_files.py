@@ -23,7 +23,7 @@ R = np.random.default_rng(0)
 
 
 def layer_in_numpy(params, x, power):
-    """What the committed files compute."""
+    """NumPy reference of the programs in the committed files."""
     hidden = np.tanh(x @ params["w"] + params["b"])
     total = np.zeros(4, "float32")
     for _ in range(3):
@@ -47,16 +47,16 @@ def test_files_of_earlier_versions(path):
     assert program.platforms == ("cpu", "gpu") and "stablehlo.cholesky" in program.mlir_module("gpu")
 
 
-# ------------------------------------------------------------------------------------------------------ what is refused
+# -------------------------------------------------------------------------------------------------------- refused files
 def parts(data=None):
-    """The header and the programs of a file."""
+    """Return the header and the programs of a file."""
     body = (data or (FOLDER / "format_1.ft").read_bytes())[len(file_format.MAGIC) + 32 :]
     size = int.from_bytes(body[:8], "little")
     return json.loads(body[8 : 8 + size]), body[8 + size :]
 
 
 def signed(header, programs=b"", size=None):
-    """A file whose checksum is right."""
+    """Return a file with a correct checksum."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     body = (len(text) if size is None else size).to_bytes(8, "little") + text + programs
     return file_format.MAGIC + hashlib.sha256(body).digest() + body
@@ -125,7 +125,7 @@ def test_fields_of_later_versions_are_passed_over():
 
 
 def program_of(text, in_avals, out_avals):
-    """A file with a right checksum and any program."""
+    """Return a file with a correct checksum and a given program."""
     from jaxlib.mlir import ir
 
     from functorch_like.backends.xla import mlir, portable

@@ -148,7 +148,7 @@ def test_names_follow_from_sums_and_products():
     np.testing.assert_allclose(np.asarray(made.call(x, y)), [x.sum(), y.sum()], rtol=1e-5)
     with pytest.raises(ShapeError, match="given 7, from which b does not follow"):
         made.call(x, array(7))
-    for text in ("b*b", "b*t", "min(b, 100)"):  # of which 100 is the size for many b
+    for text in ("b*b", "b*t", "min(b, 100)"):  # e.g. min(b, 100) is 100 for many b
         with pytest.raises(ShapeError, match="does not follow"):
             export.export(ft.jit(fnp.sum))(Spec(export.symbolic_shape(text), "float32"))
 
@@ -157,7 +157,7 @@ def _by_size(limit):
     return lambda x: x * 2 if x.shape[0] <= limit else x * 3
 
 
-# What the function does at its smallest sizes, at large ones and at equal ones is not what it does at others.
+# Functions that behave differently at their smallest sizes, at large sizes or at equal sizes.
 @pytest.mark.parametrize(
     ("fun", "shape", "constraint", "sizes"),
     [
@@ -180,7 +180,7 @@ def test_sizes_for_which_a_program_is_another_one_are_left_out_by_constraints(fu
         np.testing.assert_allclose(np.asarray(made.call(x)), np.asarray(fun(x)), rtol=1e-6)
 
 
-# Lowering chooses other algorithms for small arrays and large ones, which is no difference.
+# Lowering chooses different algorithms for small and large arrays, which does not count as a difference.
 @pytest.mark.parametrize(
     ("ours", "numpys"),
     [

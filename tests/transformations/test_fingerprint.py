@@ -87,7 +87,7 @@ def test_a_second_process_lowers_nothing_and_loads_no_mlir(tmp_path):
 
 
 def test_settings_are_part_of_it():
-    # The jaxpr says the same whatever the default is; what lowers it may not.
+    # The jaxpr is the same whatever the default dtype is, but its lowering may depend on it.
     jaxpr = ft.make_jaxpr(fnp.tanh)(X)
     before = fingerprint(jaxpr)
     ft.set_default_dtype("float64")
@@ -99,7 +99,7 @@ def test_settings_are_part_of_it():
 
 
 def test_the_code_of_every_primitive_and_of_the_compiler_counts():
-    """A file that were left out could change, and programs from before the change would still be loaded from disk."""
+    """If a file were left out, programs from before a change of it would still be loaded from disk."""
     package = Path(ft.__file__).parent
     whole = [Path(ft.primitives.__file__).parent, Path(ft.backends.__file__).parent]
     whole += [package / name for name in ("ir", "interpreters", "compiler", "sharding")]

@@ -32,7 +32,7 @@ def loss(p, x, y):
 
 
 def numpy_gradients(p, x, y):
-    """Of one example, by hand."""
+    """Return the gradients of the loss for one example, derived by hand."""
     h = np.tanh(x @ p["hidden"]["w"] + p["hidden"]["b"])
     d = 2 * (h @ p["out"]["w"] + p["out"]["b"] - y) / y.size
     e = (1 - h**2) * (p["out"]["w"] @ d)
@@ -198,7 +198,7 @@ def test_linearize_once_and_push_often():
 
 
 def test_an_inner_loop_of_maml_is_differentiated_through():
-    """One step of gradient descent inside the loss: (Finn et al., 2017) for a line through the origin, by hand."""
+    """One step of gradient descent inside the loss (Finn et al., 2017), by hand for a line through the origin."""
     rate = 0.1
 
     def adapted(slope, x, y):
@@ -221,7 +221,7 @@ def test_an_inner_loop_of_maml_is_differentiated_through():
 
 
 def test_tangent_kernels():
-    """The empirical neural tangent kernel J J^T: by contracting Jacobians, and by products alone."""
+    """The empirical neural tangent kernel J J^T is the same by contracting Jacobians and by products alone."""
     x1, x2 = XS[:4], XS[4:]
     one = lambda p, x: predict(p, x)
     j1, j2 = (ft.jit(ft.vmap(ft.jacrev(one), in_dims=(None, 0)))(PARAMS, x) for x in (x1, x2))
@@ -241,7 +241,7 @@ def test_tangent_kernels():
 
 
 def _row(x, k):
-    """The gradient of the k-th output, by hand: that of a loss whose error is the unit vector."""
+    """Return the gradient of the k-th output, by hand: that of a loss whose error is the k-th unit vector."""
     out = np.tanh(x @ PARAMS["hidden"]["w"] + PARAMS["hidden"]["b"]) @ PARAMS["out"]["w"] + PARAMS["out"]["b"]
     return numpy_gradients(PARAMS, x, out - np.eye(2)[k])
 

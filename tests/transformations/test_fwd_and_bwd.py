@@ -1,4 +1,4 @@
-"""Both halves of reverse mode apart, and derivatives at a point as pytrees."""
+"""Both halves of reverse mode as separate functions, and derivatives at a point as pytrees."""
 
 import numpy as np
 import pytest

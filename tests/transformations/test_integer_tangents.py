@@ -1,4 +1,4 @@
-"""Derivatives by integers, float0 zeros, as arguments and results of transformed functions."""
+"""Derivatives with respect to integers (float0 zeros) as arguments and results of transformed functions."""
 
 import numpy as np
 import pytest

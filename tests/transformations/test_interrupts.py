@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the points are 
 
 @pytest.fixture(autouse=True)
 def _interrupts_arrive():
-    """What runs in the background of a shell starts with interrupts ignored, and so do its children."""
+    """Enable interrupts: background jobs of a shell, and their children, start with interrupts ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -257,7 +257,7 @@ def started(text, *args):
 
 
 def test_interrupts_of_the_first_compile_of_a_process():
-    """MLIR is imported, dialects are registered, XLA and LAPACK are started there."""
+    """The first compilation imports MLIR, registers dialects, and starts XLA and LAPACK."""
     out, error = run(COLD)
     assert out == "failed at [] of all", error
 
@@ -267,7 +267,7 @@ def test_interrupts_of_later_compiles():
 
 
 class Stopped(Exception):
-    """Raised by a handler of signals."""
+    """Exception that a signal handler raises."""
 
 
 def stop(number, frame):
@@ -276,7 +276,7 @@ def stop(number, frame):
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGALRM", "SIGUSR1"])
 def test_a_program_that_was_compiled_meanwhile_is_kept(name, monkeypatch):
-    """XLA 0.10 crashes some time after its caller has left it compiling."""
+    """XLA 0.10 crashes some time after its caller has abandoned a compilation."""
     compile, number = executable._built, getattr(signal, name)
 
     def built(*args):
@@ -309,7 +309,7 @@ def test_a_program_that_was_compiled_meanwhile_is_kept(name, monkeypatch):
     ],
 )
 def test_no_program_is_dropped_just_after_it_was_compiled(use, monkeypatch):
-    """XLA has crashed where an interrupt did so."""
+    """XLA has crashed when an interrupt dropped a program just after its compilation."""
     compile, made = executable._built, []
 
     def built(*args):
@@ -336,7 +336,7 @@ def test_no_program_is_dropped_just_after_it_was_compiled(use, monkeypatch):
 
 @pytest.mark.parametrize("how", ["optimised", "warmup", "thread", "daemon"])
 def test_a_process_that_ends_waits_for_compiles_in_threads(how):
-    """XLA gave the result to a thread that Python had ended, which aborted the process."""
+    """Without the wait, XLA returned the result to a thread that Python had ended, which aborted the process."""
     done = started(ENDING, how)
     assert done.returncode == 0, done.stderr
     assert "KeyboardInterrupt" in done.stderr and "Fatal" not in done.stderr
@@ -390,7 +390,7 @@ def test_each_signal_that_was_held_is_delivered():
 
 
 def test_a_handler_that_raises_while_handlers_are_given_back(monkeypatch):
-    """C++ calls handlers of signals that have arrived whenever a handler is set."""
+    """Setting a handler runs the handlers of signals that have arrived."""
     before = signal.signal(signal.SIGTERM, stop)
     set_handler = signal.signal
 

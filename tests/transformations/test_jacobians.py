@@ -179,7 +179,7 @@ def test_three_times():
     close(ft.jacrev(ft.hessian(lambda x: fnp.sum(x**4)))(X)[1, 1], 24 * X * np.eye(4)[1])
 
 
-# -------------------------------------------------------------------------------------------------------- repetition
+# ---------------------------------------------------------------------------------------------------- repeated calls
 REPEATED = {
     "jacrev of jit": lambda f: ft.jacrev(f),
     "jacfwd of jit": lambda f: ft.jacfwd(f),

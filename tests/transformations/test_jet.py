@@ -19,7 +19,7 @@ CURVE = RNG.normal(size=(ORDER, 3)) / 4  # coefficients
 
 
 def cauchy(f, x=X, curve=CURVE, radius=0.2, points=64):
-    """The coefficients of f(x(t)) by its values on a circle of complex t: f is NumPy's and analytic there."""
+    """Return the coefficients of f(x(t)) from values on a circle of complex t; f is NumPy's and analytic there."""
     ts = radius * np.exp(2j * np.pi * np.arange(points) / points)
     values = np.stack([f(x + sum(c * t**k for k, c in enumerate(curve, 1))) for t in ts])
     found = np.fft.fft(values, axis=0)[: ORDER + 1] / points
@@ -112,7 +112,7 @@ def test_two_moving_operands():
 
 
 def derivatives(f, x):
-    """d^k f / dx^k for a scalar, by nested forward mode."""
+    """Return the derivatives d^k f / dx^k, k < 4, at a scalar, by nested forward mode."""
     found = []
     slope = lambda f: lambda x: ft.jvp(f, (x,), (fnp.ones_like(x),))[1]
     for _ in range(4):
@@ -180,7 +180,7 @@ def test_a_jitted_function_is_traced_once():
 
 
 def test_the_cost_of_an_order_is_a_polynomial():
-    """Of exp and its like; nested forward mode doubles each time."""
+    """The cost of exp and tanh grows as a polynomial; nested forward mode doubles it with each order."""
     count = lambda k: len(
         ft.make_jaxpr(lambda x: ft.jet(lambda x: fnp.tanh(fnp.exp(x)), (x,), ([1.0] * k,))[1])(1.0).equations
     )
@@ -203,7 +203,7 @@ def test_no_terms():
 
 
 def _by_row():
-    """A real and a complex sample of each row that the table tells of."""
+    """Yield a real and a complex sample of each primitive that has a Taylor rule or is linear."""
     seen = set()
     for case in differentiable():
         name, kind = case.prim.name, case.sample.operands[case.floats[0]].dtype.kind

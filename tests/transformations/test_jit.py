@@ -1,4 +1,4 @@
-"""jit: static and donated arguments, closures, stages to look at, results that do not depend on the caller's memory."""
+"""jit: static and donated arguments, closures, stages, results that do not depend on the caller's memory."""
 
 import functools
 
@@ -151,7 +151,7 @@ def test_closures_over_traced_values():
 
 
 def test_a_function_that_closes_over_different_traced_values_is_not_mixed_up():
-    """The same function object, called under one trace after another: nothing of the first may be kept."""
+    """The same function object is called under one trace after another; no value of the first trace may be kept."""
     box = []
 
     def reads(y):
@@ -241,7 +241,7 @@ def test_an_int_argument_beyond_32_bits_is_not_narrowed(wide):
     assert f(np.int64(1)).dtype == f(1).dtype == np.int32
     np.testing.assert_allclose(
         f(wide).astype("float64"), np.arange(3) + float(wide), rtol=1e-7
-    )  # uint64 meets int32 in float32
+    )  # uint64 and int32 promote to float32
     assert f(np.int64(1)).dtype == np.int32
 
 

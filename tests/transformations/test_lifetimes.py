@@ -1,4 +1,4 @@
-"""What lives how long: functions, tracers and NumPy memory; and the state of a thread after an error."""
+"""Lifetimes of functions, tracers and NumPy memory, and the state of a thread after an error."""
 
 import gc
 import weakref
@@ -55,7 +55,7 @@ def test_tracers_die_with_their_trace(name):
 
 @pytest.mark.parametrize("size", [3, 100])
 def test_numpy_memory_closed_over_is_read_once(size):
-    """What a trace closed over stays as it was, whatever the memory holds when the trace is used again."""
+    """A trace keeps the values that it closed over, whatever the memory holds when the trace is used again."""
     host = np.ones(size, np.float32)
     x = np.full(size, 2.0, np.float32)
     f = ft.jit(lambda x: fnp.sum(x * host))

@@ -129,7 +129,7 @@ def test_numbers_keep_their_digits_beside_float64():
 
 
 def test_tangents_that_are_traced():
-    """The tangent of the outer derivative is in the inner direction."""
+    """The outer transformation traces the tangent of the inner jvp."""
     close(ft.grad(lambda t: ft.jvp(fun, (X,), (t,))[1].sum())(X), jacobian(X).sum(0))
     close(ft.vmap(lambda t: ft.jvp(fun, (X,), (t,))[1], out_axes=1)(np.eye(4)), jacobian(X))
     close(ft.jit(lambda x, t: ft.jvp(fun, (x,), (t,))[1])(X, X), jacobian(X) @ X)

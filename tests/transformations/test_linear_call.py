@@ -1,4 +1,4 @@
-"""linear_call: transposes of the user's, under every transformation."""
+"""linear_call: the user's transposes, under every transformation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Each primitive is linear in the operands that its `linear` names, by its meaning in NumPy."""
+"""Each primitive is linear in the operands that its `linear` names, by its NumPy reference."""
 
 import numpy as np
 import pytest

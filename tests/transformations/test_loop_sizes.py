@@ -1,4 +1,4 @@
-"""What loops keep: residuals of reverse mode, dead parts, and jaxprs whose size does not depend on the length."""
+"""Sizes of loops: residuals of reverse mode, dead code, and jaxprs whose size does not depend on the length."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ ALL = (0, 1, 2)
 
 
 def scans(jaxpr):
-    """Equations of the row in a jaxpr and in those it holds."""
+    """Yield the scan equations of a jaxpr and of its inner jaxprs."""
     for e in jaxpr.equations:
         if e.prim.name == "scan":
             yield e
@@ -24,7 +24,7 @@ def scans(jaxpr):
 
 
 def size(jaxpr):
-    """Equations, with those of the jaxprs it holds."""
+    """Return the number of equations of a jaxpr and its inner jaxprs."""
     held = [v for e in jaxpr.equations for v in e.params.values() if isinstance(v, Jaxpr)]
     return len(jaxpr.equations) + sum(map(size, held))
 
@@ -74,7 +74,7 @@ def test_a_shared_weights_cotangent_is_one_product_after_the_loop():
     _, backward = scans(jaxpr)
     assert (3, 3) not in [v.aval.shape for v in backward.outputs]
     assert sum(e.prim.name == "dot_general" for e in jaxpr.equations) == 2
-    # not where factors are larger than the weight, or one step's product is large enough by itself
+    # This does not apply if factors are larger than the weight, or if one step's product is large enough by itself.
     several = lambda w, xs: fnp.sum(lax.scan(lambda c, x: (fnp.tanh(c + x @ w), None), np.zeros(xs.shape[1]), xs)[0])
     for rows, width, apart in ((64, 2, False), (4, 2, False), (64, 64, False), (1, 2, True), (8, 64, True)):
         shape = (4, rows, width) if rows > 1 else (4, 1, width)
@@ -129,7 +129,7 @@ def test_dead_carries_and_results_leave_the_loop():
     kept = lambda pick: next(iter(scans(dead_code(ft.make_jaxpr(lambda xs: pick(f(xs)))(XS[:, 0])))))
     names = lambda e: [q.prim.name for q in e.params["jaxpr"].equations]
     assert names(kept(lambda out: out[0][0])) == ["add"]
-    assert sorted(names(kept(lambda out: out[0][1]))) == ["add", "add", "cos"]  # needs a, whose end nobody wants
+    assert sorted(names(kept(lambda out: out[0][1]))) == ["add", "add", "cos"]  # needs a, whose last value is unused
     assert sorted(names(kept(lambda out: out[1][0]))) == ["exp", "sin"]
     assert names(kept(lambda out: out[1][1])) == ["add"]
     want = np.cumsum(XS[:, 0]) + XS[0, 0]

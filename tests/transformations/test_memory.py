@@ -1,4 +1,4 @@
-"""Memory: what many shapes and static values leave behind is bounded, and `clear_caches` gives it back."""
+"""Memory that many shapes and static values leave behind is bounded, and `clear_caches` gives it back."""
 
 import gc
 import os
@@ -22,7 +22,7 @@ MOST = 8
 
 
 def programs():
-    """How many compiled programs there are in this process."""
+    """Return the number of compiled programs in this process."""
     gc.collect()
     return len(ft.devices()[0].client.live_executables())
 
@@ -68,7 +68,7 @@ def test_the_oldest_go_first():
 
 
 def entries():
-    """How much is kept between calls, in entries."""
+    """Return the number of entries that caches keep between calls."""
     memos = (mlir.parsed, mlir.i64_array, mlir.integer, mlir.location, mlir.splat)
     return {
         "avals": len(ShapedArray._interned),
@@ -79,7 +79,7 @@ def entries():
 
 
 def test_hundreds_of_shapes_leave_no_entries_behind():
-    """10,000 compiled shapes took 283 MB, of 1,000 programs and what is counted here; clearing left 39 of these."""
+    """10,000 compiled shapes took 283 MB for 1,000 programs and the entries counted here; clearing left 39 MB."""
     f = ft.jit(lambda x: (fnp.where(x > 0, x, 0) * 2 + 1).sum())
     ft.clear_caches()
     before = entries()
@@ -110,7 +110,7 @@ def test_clearing_lets_traces_programs_and_avals_go():
 
 
 def test_what_is_in_use_survives_clearing():
-    """An aval that somebody holds stays the one of its kind; arrays and compiled functions keep working."""
+    """An aval that is still referenced stays unique; arrays and compiled functions keep working."""
     x = fnp.ones(1234)
     held = ShapedArray((1234, 5), np.float32)
     compiled = ft.jit(lambda x: x + 1).lower(x).compile()
@@ -149,6 +149,6 @@ def test_clearing_gives_memory_back_to_the_system(tmp_path):
     done = subprocess.run([sys.executable, "-P", "-c", RSS], capture_output=True, text=True, env=env, timeout=300)
     assert done.returncode == 0, done.stderr
     _, _, full, cleared, *_, full_again, cleared_again = map(float, done.stdout.split())
-    assert full - cleared > 6 and full_again - cleared_again > 6, done.stdout  # 0.18 MB for each
-    # Half of what the programs of two rounds take; the allocator keeps 9 at times.
+    assert full - cleared > 6 and full_again - cleared_again > 6, done.stdout  # 0.18 MB per program
+    # 18 MB is half of what the programs of two rounds take; the allocator sometimes keeps 9 MB.
     assert cleared_again < cleared + 18, done.stdout

@@ -1,4 +1,4 @@
-"""jit(mode=): which compile options a program gets, and the choice by measurement."""
+"""jit(mode=): the compile options of a program, and their choice by measurement."""
 
 # Other compile options: a mode of jit is a set of them.
 
@@ -28,7 +28,7 @@ def test_the_rule():
     assert chosen(lambda x: x @ x, half) is sets.ALL_DOTS
     products = lambda x: fnp.einsum("bik,bjk->bij", x, x)
     assert chosen(products, MANY) is sets.BATCHED_DOTS
-    assert chosen(ft.jit(products), MANY) is sets.BATCHED_DOTS  # seen inside of calls
+    assert chosen(ft.jit(products), MANY) is sets.BATCHED_DOTS  # also inside of calls
     assert chosen(lambda x, y: (products(x), y @ y, y.T @ y), MANY, X) == {}  # most of the work is elsewhere
     assert chosen(lambda x: fnp.einsum("bik,bjk->bij", x, x), ft.ShapeDtypeStruct((64, 4, 4), "float32")) == {}
 
@@ -199,6 +199,6 @@ def test_a_trial_lives_or_dies_in_a_process_of_its_own(monkeypatch, tmp_path):
     ],
 )
 def test_products_of_products_are_not_fused(chained, fun):
-    """YNNPACK would compute the inner product again for each block of the outer one: 30 times the work was seen."""
+    """YNNPACK would compute the inner product again for each block of the outer one. This took 30 times the work."""
     x = ft.ShapeDtypeStruct((8, 8), "float32")
     assert (chosen(fun, x, x) is sets.ALL_DOTS) is chained

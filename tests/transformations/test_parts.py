@@ -1,4 +1,4 @@
-"""What XLA would compute again and again, or slowly where it is fused, is compiled in parts that it keeps apart."""
+"""Outlining: computations that XLA would repeat, or fuse into slow code, are compiled as separate parts."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ X = np.linspace(-2, 2, 5, dtype=np.float32)
 
 
 def chain(x, steps=48):
-    """Each value is wanted; constants, an expensive operation and whole numbers are among them."""
+    """Return each value of a chain with constants, an expensive operation and integers."""
     wanted = []
     for i in range(steps):
         wanted.append(fnp.cos(x))
@@ -24,7 +24,7 @@ def chain(x, steps=48):
 
 
 def size(f, *args):
-    """Of the program that XLA made of it, in lines."""
+    """Return the number of lines of the program that XLA compiled."""
     return ft.jit(f).lower(*args).compile().as_text().count("\n")
 
 
@@ -32,18 +32,18 @@ def test_a_chain_is_compiled_in_parts_and_grows_with_its_length():
     lowered = ft.jit(chain).lower(X)
     assert lowered.as_text().count('inlineable = "false"') > 5
     short, long = (size(lambda x, n=n: chain(x, n), X) for n in (24, 48))
-    assert long < 2.5 * short  # in one piece the second is four times the first
+    assert long < 2.5 * short  # as one piece, the second is four times as long as the first
     with backends.flags({"cpu.fast_lowerings": "-parts"}):
-        # Lowered only: newer jaxlibs compile this for minutes.
+        # Only lowered, because newer versions of jaxlib take minutes to compile this.
         assert "inlineable" not in ft.jit(lambda x: chain(x)).lower(X).as_text()
-    for got, expected in zip(ft.jit(chain)(X), chain(X), strict=True):  # at once, and one operation after the other
-        np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3)  # rounding grows in the chain
+    for got, expected in zip(ft.jit(chain)(X), chain(X), strict=True):  # jitted, and eager
+        np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3)  # rounding errors grow along the chain
 
 
 def test_equal_parts_become_one_function():
     def repeated(x, scales):
         wanted = []
-        for scale in scales:  # on one line, with other constants
+        for scale in scales:  # equations of one source line, with different constants
             for _ in range(16):
                 x = fnp.abs(x * scale - 0.25)
                 wanted.append(x)
@@ -92,7 +92,7 @@ def test_parts_do_what_the_whole_does():
     outer = [e for e in found if not isinstance(e, Jaxpr)]
     assert {id(e) for e in jaxpr.equations} == {id(e) for e in (*inner, *outer)}
     known = set(jaxpr.inputs)
-    for e in found:  # what a part reads was made before it
+    for e in found:  # inputs of a part are computed before it
         assert known.issuperset(a for a in e.inputs if a in {v for each in jaxpr.equations for v in each.outputs})
         known.update(e.outputs)
     assert known.issuperset(jaxpr.outputs)
@@ -110,7 +110,7 @@ def test_large_transposes_that_elementwise_rows_read_are_kept_apart():
     lowered = ft.jit(f).lower(x, whole).as_text()
     assert (
         lowered.count('inlineable = "false"') == lowered.count("@LayoutConstraint") == 3
-    )  # rows stay rows in the last
+    )  # the last one moves whole rows
     for got, want in zip(ft.jit(f)(x, whole), f(x, whole), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5)
     s = np.random.default_rng(1).normal(size=(257, 257)).astype(np.float32)

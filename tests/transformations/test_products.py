@@ -1,4 +1,4 @@
-"""hvp, gnvp and linear_transpose: against matrices that are formed, and by pairing."""
+"""hvp, gnvp and linear_transpose, compared with explicit matrices and by inner products."""
 
 import numpy as np
 import pytest
@@ -136,7 +136,7 @@ def test_several_arguments_and_trees():
     close(p["b"][0], V)
     close(y, -V)
     (z,) = ft.linear_transpose(lambda z: (2 + 1j) * z, ft.ShapeDtypeStruct((), "complex64"))(1.0 + 0j)
-    assert complex(z) == 2 + 1j  # nothing is conjugated
+    assert complex(z) == 2 + 1j  # without conjugation
     (unused,) = ft.linear_transpose(lambda x: fnp.zeros(2), STRUCT)(fnp.ones(2))
     close(unused, np.zeros(4))
 

@@ -1,4 +1,4 @@
-"""Products of operands that repeat are computed once: the program is smaller, and its result the same."""
+"""Products of operands that repeat along an axis are computed once: a smaller program with the same result."""
 
 import itertools
 
@@ -102,7 +102,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("before", SHAPES)
 def test_where_reshaped_arrays_repeat(before):
-    """What the pass says repeats does; and what it knows of single dimensions it keeps."""
+    """Arrays repeat along the axes that the pass reports, and an axis that repeats still does so when it is split."""
     for after, mask in itertools.product(SHAPES, itertools.product([False, True], repeat=len(before))):
         of = frozenset(d for d, repeated in enumerate(mask) if repeated)
         x = np.broadcast_to(operand(before, mask), before).reshape(after)

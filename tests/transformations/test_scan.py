@@ -1,4 +1,4 @@
-"""scan is an unrolled loop, under all transformations; what it keeps, traces and compiles."""
+"""scan equals an unrolled loop under all transformations; its residuals, traces and compilations."""
 
 import gc
 import itertools
@@ -26,7 +26,7 @@ def same(got, want, rtol=1e-9):
 
 
 def unrolled(f, init, xs, length=None, reverse=False, unroll=1):
-    """What scan means."""
+    """Reference of scan: an unrolled loop in Python."""
     n = len(ft.tree.leaves(xs)[0]) if length is None else length
     carry, ys = init, []
     for i in reversed(range(n)) if reverse else range(n):
@@ -36,7 +36,7 @@ def unrolled(f, init, xs, length=None, reverse=False, unroll=1):
 
 
 def recurrent(scan, **options):
-    """A weight that all steps share, a carry with an integer in it, slices, an operand that is closed over."""
+    """Return a loss with a weight shared by all steps, a carry with an integer, slices and a closed-over operand."""
 
     def f(w, xs, h):
         scale = fnp.exp(-h * h)  # the same in all steps
@@ -151,7 +151,7 @@ def test_pytrees_none_and_lengths():
 
 
 def test_numbers_take_the_dtype_the_body_returns():
-    carry, _ = lax.scan(lambda c, x: ((c[1], c[0] + x[0]), None), (0, 0.0), XS)  # known after two rounds
+    carry, _ = lax.scan(lambda c, x: ((c[1], c[0] + x[0]), None), (0, 0.0), XS)  # dtypes settle after two rounds
     assert [c.dtype for c in carry] == [np.float64, np.float64]
     count, _ = lax.scan(lambda c, x: (c + 1, None), 0, XS)
     assert count.dtype == np.int32 and count.weak_type and count.item() == 4
@@ -205,7 +205,7 @@ def test_associative_scan(reverse):
         same(nest(by_tree)(a, b), nest(by_scan)(a, b))
 
 
-# ------------------------------------------------------------------------------------------ what is traced, kept, run
+# ------------------------------------------------------------------------------------------ traces, memory, execution
 def test_nothing_is_traced_or_compiled_again():
     calls = []
 
@@ -268,7 +268,7 @@ def test_bodies_die_with_their_functions():
     backends.compilation.tiers = "off"
     for _ in range(3):
         cycle()
-    background.finish()  # of tests before this one
+    background.finish()  # background compilations of earlier tests
     gc.collect()
     tracemalloc.start()
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""How many equations programs have, as traced and after each pass: staging stays linear, residuals are used."""
+"""Number of equations of programs, as traced and after each pass: tracing stays linear, and residuals are used."""
 
 import itertools
 
@@ -15,13 +15,13 @@ PASSES = (passes.dead_code, passes.fold_constants, passes.common_subexpressions)
 
 
 def size(jaxpr):
-    """Equations, those of the jaxprs in them included."""
+    """Return the number of equations of a jaxpr and its inner jaxprs."""
     inner = (v for e in jaxpr.equations for v in e.params.values() if isinstance(v, Jaxpr))
     return len(jaxpr.equations) + sum(map(size, inner))
 
 
 def sizes(f, *args):
-    """As traced, and after each pass."""
+    """Return the sizes of a program, as traced and after each pass."""
     jaxpr = ft.make_jaxpr(f)(*args)
     found = [size(jaxpr)]
     for step in PASSES:
@@ -38,7 +38,7 @@ def repeated(transform, f, times):
 
 @pytest.mark.parametrize("wrap", [lambda f: f, ft.jit], ids=["plain", "jit"])
 def test_nested_gradients_of_tanh(wrap):
-    """Each reverse mode over another makes of each equation two or three, not more."""
+    """Each further reverse mode turns an equation into two or three, not more."""
     levels = [sizes(repeated(ft.grad, wrap(fnp.tanh), k), 1.0) for k in range(6)]
     assert all(earlier >= later for row in levels for earlier, later in itertools.pairwise(row)), levels
     assert all(after[0] < 3 * before[0] + 3 for before, after in itertools.pairwise(levels)), levels
@@ -94,7 +94,7 @@ def calls(jaxpr):
     ids=["jit", "jit in jit", "scan"],
 )
 def test_every_residual_is_read(f):
-    """After dead code is gone, what the known half gives is read by somebody: also where one result is wanted alone."""
+    """After dead-code elimination, each output of the known half is read, also where only one result is used."""
     for k in (0, 1):
         jaxpr = passes.dead_code(
             ft.make_jaxpr(ft.grad(lambda x, w, k=k: fnp.sum(f(x, w)[k]), (0, 1)))(np.ones(3), np.ones(3))
@@ -110,4 +110,4 @@ def test_a_residual_that_is_an_argument_is_not_returned():
     known = calls(
         ft.make_jaxpr(ft.grad(lambda x, w: ft.jit(lambda x, w: fnp.sum(x * w))(x, w), (0, 1)))(np.ones(3), np.ones(3))
     )
-    assert len(known[0].outputs) == 1  # the value alone: x and w are at hand
+    assert len(known[0].outputs) == 1  # only the value: x and w are available anyway

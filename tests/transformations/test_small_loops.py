@@ -1,4 +1,4 @@
-"""Loops whose steps are short become one kernel on CPUs, and compute what they computed."""
+"""Loops with short steps become one kernel on CPUs, with unchanged results."""
 
 import re
 
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 
 
 def kernels(f, *args):
-    """The number of loops of a function that are to be one kernel."""
+    """Return the number of loops of a function that are lowered as one kernel."""
     return ft.jit(lambda *args: f(*args)).lower(*args).as_text().count("xla_cpu_small_call")
 
 
@@ -26,7 +26,7 @@ def normal(*shape):
 
 
 def kalman(transition, noise, observations, lib=fnp, scan=lax.scan):
-    """The means that a Kalman filter finds, from the first component with noise of variance 1."""
+    """Return the means of a Kalman filter that observes the first component with noise of variance 1."""
 
     def step(state, y):
         m, p = state
@@ -75,7 +75,7 @@ def test_gradient_of_a_recurrence():
 
 
 def collatz(n):
-    """Steps to 1, and the largest number on the way: a loop of an unknown number of steps, with a branch."""
+    """Return the number of steps to 1 and the largest number on the way: a loop of unknown length with a branch."""
 
     def step(state):
         n, count, largest = state
@@ -104,7 +104,7 @@ def test_loop_in_a_loop():
         for _ in range(5):
             y = y * want[0] + i
         want = y
-    assert kernels(powers, x) == 2  # the inner one is a function of the kernel of the outer one
+    assert kernels(powers, x) == 2  # the inner loop is a function in the kernel of the outer loop
     np.testing.assert_allclose(ft.jit(powers)(x), want, rtol=1e-12)
 
 
@@ -175,7 +175,7 @@ def test_loop_of_no_step_and_without_carries():
 
 
 def test_constants_that_a_loop_takes():
-    """XLA puts them into the loop, which has a parameter that nothing uses then: it ended the process."""
+    """XLA moves the constants into the loop, which leaves a parameter unused. This has ended the process."""
 
     def scaled(x, scale):
         return lax.fori_loop(0, 2, lambda i, s: (s[0], fnp.sin(s[1] * s[0].sum())), (scale, x))[1], scale
@@ -190,7 +190,7 @@ def test_constants_that_a_loop_takes():
 
 
 def test_first_values_that_no_step_reads():
-    """A loop of one step that replaces a value: XLA drops the loop, and nothing uses its first value (see above)."""
+    """XLA drops a loop of one step that replaces a value, so that the first value is unused (see above)."""
 
     def f(x, y):
         first = x + 1
@@ -219,7 +219,7 @@ def test_donated_carry():
 
 
 WIDE = np.ones((3, 1000))
-#: Steps that XLA cannot make part of a kernel, or that are better apart.
+#: Steps that XLA cannot include in a kernel, or that run better as separate kernels.
 APART = {
     "large arrays": (lambda x: x * 2, (4096,)),
     "product of matrices": (lambda x: x @ x, (8, 8)),
@@ -270,7 +270,7 @@ def test_setting_switches_them_off():
 
 
 def test_exported_programs_have_none():
-    """They run under other versions of XLA and other options."""
+    """Exported programs run under other versions of XLA and other options."""
     f = lambda x: lax.fori_loop(0, 3, lambda i, x: x * 2, x)
     made = ft.export.export(ft.jit(f))(1.0)
     assert "xla_cpu_small_call" not in made.mlir_module()
@@ -279,7 +279,7 @@ def test_exported_programs_have_none():
 
 # Other compile options: YNNPACK takes a product of the loop, and the rules that would keep it apart are switched off.
 def test_loops_that_xla_refuses_are_compiled_in_the_usual_form(monkeypatch):
-    """The user's options may hand YNNPACK more than the rules know."""
+    """The user's options may hand YNNPACK more operations than the rules cover."""
     monkeypatch.setattr(one_kernel, "LOOPS", one_kernel.LOOPS._replace(side=12))
     x = normal(12, 12).astype("float32") * 0.2
     f = lambda x: lax.fori_loop(0, 3, lambda i, y: y @ x + x, x)
@@ -293,7 +293,7 @@ def test_loops_that_xla_refuses_are_compiled_in_the_usual_form(monkeypatch):
 
 
 def test_random_numbers_in_a_loop():
-    """A random walk draws what a Python loop draws."""
+    """A random walk draws the same numbers as a Python loop."""
 
     def walk(key, x):
         def step(x, key):

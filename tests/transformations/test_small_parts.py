@@ -1,4 +1,4 @@
-"""In the quick tier, what is small between calls of libraries is compiled as few kernels, and computes the same."""
+"""In the quick tier, small operations between library calls are compiled as few kernels, with the same results."""
 
 # Other compile options: those of the quick tier.
 
@@ -24,7 +24,7 @@ ONE_KERNEL = "xla_cpu_small_call"
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    """The quick tier alone, on each version of XLA, and no programs of tests before."""
+    """Use the quick tier alone, on each version of XLA, without programs of earlier tests."""
     monkeypatch.setattr(kernels, "_PROGRAMS_GAIN", True)
     ft.clear_caches()
     with backends.flags({"compilation.tiers": "quick", "cache.enabled": False}):
@@ -51,7 +51,7 @@ def normal(*shape):
 
 
 def calls(text):
-    """Operations of main that are neither made of constants nor of no cost: calls of parts, and what is between."""
+    """Return the operations of main without constants and free ones: calls of parts, and operations between them."""
     main = text.split("func.func private")[0]
     operations = re.findall(r"^    %[\w:]+ = \"?(?:stablehlo\.)?(\w+)", main, re.MULTILINE)
     return [
@@ -89,7 +89,7 @@ def test_between_libraries_there_are_calls_alone(name, modules):
 
 
 def test_random_numbers_before_a_sort(modules):
-    """Functions that are put in place are parts of the kernels, and no kernels themselves."""
+    """Inlined functions are parts of the kernels, not kernels themselves."""
     key = ft.random.key(3)
     out = ft.jit(lambda key: ft.random.permutation(key, 30))(key)
     assert set(calls(modules[-1])) == {"call", "sort"}
@@ -123,7 +123,7 @@ def test_programs_with_effects_stay_as_they_are(modules, capfd):
 
 
 def test_kinds_of_arguments_and_results(modules):
-    """Unused, donated, empty, passed on; a value that several parts read; constants as results."""
+    """Arguments may be unused, donated, empty or returned; several parts may read a value; results may be constants."""
 
     def f(x, unused, donated, empty, n):
         y = fnp.sort(x * n)
@@ -159,13 +159,13 @@ def test_a_large_part_is_left_to_xla(modules):
     np.testing.assert_allclose(out, np.sort(x), rtol=1e-10)
 
 
-#: Others make programs that are one kernel, which test_small_programs.py tests.
+#: The other primitives make programs of one kernel, which test_small_programs.py tests.
 PRIMITIVES = [p for p in core.TABLE.values() if p.builtin and not one_kernel.is_plain(p) and p.kind != "product"]
 
 
 @pytest.mark.parametrize("prim", [pytest.param(p, id=p.name) for p in PRIMITIVES])
 def test_each_primitive_between_others(prim):
-    """Its operands are computed, and its results read, by small operations."""
+    """Small operations compute the operands of the primitive and read its results."""
     cases = [c for c in all_cases() if c.prim is prim]
     if not cases or prim.effects:
         pytest.skip("no samples to compile")

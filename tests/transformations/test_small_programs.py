@@ -1,4 +1,4 @@
-"""Programs on small arrays start as one kernel in the quick tier, and compute what they compute in the others."""
+"""Programs on small arrays start as one kernel in the quick tier, with the results of the other tiers."""
 
 # Other compile options: those of the quick tier.
 
@@ -20,7 +20,7 @@ MARK = "xla_cpu_small_call"
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    """The quick tier alone, on each version of XLA, and no programs of tests before."""
+    """Use the quick tier alone, on each version of XLA, without programs of earlier tests."""
     monkeypatch.setattr(kernels, "_PROGRAMS_GAIN", True)
     ft.clear_caches()
     with backends.flags({"compilation.tiers": "quick", "cache.enabled": False}):
@@ -33,7 +33,7 @@ def normal(*shape):
 
 
 def compiled(f, *args, **options):
-    """The result of `jit(f)`, and whether the program was compiled as one kernel."""
+    """Return the result of `jit(f)`, and True if the program was compiled as one kernel."""
     lowered = []
     with events.listening(lambda event: lowered.append(event) if event.kind == "lower" else None):
         out = ft.block_until_ready(ft.jit(lambda *args: f(*args), **options)(*args))
@@ -100,7 +100,7 @@ def test_a_users_primitive_may_call_what_it_likes():
 
 
 def test_arguments_and_results_of_each_kind():
-    """Unused, donated, empty, passed on, Python's numbers; constants as results."""
+    """Arguments may be unused, donated, empty, returned or Python numbers; results may be constants."""
 
     def f(x, unused, donated, empty, n, flag):
         return x, donated * n, empty + 1, fnp.where(flag, x, -x).sum(), np.arange(3), 2.5, n
@@ -114,7 +114,7 @@ def test_arguments_and_results_of_each_kind():
 
 
 def test_text_is_that_of_the_program():
-    """What a user reads, and what full options compile, has no kernel around it."""
+    """The text for users, and programs under full options, have no kernel around them."""
     f = ft.jit(lambda x: fnp.tanh(x).sum())
     assert MARK not in f.lower(normal(3)).as_text()
     backends.compilation.tiers = "off"
@@ -122,7 +122,7 @@ def test_text_is_that_of_the_program():
 
 
 def test_programs_that_xla_refuses_are_compiled_in_the_usual_form():
-    """The user's options may hand YNNPACK what the tier's options do not."""
+    """The user's options may hand YNNPACK operations that the tier's options do not."""
     x = normal(12, 12).astype("float32")
     with backends.xla.options(option_sets.ALL_DOTS):
         out, _ = compiled(lambda x: fnp.tanh(x @ x) + x, x)

@@ -1,4 +1,4 @@
-"""custom_linear_solve and custom_root: derivatives of solutions, by whatever means they are found; against NumPy."""
+"""custom_linear_solve and custom_root: derivatives of solutions of any solver, compared with NumPy."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def same(got, want, rtol=1e-8):
 
 
 def by_numpy(matvec, b):
-    """A solver that nothing could differentiate, or map."""
+    """A solver that cannot be differentiated or mapped."""
     matrix = ft.jacfwd(matvec)(fnp.zeros_like(b))
     return ft.pure_callback(np.linalg.solve, ft.ShapeDtypeStruct(b.shape, b.dtype), matrix, b, vmap_method="sequential")
 
@@ -30,7 +30,7 @@ def solution(a, b, **options):
 
 
 def difference(f, *at, step=1e-4):
-    """The gradient of a scalar function by central differences, by each argument."""
+    """Return the gradients of a scalar function with respect to each argument, by central differences."""
     found = []
     for k, x in enumerate(at):
         x = np.asarray(x, np.float64)
@@ -171,7 +171,7 @@ def test_messages():
 
 # --------------------------------------------------------------------------------------------------------- custom_root
 def newton(f, x):
-    """A solver that keeps going as long as it likes, on the host: nothing of it can be differentiated."""
+    """A solver that iterates on the host and cannot be differentiated."""
     for _ in range(8):
         step = lax.stop_gradient(fnp.linalg.solve(ft.jacfwd(f)(x), f(x)))
         x = ft.pure_callback(lambda a: a, ft.ShapeDtypeStruct(x.shape, x.dtype), x - step, vmap_method="sequential")
@@ -183,7 +183,7 @@ def divide(g, y):
 
 
 def balanced(a, b):
-    """x with `x + a tanh(x) = b`."""
+    """Return x with `x + a tanh(x) = b`."""
     return lax.custom_root(lambda x: x + a @ fnp.tanh(x) - b, fnp.zeros_like(b), newton, divide)
 
 

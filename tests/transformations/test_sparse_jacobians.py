@@ -1,4 +1,4 @@
-"""sparse_jacobian: the entries of the dense one, in as few directions as the pattern allows."""
+"""sparse_jacobian: the entries of the dense Jacobian, from as few directions as the pattern allows."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_random_patterns(seed):
 
 
 def test_the_way_with_fewer_groups_is_taken():
-    """A full row makes every column a group of its own, but is one of two groups of rows."""
+    """A full row makes every column a group of its own, but two groups of rows are enough."""
     arrow = np.eye(N, dtype=bool)
     arrow[0] = True
     f = lambda x: fnp.concatenate([fnp.sum(x**2)[None], x[1:] ** 2])

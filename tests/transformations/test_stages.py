@@ -1,4 +1,4 @@
-"""What a jitted function goes through, as objects to look at: traced, lowered, compiled."""
+"""The stages of a jitted function as objects: traced, lowered, compiled."""
 
 import numpy as np
 import pytest

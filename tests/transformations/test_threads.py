@@ -14,13 +14,13 @@ from functorch_like.core import EVALUATE, state
 
 THREADS = 16
 X = np.linspace(0.1, 0.9, 3)
-ROUNDED = {"default_matmul_precision": "BF16_BF16_F32"}  # rounds on every processor, with units for bfloat16 or not
-ONES = np.full((8, 8), 1 + 2**-12, np.float32)  # bfloat16 has eight bits: it becomes 1
+ROUNDED = {"default_matmul_precision": "BF16_BF16_F32"}  # rounds on every processor, with or without bfloat16 units
+ONES = np.full((8, 8), 1 + 2**-12, np.float32)  # becomes 1 in bfloat16, which has eight bits
 
 
 @pytest.fixture(autouse=True)
 def often():
-    """Switch threads as often as Python can, and say where they stand if they hang."""
+    """Switch threads as often as Python can, and print their stacks if they hang."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     faulthandler.dump_traceback_later(240, exit=False)
@@ -30,7 +30,7 @@ def often():
 
 
 def at_once(work, count=THREADS):
-    """Run `work(k)` in threads that start together; raises what they raise."""
+    """Run `work(k)` in threads that start together, and raise the first error of them."""
     gate, errors = threading.Barrier(count), []
 
     def run(k):
@@ -74,7 +74,7 @@ def test_transformations_of_functions_of_their_own():
 
 
 def test_one_function_and_its_memos_shared_by_all():
-    """Derived forms are made by whoever comes first; whoever comes second meanwhile gets the same."""
+    """The first thread makes a derived form; a second thread that needs it meanwhile gets the same one."""
     inner = ft.jit(lambda x: fnp.tanh(x) * x)
     f = ft.jit(lambda x: fnp.sum(inner(x) + inner(2 * x)))
     t = lambda x: np.tanh(x) + x / np.cosh(x) ** 2

@@ -1,4 +1,4 @@
-"""Tiers of compilation: what starts quickly, when it is exchanged, and that nothing goes wrong meanwhile."""
+"""Tiers of compilation: programs that start quickly, their exchange, and correct results meanwhile."""
 
 # Other compile options: those of the quick tier, and options that choose a tier.
 
@@ -28,8 +28,8 @@ X = np.linspace(0.1, 2, 12, dtype=np.float32)
 
 @pytest.fixture(autouse=True)
 def _auto(tmp_path):
-    finish()  # what tests before this one have left
-    ft.clear_caches()  # two functions that jit makes of one share programs
+    finish()  # background compilations of earlier tests
+    ft.clear_caches()  # jitted forms of one function share programs
     with backends.cache.flags(directory=str(tmp_path)):
         backends.compilation.tiers = "auto"
         yield
@@ -37,14 +37,14 @@ def _auto(tmp_path):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that only moves when it is set to: `clock[1]` seconds each time that it is read."""
+    """A clock that advances by `clock[1]` seconds each time that it is read, at first by 0."""
     state = [0.0, 0.0]
 
     def read():
         state[0] += state[1]
         return state[0]
 
-    monkeypatch.setattr(tier_watch.time, "perf_counter", read)  # for eager_tiers, too: it is the module's
+    monkeypatch.setattr(tier_watch.time, "perf_counter", read)  # also for eager_tiers, by the same `time` module
     return state
 
 
@@ -66,7 +66,7 @@ def kinds(why):
 
 
 def compiled(call):
-    """How many programs a call compiles."""
+    """Return the number of programs that a call compiles."""
     before = counters.compiles + counters.optimised
     call()
     return counters.compiles + counters.optimised - before
@@ -90,7 +90,7 @@ def test_a_program_starts_quick_and_ends_optimised():
     before = counters.misses
     for _ in range(5):
         f(X)
-    assert counters.misses == before  # C++ alone
+    assert counters.misses == before  # the calls stay in C++
     assert compiled(f.optimised) == 0
 
 
@@ -379,12 +379,12 @@ def test_pickling():
     np.testing.assert_allclose(np.asarray(pickle.loads(pickle.dumps(f))(X)), np.sinc(X.astype(np.float64)), atol=1e-6)
 
 
-# ---------------------------------------------------------------------------------------------------- which programs do
+# -------------------------------------------------------------------------------------------------- programs with tiers
 
 
 @pytest.fixture
 def undisturbed():
-    """No optimised form on disk."""
+    """Switch the cache off, so that no optimised form is found on disk."""
     with backends.cache.flags(enabled=False):
         yield
 
@@ -425,7 +425,7 @@ def estimate(f, *args):
 
 
 def test_one_long_run_is_worth_its_compile_time():
-    """A run that is under way cannot be exchanged."""
+    """A program cannot be exchanged while it runs."""
     step = lambda c, _: (fnp.sin(c) * 1.01 + c * c, None)
     long = lambda x: lax.scan(step, x, None, length=5000)[0]
     unknown = lambda x: lax.while_loop(lambda c: fnp.sum(c) < 1e30, lambda c: step(c, None)[0], x)
@@ -437,7 +437,7 @@ def test_one_long_run_is_worth_its_compile_time():
 
 
 def test_what_libraries_prepare_in_a_first_run_is_not_counted():
-    """The first convolution of a process takes 27 ms longer, which would be worth a compile of any small program."""
+    """The first convolution of a process takes 27 ms longer, which would justify compiling any small program."""
     quick = tiers.QuickTier(lambda: None, 0.05, "f")
     quick.credit(0.02)
     assert quick.spent == 0
@@ -451,7 +451,7 @@ def test_what_libraries_prepare_in_a_first_run_is_not_counted():
 
 
 def test_loops_that_expect_few_steps_start_in_the_quick_tier():
-    """The library's own, such as rejection sampling; also under transformations."""
+    """These are loops of the package, such as rejection sampling, also under transformations."""
     key = random.key(0)
     draw = lambda a: random.gamma(key, a, (2000,)).sum()
     pairs = np.array([2.5, 3.5], np.float32)
@@ -463,7 +463,7 @@ def test_loops_that_expect_few_steps_start_in_the_quick_tier():
 
 @pytest.fixture
 def options_of(monkeypatch):
-    """The programs compiled so far, each with whether its options are quick ones."""
+    """List of the programs compiled so far: the name, and True if the options are quick ones."""
     made, compile_ = [], Lowered.compile
 
     def noted(self, device, options=None, *, fitting=None, **more):
@@ -475,7 +475,7 @@ def options_of(monkeypatch):
 
 
 def test_eager_operations_on_small_arrays_have_quick_options(options_of):
-    """They run as long under them."""
+    """Quick options do not slow small operations down."""
     x = fnp.asarray(np.random.default_rng(0).normal(size=(9, 9)), "float32")
     spd = np.asarray(lax.dot(x, x.T)) + 9 * np.eye(9, dtype=np.float32)
     np.testing.assert_allclose(lax.linalg.cholesky(spd), np.linalg.cholesky(spd), rtol=1e-4, atol=1e-5)
@@ -522,7 +522,7 @@ def test_large_eager_programs_have_tiers(make, options_of, clock):
     first = np.asarray(f(x))
     large = max(options_of, key=lambda made: made[0] in ("gammainc", "igamma", "deep"))[0]
     assert (large, True) in options_of and (large, False) not in options_of
-    f(x)  # too short to be worth anything
+    f(x)  # too short to trigger a compilation
     finish()
     assert options_of.count((large, True)) == 1 and (large, False) not in options_of
     clock[1] = 10.0
@@ -531,7 +531,7 @@ def test_large_eager_programs_have_tiers(make, options_of, clock):
     finish()
     assert (large, False) in options_of
     before = counters.misses
-    np.testing.assert_allclose(f(x), first, rtol=1e-9)  # exchanges
+    np.testing.assert_allclose(f(x), first, rtol=1e-9)  # this call exchanges the program
     misses = counters.misses - before
     f(x)
     assert counters.misses < before + 2 * misses  # from now on C++ runs the program

@@ -76,7 +76,7 @@ def test_nested():
 
 
 def test_closing_over_mapped_values():
-    """The inner map sees the outer's hidden axis as part of a value from outside."""
+    """In the inner map, values from outside carry the hidden axis of the outer map."""
     got = ft.vmap(lambda row: ft.vmap(lambda x: x * row.sum() + row[0])(row))(X[0])
     close(got, X[0] * X[0].sum(1, keepdims=True) + X[0][:, :1])
     got = ft.vmap(lambda x: ft.vmap(lambda y: fnp.dot(x, y), in_axes=1)(X[0].T))(X[0])

@@ -74,7 +74,7 @@ def test_chunks_compile_two_programs_whatever_their_number():
     assert traces.count == 1  # of f; its batched forms are derived from the jaxpr
     with testing.count_compiles() as some:
         g(fnp.asarray(np.ones((18, 3))))  # 4 chunks of 4 and one of 2
-    assert some.count <= 3  # slices of the new whole, and joining five pieces
+    assert some.count <= 3  # slicing the larger array, and joining five pieces
     with testing.count_compiles() as none:
         g(fnp.asarray(np.zeros((18, 3))))
     assert none.count == 0
@@ -229,4 +229,4 @@ def test_attributes_of_the_function_are_those_of_the_mapped_one():
     mapped = ft.vmap(ft.vmap(layer))
     assert (mapped.factor, mapped.width, ft.grad(layer).width, ft.checkpoint(layer).width) == (3.0, 2, 2, 2)
     assert not hasattr(mapped, "nothing")
-    assert not hasattr(ft.vmap(ft.jit(layer)), "lower")  # it would be that of one element
+    assert not hasattr(ft.vmap(ft.jit(layer)), "lower")  # it would lower the function of one element

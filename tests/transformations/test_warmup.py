@@ -20,7 +20,7 @@ def spec(*shape, dtype="float32", **options):
 
 
 def counted(call):
-    """How many functions a call traces, and how many programs it compiles."""
+    """Return the number of traces and of compiled programs of a call, and its result."""
     before = counters.traces, counters.compiles + counters.cache_hits
     out = call()
     return counters.traces - before[0], counters.compiles + counters.cache_hits - before[1], out
@@ -111,7 +111,7 @@ def test_a_call_waits_for_its_program(monkeypatch):
     threading.Timer(0.05, go.set).start()
     assert f(x).tolist() == [3, 3, 3]
     assert future.done()
-    assert counters.compiles + counters.cache_hits - before <= 2  # and that of `ones`
+    assert counters.compiles + counters.cache_hits - before <= 2  # the program of f and that of `ones`
 
 
 def test_no_specs():

@@ -33,7 +33,7 @@ def python_fori(lower, upper, body_fun, val):
 
 
 def growing(loop):
-    """How often depends on values; the body closes over a value and hands one on unchanged."""
+    """Return a loop of value-dependent length; its body closes over a value and passes one on unchanged."""
 
     def f(x, w, end):
         cond = lambda v: fnp.sum(v["x"] * v["x"]) < end
@@ -109,7 +109,7 @@ def test_reverse_mode_names_the_remedy():
         with pytest.raises(ft.errors.UnsupportedError, match="how many steps a while_loop takes") as caught:
             nest(3.0)
         assert "fori_loop" in caught.value.fix and "scan" in caught.value.fix
-    # it is not an obstacle where no derivative goes through it
+    # A while_loop is allowed where no derivative goes through it.
     steps = lambda x: lax.while_loop(
         lambda v: v[0] < 100, lambda v: (v[0] * v[0], v[1] + 1), (lax.stop_gradient(x), 0)
     )[1]
@@ -182,7 +182,7 @@ def test_bounds_that_are_floats():
             got = f(lower, upper)
             assert got[0].item() == rounds, (lower, upper, got)
             np.testing.assert_allclose(float(got[1]), total, rtol=2e-2 if dtype.itemsize == 2 else 1e-6)
-    # The index of Python's numbers is weak; known bounds have reverse mode.
+    # The index is weakly typed if the bounds are Python numbers; loops with known bounds have reverse mode.
     assert lax.fori_loop(0.0, 2.0, lambda i, v: v * i, fnp.ones(2, "float16")).dtype == "float16"
     same(ft.grad(lambda x: lax.fori_loop(1.0, 3.0, lambda i, v: v * x * i, 1.0))(np.float32(3.0)), np.float32(12.0))
     same(ft.vmap(lambda n: count(0.0 * n, n)[0])(fnp.array([3.0, 0.5, -1.0])), np.array([3, 1, 0], np.int32))
@@ -221,12 +221,12 @@ def test_numbers_that_come_back_as_arrays_cost_no_second_trace():
     same(ft.hessian(total)(x), np.array([[0, 4, 0.5], [4, 0, 2], [0.5, 2, 0]], np.float32))
     same(ft.grad(looped)(scale), np.float32(27.0))
     same(ft.jvp(looped, (scale,), (fnp.float32(1.0),))[1], np.float32(27.0))
-    # A carry of which another number takes a wider kind is traced twice, and keeps what fits.
+    # If a number in the carry needs a wider kind, the body is traced twice, and dtypes that fit are kept.
     (a, b), _ = lax.scan(lambda c, _: ((c[0] * scale, c[1] + fnp.float16(1)), None), (1.0, 0), None, length=2)
     assert (a.dtype.name, b.dtype.name) == ("float32", "float16")
 
 
-# ------------------------------------------------------------------------------------------ what is traced, kept, run
+# ------------------------------------------------------------------------------------------ traces, memory, execution
 def test_nothing_is_traced_or_compiled_again():
     calls = []
 
@@ -286,7 +286,7 @@ def test_effects_happen_in_each_step_and_in_order():
         assert seen == [3.0, 6.0, 12.0] * (len(seen) // 3) and seen
     for wrap in (lambda g: g, ft.jit):
         for ordered in (False, True):
-            seen.clear()  # elements stop on their own: each has the effects that it has alone
+            seen.clear()  # elements stop separately, and each has the same effects as alone
             g = wrap(ft.vmap(lambda x: f(x, ordered)))  # noqa: B023
             assert g(np.array([3.0, 12.0])).tolist() == [24.0, 24.0]
             assert seen == [3.0, 6.0, 12.0, 12.0]
@@ -318,7 +318,7 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES)
 def test_values_that_a_loop_gives_are_known_when_it_is_linearized(body):
-    """Indices and branches depend on no tangent, whatever is called in the body."""
+    """Indices and branches depend on no tangent, whatever the body calls."""
 
     def f(x):
         y = lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, BODIES[body](s[1])), (0, x))[1]

@@ -1,4 +1,4 @@
-"""Trees that contain themselves, are nested too deep, or have keys without an order; and what errors leave behind."""
+"""Trees that contain themselves, are nested too deep, or have keys without an order; and the state after errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from functorch_like.errors import TreeDepthError, TreeError
 
 
 class Node:
-    """A module that knows its parent."""
+    """A module with a reference to its parent."""
 
     def __init__(self, value: Any, parent: Any = None) -> None:
         self.value, self.parent = value, parent
@@ -74,7 +74,7 @@ def cyclic_ordered() -> Any:
     return found
 
 
-#: A tree, the path to where it repeats, and what is there.
+#: A function that makes a tree, the path at which the tree repeats, and the path of the repeated subtree.
 CYCLES = {
     "list": (cyclic_list, "[1]", "the root"),
     "dict": (cyclic_dict, "['b']['c']", "the root"),
@@ -107,7 +107,7 @@ USES = {
 
 
 def levels() -> int:
-    """How many calls are left in this thread."""
+    """Return the number of calls left in this thread."""
 
     def deeper(n: int) -> int:
         try:
@@ -131,7 +131,7 @@ def test_a_tree_that_contains_itself(kind: str, use: str) -> None:
     assert path in told
     assert first == "the root" or first in told.partition(" is what is at ")[2]
     assert isinstance(caught.value, (RecursionError, ValueError))
-    assert levels() > before - 150  # the thread can go on
+    assert levels() > before - 150  # the thread has its calls back
     assert tree.leaves({"a": [1, {"b": 2, "c": 3}]}) == [1, 2, 3]
 
 
@@ -148,7 +148,7 @@ def test_arguments_of_jit_are_named(make: Any) -> None:
         TreeDepthError, match=r"(args\[1\].* is what is at args\[1\]|levels deep)(.|\n)*test_nesting.py"
     ):
         f(1.0, make())
-    assert float(f(1.0, [2.0])) == 1  # and the function goes on
+    assert float(f(1.0, [2.0])) == 1  # the function still works
 
 
 @pytest.mark.parametrize("make", [cyclic_dict, lambda: {1: 1.0, "a": 2.0}])

@@ -59,7 +59,7 @@ def test_transpose():
     assert tree.transpose(outer, inner, [{"x": 1, "y": 2}, {"x": 3, "y": 4}]) == turned
     assert tree.transpose(outer, None, [{"x": 1, "y": 2}, {"x": 3, "y": 4}]) == turned
     assert tree.broadcast((1, 2), ([0, 0], {"a": 0})) == ([1, 1], {"a": 2})
-    assert tree.broadcast(1, [(0, 0)], is_leaf=lambda x: isinstance(x, tuple)) == [(1, 1)]  # of the prefix alone
+    assert tree.broadcast(1, [(0, 0)], is_leaf=lambda x: isinstance(x, tuple)) == [(1, 1)]  # for the prefix only
 
 
 PARTINGS = [

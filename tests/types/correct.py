@@ -1,4 +1,4 @@
-"""A program as a user writes it: type checkers find nothing wrong, and know the types that are said here."""
+"""A program as a user writes it: type checkers find no errors, and infer the types asserted here."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def smooth(x: ArrayLike, width: int = 3) -> Array:
 
 
 class Model:
-    """Has a jitted method."""
+    """A class with a jitted method."""
 
     @ft.jit(static_argnums=0)
     def apply(self, x: Array) -> Array:
@@ -61,13 +61,13 @@ class Model:
 
 @ft.custom_jvp
 def softened(x: Array) -> Array:
-    """Has a rule of its own."""
+    """A function with a rule of its own."""
     return fnp.log1p(fnp.exp(x))
 
 
 @softened.defjvp
 def softened_rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """The rule."""
+    """The jvp rule of `softened`."""
     (x,), (t,) = primals, tangents
     return softened(x), t * nn.sigmoid(x)
 
@@ -97,7 +97,7 @@ assert_type((data.shape, data.ndim), tuple[tuple[int, ...], int])
 print(float(value), np.asarray(data) + 1, [row.mean() for row in data], smooth(1.0), history, smooth(data[0], width=2))
 print(Model().apply(data), ft.tree.map(fnp.sin, params).w, ft.device_put(data).device, fnp.linalg.norm(data))
 
-# Training in practice: decorators keep signatures, `like=` is the type of what is restored, and items keep theirs.
+# Training: decorators keep signatures, restored trees have the type of `like`, iterators keep the type of items.
 assert_type(ft.autocast(loss)(params, data, labels), Array)
 
 
@@ -129,7 +129,7 @@ def resumed(manager: ft.io.CheckpointManager, params: Params) -> Params:
     return manager.restore(like=params)
 
 
-# Results whose kind depends on an option.
+# Results whose type depends on an option.
 assert_type(fnp.unique(labels), Array)
 values, counts = fnp.unique(labels, return_counts=True)
 assert_type(counts, Array)
@@ -167,7 +167,7 @@ assert_type(ft.devices()[0].platform, str)
 with ft.named_scope("checks"), ft.debug_nans(False), ft.default_device("cpu"):
     assert_type(random.gumbel(random.key(1), (3,)), Array)
 
-# Functions that makers make: of arrays, and of no lists.
+# Functions made by factories: functions of arrays, not of lists.
 assert_type(fnp.nansum(data, axis=0), Array)
 assert_type(fnp.nanargmax(data), Array)
 assert_type(fnp.fft.rfft(data, n=8, norm="ortho"), Array)
@@ -209,7 +209,7 @@ def solved(b: Array) -> Array:
 
 print(solved(data[0]), ft.vmap(mean_over_devices, in_axes=(None, 0), axis_name="devices")(params, fnp.arange(2.0)))
 
-# Meshes and shardings say what they hold.
+# Attributes and methods of meshes and shardings have types.
 mesh = ft.make_mesh((1,), ("rows",))
 split = ft.sharding.NamedSharding(mesh.local_mesh, ft.sharding.PartitionSpec("rows"))
 assert_type(split.with_memory_kind("pinned_host").update(mesh=mesh), ft.sharding.NamedSharding)

@@ -1,4 +1,4 @@
-"""Mistakes that type checkers find: each line that has one says which rule of pyright names it."""
+"""Mistakes that type checkers find: a comment on each names the rule of pyright that reports it."""
 
 from __future__ import annotations
 

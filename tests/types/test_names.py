@@ -1,4 +1,4 @@
-"""What completion offers in public modules, and what an AttributeError says of names that are not there."""
+"""Names that completion offers in public modules, and AttributeErrors for names that do not exist."""
 
 import __future__
 
@@ -27,17 +27,17 @@ SHORT = {
     "tree": ft.tree,
     "extend": ft.extend,
 }
-#: Classes of NumPy that functions take as dtypes, and other names of it.
+#: Classes of NumPy that functions take as dtypes, and other names of NumPy.
 OF_NUMPY = {
     "character", "complexfloating", "dtype", "flexible", "floating", "generic", "index_exp", "inexact", "integer",
     "number", "object_", "s_", "signedinteger", "unsignedinteger",
 }  # fmt: skip
-#: The door to XLA; and a launcher, which is there once it is imported.
+#: The layer above XLA; and a launcher, which is an attribute only after its import.
 NO_NAMESPACES = ("functorch_like.backends.xla", "functorch_like.backends.xeon")
 
 
 def public_modules():
-    """The modules that are reached by attributes, from the package on."""
+    """Return the public modules that are reached by attributes of the package."""
     found = {}
 
     def walk(module):

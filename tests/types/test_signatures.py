@@ -1,4 +1,4 @@
-"""Types in public signatures: `Any`, and no type, may only become rarer. `Array` has what type checkers are told."""
+"""Types in public signatures: `Any` and missing types may only become rarer. `Array` has what its stub declares."""
 
 import ast
 import importlib
@@ -19,9 +19,9 @@ import functorch_like as ft
 from functorch_like.foreign.methods import Renamed
 
 ANY = re.compile(r"(?<!dtype\[)(?<!ndarray\[Any, )(?<!ndarray\[)\bAny\b")
-#: A pytree among parameters is a type: nothing narrower is true. As a result it says as little as `Any`.
+#: For a parameter, `PyTree` is the narrowest true type. For a result it is as vague as `Any`.
 ANY_RESULT = re.compile(ANY.pattern + r"|\bPyTree\b")
-#: The most places without a type, by the beginning of the module's name. Lower them where a count has fallen.
+#: The most places without a type, by prefix of the module's name. Lower them where a count has fallen.
 MOST = {
     "functorch_like": 200,
     "functorch_like.numpy": 9,
@@ -51,7 +51,7 @@ def modules():
 
 
 def untyped(function):
-    """The parameters and results of a function that are `Any`, or have no type; of its overloads, if it has any."""
+    """Return the parameters and results of a function, or of its overloads, that are `Any` or have no type."""
     plain = inspect.unwrap(function)
     return [place for f in typing.get_overloads(plain) or [function] for place in _untyped(f)]
 
@@ -71,7 +71,7 @@ def _untyped(function):
 
 
 def counts():
-    """Places without a type by module, then by function or method; a function of two modules stands under one."""
+    """Return places without a type by module, then by function or method; a function of two modules is under one."""
     seen, found = set(), {}
     for name, module in modules().items():
         for n in dir(module):
@@ -98,7 +98,7 @@ def group(name):
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="newer Pythons write some annotations in other words")
 def test_public_signatures_have_types():
-    # In a process of its own: which names modules have, and which is first, depends on what was used before.
+    # In a process of its own: the names that modules have, and their order, depend on earlier uses.
     told = subprocess.run([sys.executable, "-P", __file__], capture_output=True, text=True, check=True)
     places = {g: {} for g in MOST}
     for name, functions in json.loads(told.stdout).items():
@@ -110,7 +110,7 @@ def test_public_signatures_have_types():
 
 
 STUB = Path(ft.__file__).parent / "arrays/array_type.pyi"
-#: jaxlib's own, for which users have no use.
+#: jaxlib's own attributes, which users do not need.
 HIDDEN = {"clone", "on_device_size_in_bytes", "platform", "traceback", "unsafe_buffer_pointer", "unsafe_raw_buffer"}
 
 

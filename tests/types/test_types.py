@@ -1,4 +1,4 @@
-"""Type checkers understand programs of users: no complaint about a correct one, one about each mistake."""
+"""Type checkers report no error in a correct program of a user, and each mistake in another program."""
 
 import importlib.util
 import json
@@ -14,7 +14,7 @@ WRONG = re.compile(r"  # wrong: (.*)")
 
 
 def pyright(folder, mode):
-    """What pyright says of the two programs, in a folder apart from the repository, as (file, line, rule, message)."""
+    """Return pyright's errors in the two programs, outside the repository, as (file, line, rule, message)."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
     for name in ("correct.py", "mistakes.py"):
@@ -24,7 +24,7 @@ def pyright(folder, mode):
     command = [sys.executable, "-P", "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     found = json.loads(run.stdout)["generalDiagnostics"]
-    assert found, run.stdout + run.stderr  # at least the mistakes
+    assert found, run.stdout + run.stderr  # there are at least the mistakes
     return {
         (Path(d["file"]).name, d["range"]["start"]["line"] + 1, d.get("rule", ""), d["message"])
         for d in found

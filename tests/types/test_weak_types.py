@@ -1,4 +1,4 @@
-"""Weak types of results: JAX's, recorded in weak_types.json, but for what docs/differences.md names."""
+"""Weak types of results: those of JAX, recorded in weak_types.json, except for cases in docs/differences.md."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ RECORDED = json.loads(Path(__file__).with_name("weak_types.json").read_text())
 
 
 def operands():
-    """Return the operands by the names that the expressions use: w, i, c and what is large are weak."""
+    """Return the operands by their names in the expressions; w, i, c, W, C, N and W2 are weak."""
     weak = {"w": fnp.asarray(2.0), "i": fnp.asarray(3), "c": fnp.asarray(1 + 2j)}
     weak |= {name: fnp.broadcast_to(weak[name.lower()], (3,)) for name in "WC"}
     weak |= {"N": fnp.broadcast_to(weak["i"], (3,)), "W2": fnp.broadcast_to(weak["w"], (3, 3))}
@@ -79,11 +79,11 @@ def test_rint_gives_floats_as_numpy_does(x):
 
 
 def test_scalars_and_arrays_of_rank_0_of_numpy_stay_apart():
-    """C++ has one signature for both. Scalars are weak, arrays inside of the package are not."""
+    """C++ has one signature for both. Scalars are weak, arrays inside the package are not."""
     array, scalar = np.array(2.0, np.float32), np.float32(2.0)
     for many, other in ((array, scalar), (scalar, array)):
         ft.clear_caches()
-        for _ in range(60):  # beyond those that NumPy computes
+        for _ in range(60):  # more than the first calls, which NumPy computes
             first = structural.broadcast_in_dim(many, shape=(3,), broadcast_dimensions=())
         then = structural.broadcast_in_dim(other, shape=(3,), broadcast_dimensions=())
         assert first.weak_type == (many is scalar) and then.weak_type == (other is scalar)

@@ -1,4 +1,4 @@
-"""The accuracy report judges every primitive it names, and primitives stay as exact as they are."""
+"""The accuracy report, and bounds on the errors of primitives."""
 
 import sys
 
@@ -11,7 +11,7 @@ from functorch_like.testing import accuracy, peer
 from functorch_like.testing.accuracy import Accuracy, Errors
 from functorch_like.testing.accuracy_cases import CASES, inputs
 
-# Ulp: what the lowerings give, rounded up.
+# Errors of the lowerings in ulp, rounded up.
 SINGLE = {
     "add": 0.51, "mul": 0.51, "div": 0.51, "sqrt": 0.51, "exp": 1.5, "log": 1.5, "log1p": 2, "expm1": 4, "logistic": 3,
     "sinh": 2, "cosh": 2, "tanh": 5, "lgamma": 90, "bessel_i0e": 1, "bessel_i1e": 1, "igamma": 1, "igammac": 1,
@@ -41,7 +41,7 @@ def test_errors_stay_small_in_double_precision(name):
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "rem"])
 def test_large_arrays_are_rounded_once(name):
     rng = np.random.default_rng(0)
-    count = 20000  # they have forms of their own
+    count = 20000  # enough for the lowerings of large arrays
     sizes = [10 ** rng.uniform(-30, 4, count) for _ in range(2 if name == "rem" else 1)]
     operands = [(rng.choice([-1, 1], count) * s).astype(np.float32) for s in sizes]
     if name == "rem":

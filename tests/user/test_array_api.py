@@ -1,6 +1,7 @@
-"""What the array API standard 2024.12 says in words: special values, dtypes of results, inspection, errors.
+"""Requirements in the text of the array API standard 2024.12: special values, dtypes, inspection, errors.
 
-The values are those of the standard's text, which follows C99 and IEEE 754; NumPy serves as a second witness of them.
+The values are those of the standard's text, which follows C99 and IEEE 754. NumPy gives the same values, except where
+a comment names a difference.
 """
 
 import inspect
@@ -26,7 +27,7 @@ COMPLEX += " isfinite isinf isnan negative"
 
 
 def same_specials(got, want, where) -> None:
-    """Equal up to rounding, with the same NaN, infinities and signs of zeros."""
+    """Assert equality up to rounding, with the same NaN, infinities and signs of zeros."""
     got, want = np.asarray(got), np.asarray(want)
     np.testing.assert_allclose(got, want, rtol=1e-13, err_msg=str(where))
     if want.dtype.kind == "f":
@@ -43,7 +44,7 @@ def test_special_values(name):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 def test_floor_division_is_the_floor_of_the_quotient(dtype):
-    # The table of the standard, which NumPy leaves where an operand is infinite: NaN for inf // 2, -1 for -1 // inf.
+    # The standard's table. NumPy differs where an operand is infinite: it gives NaN for inf // 2, -1 for -1 // inf.
     x, y = (np.array(v).astype(fnp.dtype(dtype)) for v in zip(*itertools.product(REAL, repeat=2), strict=True))
     with np.errstate(all="ignore"):
         want = np.floor(x.astype("float64") / y.astype("float64"))
@@ -82,7 +83,7 @@ def test_special_complex_values(name):
     z = np.array([complex(a, b) for a, b in itertools.product(parts, parts)])
     with np.errstate(all="ignore"):
         got, want = np.asarray(getattr(fnp, name)(z)), getattr(np, name)(z)
-    # The sign of an infinite or vanishing part is open where the argument's other part is infinite or NaN.
+    # Signs of infinite or zero parts are unspecified where both parts of the argument are infinite or NaN.
     open_sign = ~np.isfinite(z.real) & ~np.isfinite(z.imag)
     for part in ("real", "imag") if want.dtype.kind == "c" else ("real",):
         g, w = getattr(got, part), getattr(want, part)
@@ -153,7 +154,7 @@ def test_dtype_questions():
     assert fnp.result_type(fnp.float32, 1j) == fnp.complex64
 
 
-# As the standard writes them, annotations and defaults left out.
+# Signatures as the standard writes them, without annotations and defaults.
 SPECIFIED = """
 searchsorted(x1, x2, /, *, side, sorter)
 count_nonzero(x, /, *, axis, keepdims)
@@ -196,7 +197,7 @@ tril(x, /, *, k)
 
 @pytest.mark.parametrize("line", SPECIFIED.split("\n")[1:-1])
 def test_signatures(line):
-    """Calls that the standard allows can be made: names behind the / are taken as keywords."""
+    """Calls that the standard allows are accepted: parameters after the / can be passed by keyword."""
     name, words = line[:-1].split("(")
     words, parameters = words.split(", "), inspect.signature(getattr(fnp, name)).parameters
     by_place = words.index("/") if "/" in words else 0
@@ -322,11 +323,11 @@ def test_complex_functions_of_large_and_small_numbers(name, dtype):
     z = np.array([complex(a, b) for a, b in itertools.product(parts, parts) if a or b], dtype)
     with np.errstate(all="ignore"):
         want = np.asarray(getattr(np, name)(z.astype("complex128")))
-    if name == "log1p":  # NumPy's own loses small numbers
+    if name == "log1p":  # NumPy's log1p loses the digits of small numbers
         with mpmath.workprec(2400):
             want = np.array([complex(mpmath.log(1 + mpmath.mpc(v))) for v in z.tolist()])
     function = getattr(fnp, name)
-    alone = ft.jit(function)  # XLA rewrites products of constants of rank 0, and of no other
+    alone = ft.jit(function)  # XLA rewrites products of constants at rank 0 only
     single = np.array([alone(v) for v in fnp.asarray(z)[::3]])
     for got, right in ((np.asarray(function(z)), want), (single, want[::3])):
         assert np.isfinite(got).all()

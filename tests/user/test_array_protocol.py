@@ -1,4 +1,4 @@
-"""Objects with `__jax_array__` are arrays wherever arrays meet them."""
+"""Objects with `__jax_array__` are accepted wherever arrays are."""
 
 import operator
 
@@ -10,7 +10,7 @@ import functorch_like.numpy as fnp
 
 
 class Boxed:
-    """An array of a library, such as a parameter of a layer."""
+    """An array of another library, such as a parameter of a layer."""
 
     def __init__(self, value):
         self.value = value

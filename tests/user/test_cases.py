@@ -137,7 +137,7 @@ def test_top_k(x, axis):
 
 
 def _descending(x, axis):
-    """Return the positions from greatest to least, NaN first; of equal elements the first come first."""
+    """Return the positions from greatest to least, NaN first; equal elements keep their order."""
     reverse = np.flip(x, axis)
     return x.shape[axis] - 1 - np.flip(np.argsort(reverse, axis=axis, kind="stable"), axis)
 

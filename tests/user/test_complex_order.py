@@ -1,4 +1,4 @@
-"""Extremes and order of complex numbers, as NumPy has them, with NaN; their derivatives and batches."""
+"""Extremes and order of complex numbers as in NumPy, also with NaN; their derivatives and batches."""
 
 import itertools
 
@@ -19,7 +19,7 @@ def same(got, want) -> None:
     got, want = np.asarray(got), np.asarray(want)
     assert got.dtype.kind == want.dtype.kind and got.shape == want.shape
     np.testing.assert_array_equal(got, want)
-    if want.dtype.kind == "c":  # which part is NaN
+    if want.dtype.kind == "c":  # the same part is NaN
         np.testing.assert_array_equal(np.isnan(got.real), np.isnan(want.real))
 
 

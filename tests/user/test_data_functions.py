@@ -76,7 +76,7 @@ def test_bincount():
         fnp.bincount(X)
 
 
-# ------------------------------------------------------------------------------------------------ values between values
+# ------------------------------------------------------------------------------ interpolation, differences, covariances
 def test_interp():
     xp, fp = np.array([-1.0, 0.0, 0.5, 2.0]), np.array([3.0, -1.0, 4.0, 1.0])
     x = np.concatenate([X, xp, [np.nan, np.inf, -np.inf, -5]])
@@ -131,7 +131,7 @@ def test_covariances():
         fnp.cov(fnp.ones((1, 1, 1)))
 
 
-# --------------------------------------------------------------------------------------------- putting in, taking out
+# -------------------------------------------------------------------------------------------------- insertion, deletion
 A = np.arange(12.0).reshape(3, 4)
 
 
@@ -227,7 +227,7 @@ def test_files_of_every_dtype(tmp_path, dtype):
             assert (archive[name].dtype, archive[name].shape) == (wanted.dtype, wanted.shape)
             assert archive[name].tolist() == wanted.tolist()
             assert fnp.asarray(archive[name]).dtype == wanted.dtype
-    # NumPy alone reads the same bytes.
+    # NumPy reads the same bytes without the package.
     raw = np.load(tmp_path / "x.npy")
     assert (raw if raw.dtype.kind != "V" else raw.view(dtype)).tolist() == x.T.tolist()
 
@@ -256,7 +256,7 @@ def test_files_that_numpy_wrote_without_a_dtype(tmp_path, dtype):
         fnp.load(tmp_path / "x.npy", dtype="float32")
     raw = np.load(tmp_path / "x.npy")
     for use in (fnp.asarray, fnp.sin, lambda a: ft.jit(lambda x: x)(a), lambda a: fnp.ones(3) + a):
-        with pytest.raises(DtypeError, match=r"what to do: say what it is with x.view\("):
+        with pytest.raises(DtypeError, match=r"what to do: name it with x.view\("):
             use(raw)
     assert fnp.asarray(raw.view(dtype)).tolist() == x.tolist()
 

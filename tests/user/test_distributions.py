@@ -77,7 +77,7 @@ def test_tails_keep_their_digits():
     for name in ("norm", "logistic", "expon", "cauchy"):
         np.testing.assert_allclose(getattr(S, name).logsf(far), getattr(stats, name).logsf(far), rtol=1e-12)
     np.testing.assert_allclose(S.gumbel_r.logsf(far)[2:], -far[2:])
-    # log of the upper gamma integral, by mpmath.
+    # Log of the regularized upper incomplete gamma function, by mpmath.
     want = [-787.321423727823380, -4983.658360797738134]
     np.testing.assert_allclose(S.gamma.logsf(np.array([800.0, 5000.0]), 3.0), want, rtol=1e-12)
     assert np.isfinite(S.gamma.logsf(200.0, 3.0))
@@ -104,7 +104,7 @@ def test_derivatives_of_log_densities(name):
 def test_other_derivatives():
     for f in (S.norm.logsf, S.norm.ppf, S.gumbel_l.logcdf, S.laplace.isf):
         ft.testing.check_grads(f, (np.array([0.3, 0.6]),), order=1)
-    # Outside of the support nothing turns into NaN.
+    # Derivatives outside of the support are not NaN.
     for name, shapes in (("gamma", (2.0,)), ("beta", (2.0, 2.0)), ("expon", ()), ("pareto", (1.0,)), ("uniform", ())):
         assert float(ft.grad(getattr(S, name).logpdf)(-1.0, *shapes)) in (0.0, -1.0)
 

@@ -1,4 +1,4 @@
-"""Questions about dtypes, under JAX's names."""
+"""Functions that inspect dtypes, under JAX's names."""
 
 import ml_dtypes
 import numpy as np
@@ -40,7 +40,7 @@ def test_issubdtype_knows_the_dtypes_that_numpy_does_not():
 
 @pytest.mark.parametrize("name", ["float8_e3m4", "float8_e4m3", "float8_e8m0fnu", "float4_e2m1fn"])
 def test_rare_floats(name):
-    """They convert, compare, add, and are moved about; float8_e8m0fnu has no zero and no sign."""
+    """Such arrays are converted, compared, added, sorted and joined. float8_e8m0fnu has no zero and no sign."""
     x = fnp.asarray([1.0, 2.0, 0.5]).astype(name)
     assert getattr(fnp, name)(1).dtype == name == x.dtype
     assert np.asarray(x).dtype.name == name

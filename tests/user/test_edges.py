@@ -1,4 +1,4 @@
-"""Values, derivatives and arguments at the edges: zeros, empty things, traced places, and what other libraries pass."""
+"""Edge cases of values, derivatives and arguments: zeros, infinities, traced values, arrays of other libraries."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ RNG = np.random.default_rng(0)
 
 
 def slope(f, x, h=1e-6):
-    """A central difference of a function of one number, in float64."""
+    """Return the central difference of a function of one number, in float64."""
     return (f(D(x + h)) - f(D(x - h))) / (2 * h)
 
 
@@ -47,7 +47,7 @@ def test_slopes_of_entropies_where_x_is_zero():
 
 
 def test_relative_entropies_have_finite_slopes_where_x_is_zero_or_the_value_is_infinite():
-    """Values that JAX 0.10.2 gives: x log(x / y) counts as a constant there. So a loss may leave out what is 0."""
+    """As in JAX 0.10.2, x log(x / y) counts as a constant there, so a loss may mask such elements out."""
     for x, y in ((0.0, 2.0), (0.0, 0.0), (1.0, 0.0), (-1.0, 2.0), (1.0, -1.0)):
         assert [ft.grad(special.rel_entr, i)(D(x), D(y)) for i in (0, 1)] == [0, 0]
         assert [ft.grad(special.kl_div, i)(D(x), D(y)) for i in (0, 1)] == [-1, 1]
@@ -130,7 +130,7 @@ def test_raw_qr(shape):
     np.testing.assert_allclose(tau, want[1], atol=1e-12)
 
 
-# ------------------------------------------------------------------------------------------------ functions and places
+# ------------------------------------------------------------------------------------------------- functions, arguments
 def test_stop_gradient_of_what_holds_no_numbers():
     marker = object()
     tree = {"f": np.sin, "text": "a", "x": 2.0, "o": marker}

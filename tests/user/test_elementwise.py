@@ -140,7 +140,7 @@ def test_one_integer(name):
 
 @pytest.mark.parametrize("name", BINARY)
 def test_two(name):
-    # Of infinities NumPy's floor_divide is not the standard's: test_array_api.py.
+    # NumPy's floor_divide of infinities differs from the standard, which test_array_api.py tests.
     special = [v for v in SPECIAL if not np.isinf(v)] if name == "floor_divide" else SPECIAL
     a, b = np.meshgrid(special, special)
     agrees(name, a, b)
@@ -360,7 +360,7 @@ def test_powers_of_two_of_complex_numbers():
         expected = np.exp(z.astype(complex) * np.log(2))
         np.testing.assert_allclose(fnp.exp2(z.astype(dtype)), expected, rtol=rtol)
     assert fnp.exp2(np.complex64(complex(-np.inf, np.inf))) == 0
-    # A power of two has all its digits, however large.
+    # A power of two is exact, however large.
     assert fnp.exp2(np.complex64(100)) == 2.0**100
     ft.testing.check_grads(fnp.exp2, (np.array([0.5 - 1.5j, 1 + 1j]),), order=2)
 

@@ -1,4 +1,4 @@
-"""Comparing dtypes, structures, avals and arrays with anything whatever: a bool, and no error."""
+"""Comparing dtypes, structures, avals and arrays with any other object gives a bool and raises no error."""
 
 import itertools
 import warnings

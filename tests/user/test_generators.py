@@ -1,4 +1,4 @@
-"""Keys of four words, whose bits XLA's generator makes: the words of JAX 0.10.2, and distributions drawn with them."""
+"""Keys of four words, whose bits come from XLA's generator: words as in JAX 0.10.2, and distributions."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from functorch_like import random
 from functorch_like.errors import ArgumentError, ShapeError
 
 SEED = 2**40 + 7
-# What JAX 0.10.2 gives on CPUs for key(SEED, impl="rbg") and the second of two keys split from it.
+# Results of JAX 0.10.2 on CPUs for key(SEED, impl="rbg") and the second of two keys split from it.
 SPLITS = [[2775665504, 110793307, 2775665504, 110793307], [1038896816, 4099356745, 1038896816, 4099356745],
           [980683688, 2277133135, 980683688, 2277133135]]  # fmt: skip
 FOLDED = {

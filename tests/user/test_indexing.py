@@ -13,7 +13,7 @@ SHAPES = [(4, 5, 3), (5, 4), (6,), (3, 4, 2, 3)]
 
 
 def draw(rng, draws, shape):
-    """A random index of everything NumPy knows, in bounds."""
+    """Return a random index in bounds, made of all kinds of items that NumPy accepts."""
     batch = draws.choice([(), (3,), (2, 3), (1, 3)])
     index, d, dots = [], 0, False
     while d < len(shape) and draws.random() < 0.9:
@@ -51,7 +51,7 @@ def test_reading_and_writing_as_numpy(seed):
     try:
         want = x[index]
     except IndexError as error:
-        if "out of bounds" not in str(error):  # positions in arrays are clamped instead
+        if "out of bounds" not in str(error):  # out of bounds, positions in arrays are clamped instead
             with pytest.raises((IndexError, ValueError)):
                 _ = a[mine]
         return
@@ -104,7 +104,7 @@ def test_out_of_bounds():
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "complex64"])
 def test_zeros_that_fill_keep_their_signs(kind):
-    """0.0 and -0.0 are equal, and not the same program."""
+    """0.0 and -0.0 are equal, but give different programs."""
     x, i = fnp.asarray([1, 2], kind), fnp.asarray([5, 0])
     numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
     ways = [
@@ -147,7 +147,7 @@ def test_apply_counts_how_often_an_index_occurs():
     assert batch.tolist() == [[0, 3, 3, 3, 4, 6]] * 2
     assert fnp.arange(6).reshape(2, 3).at[[1, 1], 1:].apply(lambda v: v * 10).tolist() == [[0, 1, 2], [3, 400, 500]]
     assert x.at[np.zeros(0, int)].apply(add).tolist() == x.tolist()
-    # Where each occurs once there are derivatives, and the function may close over what is traced.
+    # If each index occurs once, there are derivatives, and the function may close over traced values.
     slope = ft.jit(ft.grad(lambda s: fnp.sum(x.at[np.array([1, 2])].apply(lambda v: v * s))))
     assert slope(2.0) == 3
     assert ft.grad(lambda x: fnp.sum(x.at[1:3].apply(fnp.square)))(x).tolist() == [1, 2, 4, 1, 1, 1]
@@ -216,7 +216,7 @@ def test_set_keeps_derivatives():
 
 
 def test_derivatives_of_products_where_factors_are_zero():
-    """x[i] *= u with repeated i is a product of all u: its derivatives of any order do not divide by any of them."""
+    """x[i] *= u with repeated i is a product. Its derivatives of any order do not divide by a factor."""
     places, u = np.array([1, 0, 1, 1]), np.array([0.0, 5.0, 0.0, 3.0])
     f = lambda u: fnp.full(2, 2.0, dtype="float64").at[places].multiply(u)[1]  # 2 u0 u2 u3
     np.testing.assert_array_equal(ft.grad(f)(u), [0, 0, 0, 0])

@@ -1,4 +1,4 @@
-"""lax: NumPy's results through JAX's names; numbers take what they meet; nothing else is converted or broadcast."""
+"""lax: NumPy's results under JAX's names. Numbers adopt the other operand's dtype and shape; nothing else does."""
 
 import math
 
@@ -46,7 +46,7 @@ INTEGER = {
 
 
 def everywhere(f, *args):
-    """The result, the same in eager mode, jitted, and mapped over the first dimension."""
+    """Return the result, which must be the same in eager mode, jitted, and mapped over the first dimension."""
     eager = np.asarray(f(*args))
     np.testing.assert_allclose(np.asarray(ft.jit(f)(*args)), eager, rtol=1e-6)
     np.testing.assert_allclose(np.asarray(ft.vmap(f)(*args)), eager, rtol=1e-6)
@@ -438,7 +438,7 @@ def test_every_row_has_its_function():
         "reduce_window_sum", "reduce_window_max", "reduce_window_min",
         "select_and_gather_add", "select_and_scatter_add", "one_minus_square", "tanh_slope",
         "half_integer_pow", "call_exported", "linear_call",
-        # These have doors of their own: ft.pure_callback, ft.checkify, ft.random, ft.checkpoint, ...
+        # These are reached through other functions: ft.pure_callback, ft.checkify, ft.random, ft.checkpoint, ...
         "debug_callback", "io_callback", "pure_callback", "check", "draw", "name", "platform_index", "probe",
     }  # fmt: skip
     missing = [

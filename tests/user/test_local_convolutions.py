@@ -1,4 +1,4 @@
-"""lax: patches, convolutions with a kernel for each place, and functions applied to chosen elements."""
+"""lax: patches, convolutions with a kernel for each position, and functions applied to selected elements."""
 
 import numpy as np
 import pytest

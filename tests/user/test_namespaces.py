@@ -142,7 +142,7 @@ KERNELS = {
 
 
 def resized(line, size, kernel, antialias):
-    """By the definition: each new pixel the mean of all old ones, weighed by the kernel."""
+    """Resize by the definition: each new pixel is the mean of all old ones, weighted by the kernel."""
     scale = len(line) / size
     wide = max(scale, 1.0) if antialias else 1.0
     out = []

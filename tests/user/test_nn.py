@@ -1,4 +1,4 @@
-"""nn: the values of SciPy and of the formulas, and slopes that stay right where numbers are extreme."""
+"""nn: values as in SciPy or the formulas, and derivatives that stay correct for extreme numbers."""
 
 import math
 

@@ -9,7 +9,7 @@ import functorch_like.numpy as fnp
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.testing import check_grads
 
-# XLA's CPU code takes subnormal numbers as zeros, so there are none here.
+# XLA's CPU code flushes subnormal numbers to zero, so there are none here.
 EDGES = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 3e4, -7.25, 1e-3]
 
 
@@ -21,7 +21,7 @@ def test_parts_of_floats(dtype):
             np.testing.assert_array_equal(np.asarray(got), want)
             np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
     with np.errstate(all="ignore"):
-        gap = np.spacing(np.abs(x))  # NumPy's is positive for negative float16
+        gap = np.spacing(np.abs(x))  # NumPy's spacing of negative float16 is positive
     np.testing.assert_array_equal(np.asarray(fnp.spacing(x)), np.where(x < 0, -gap, gap))
     agrees("fabs", x)
     agrees("heaviside", x, 0.5)

@@ -35,7 +35,7 @@ def test_solutions(count):
     ft.effects_barrier()
     assert got.shape == (count, 2) and got.dtype == np.float64
     np.testing.assert_allclose(got, exact(times), atol=2e-7)
-    assert len(steps) < 1500  # values in between cost no steps
+    assert len(steps) < 1500  # times between two steps cost no further steps
 
 
 def test_single_precision_pytrees_and_batches():
@@ -69,7 +69,7 @@ def test_steps_are_limited():
     assert np.isfinite(stopped[1]).all() and np.isnan(stopped[2]).all()
     burst = odeint(lambda y, t: y * y, np.float64(1.0), np.array([0.0, 0.5, 2.0]))
     np.testing.assert_allclose(burst[1], 2.0, rtol=1e-6)
-    assert np.isnan(burst[2])  # it has no value behind t = 1
+    assert np.isnan(burst[2])  # the solution 1 / (1 - t) ends at t = 1
 
 
 def test_wrong_arguments():

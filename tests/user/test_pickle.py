@@ -52,7 +52,7 @@ NAMED = {
 def test_a_decorated_function_pickles_by_its_name(name: str, protocol: int) -> None:
     f = NAMED[name]
     assert again(f, protocol=protocol) is f
-    assert len(pickle.dumps(f)) < 100  # a name, and nothing else
+    assert len(pickle.dumps(f)) < 100  # only the name is stored
 
 
 MADE: dict[str, Any] = {
@@ -169,7 +169,7 @@ def test_keys_devices_and_modules() -> None:
     assert copy.deepcopy(device) == device
     assert again(ft.Array) is ft.Array
     for module in (ft, fnp, ft.random, ft.lax, ft.nn, ft.backends, ft.backends.cpu):
-        if type(module) is not types.ModuleType:  # plain ones are cloudpickle's affair
+        if type(module) is not types.ModuleType:  # cloudpickle handles plain modules
             assert again(module) is module
             assert copy.deepcopy(module) is module
 

@@ -1,4 +1,4 @@
-"""Positions out of bounds mean the same whatever holds them: ints, lists, arrays of either kind, traced values."""
+"""Positions out of bounds mean the same in ints, lists, arrays of NumPy and of the package, and traced values."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ X = np.arange(1, N + 1, dtype=np.float32)
 
 
 def where(i, mode):
-    """The position of an element; None for none."""
+    """Return the position of the element that `i` selects, or None."""
     if mode == "wrap":
         return i % N
     i = i + N if i < 0 else i
@@ -49,14 +49,14 @@ def test_arrays_of_positions(holder, mode):
     add = lambda x, i: x.at[i].add(1, mode=mode)
     for f, want in ((get, read(PLACES, mode)), (add, added(PLACES, mode))):
         np.testing.assert_array_equal(f(x, index), want)
-        np.testing.assert_array_equal(ft.jit(lambda x, f=f: f(x, index))(x), want)  # known while it is traced
+        np.testing.assert_array_equal(ft.jit(lambda x, f=f: f(x, index))(x), want)  # the index is a constant of f
         if holder != "list":
             np.testing.assert_array_equal(ft.jit(f)(x, index), want)
     if mode == "clip":
         np.testing.assert_array_equal(x[index], read(PLACES, "clip"))
         np.testing.assert_array_equal(fnp.stack([x, x])[1, index], read(PLACES, "clip"))
     if mode == "fill":
-        np.testing.assert_array_equal(x.at[index].add(1), added(PLACES, "fill"))  # updates out of bounds are left out
+        np.testing.assert_array_equal(x.at[index].add(1), added(PLACES, "fill"))  # updates out of bounds are dropped
 
 
 @pytest.mark.parametrize("mode", ["clip", "fill", "wrap", "drop"])

@@ -1,4 +1,4 @@
-"""Quantised weights against the same computed in NumPy, and the digits model in int8 and int4."""
+"""Quantised weights against the same computation in NumPy, and the digits model in int8 and int4."""
 
 import itertools
 
@@ -16,7 +16,7 @@ X = RNG.normal(size=(5, 33)).astype("float32")
 
 
 def steps(x, top, axis):
-    """Integers and the size of a step, in float64."""
+    """Return the quantised integers and the size of a step, in float64."""
     scale = np.abs(x.astype(np.float64)).max(axis, keepdims=True) / top
     scale = np.where(scale == 0, 1 / top, scale)
     return np.clip(np.rint(x / scale), -top, top), scale
@@ -68,7 +68,7 @@ def test_products_with_several_free_axes():
 
 @pytest.mark.parametrize("policy", ["int8", "int4"])
 def test_weights_of_several_layers(policy):
-    """vmap gives each layer its own scales, and a scan goes through them."""
+    """vmap gives each layer its own scales, and a scan runs over the layers."""
     layers = fnp.asarray(RNG.normal(size=(3, 17, 17)) * np.array([1.0, 10.0, 0.1])[:, None, None], "float32")
     stacked = ft.vmap(lambda w: nn.quantize(w, policy))(layers)
     each = [nn.quantize(w, policy) for w in layers]
@@ -86,7 +86,7 @@ def test_weights_of_several_layers(policy):
 
 
 def test_shapes_without_values():
-    """`eval_shape` gives an example into which a checkpoint is restored."""
+    """`eval_shape` gives a template into which a checkpoint is restored."""
     q = ft.eval_shape(nn.quantize, W)
     assert (q.shape, q.ndim, q.nbytes, repr(q)) == ((33, 16), 2, W.size + 4 * 16, "Quantized(float32[33, 16] in int8)")
 
@@ -140,7 +140,7 @@ def test_gradients_pass_straight_through():
 
 
 def test_the_digits_model_keeps_its_accuracy():
-    """A network of two layers, trained here, and 450 digits that it has not seen."""
+    """A network of two layers is trained here and tested on 450 digits outside of its training set."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)

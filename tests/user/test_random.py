@@ -1,4 +1,4 @@
-"""Random numbers: the distributions they claim, the same stream everywhere, keys that do not meet."""
+"""Random numbers: correct distributions, the same stream everywhere, keys that do not collide."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError
 
 KEY = random.key(2024)
 MANY = 20_000
-#: Fixed seeds: a right generator gives a p-value below this in one of ten thousand tests.
+#: Bound of p-values. Seeds are fixed; a correct generator falls below it in one of ten thousand tests.
 ALPHA = 1e-4
 
 

@@ -1,4 +1,4 @@
-"""Distributions with parameters: what they claim, derivatives by parameters, the same stream everywhere."""
+"""Distributions with parameters: samples, derivatives by parameters, the same stream everywhere."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 
 KEY = random.key(7)
 MANY = 20_000
-#: Fixed seeds: a right generator gives a p-value below this in one of ten thousand tests.
+#: Bound of p-values. Seeds are fixed; a correct generator falls below it in one of ten thousand tests.
 ALPHA = 1e-4
 
 
@@ -64,7 +64,7 @@ def test_gamma(dtype):
     logs = random.loggamma(KEY, shapes, (MANY, 6), dtype)
     assert x.dtype == logs.dtype == dtype and np.isfinite(logs).all()
     for i, a in enumerate(shapes):
-        if i or dtype == "float64":  # float32 has no numbers as small as half of these
+        if i or dtype == "float64":  # half of these samples are too small for float32
             assert fits(x[:, i], stats.gamma(a))
         assert fits(np.exp(np.asarray(logs[:, i], np.float64)), stats.gamma(a))
     assert random.gamma(KEY, np.array([0.0, -1.0, np.inf, np.nan])).tolist()[::2] == [0.0, np.inf]

@@ -81,7 +81,7 @@ def test_running_log_sum_exp(reverse):
 
 
 def test_two_barriers_stay_two():
-    """Whoever holds a value back twice, to have it computed twice, gets two; equal sums become one."""
+    """A user who applies two barriers to have a value computed twice gets two; equal sums are merged."""
 
     def twice(x):
         return sum(lax.optimization_barrier(x) for _ in range(2)) + (x + 1) * (x + 1)

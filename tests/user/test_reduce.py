@@ -1,4 +1,4 @@
-"""lax.reduce and lax.reduce_window: named folds, and computations of users' own."""
+"""lax.reduce and lax.reduce_window with named reductions and with users' own computations."""
 
 import functools
 
@@ -104,7 +104,7 @@ def test_what_it_refuses():
 
 # -------------------------------------------------------------------------------------------------------------- windows
 def windows(x, size, step, low, high, fill):
-    """All windows of a vector, by NumPy."""
+    """Return all windows of a vector, by NumPy."""
     padded = np.pad(x, (low, high), constant_values=fill)
     return np.lib.stride_tricks.sliding_window_view(padded, size)[::step]
 
@@ -139,7 +139,7 @@ def test_initial_values_of_windows_may_differ_under_vmap():
     f = lambda x, i: lax.reduce_window(x, i, hypotenuse, (2,), (2,), [(1, 1)], (2,))
     xs = X[0, :2, :3]
     got = ft.vmap(f)(xs, inits)
-    # The pairs are (i x0) (i x1) (i x2), with i for padding and holes, and i once more to start from.
+    # The windows are (i x0) (i x1) (i x2), where i fills padding and holes. Each reduction starts from i as well.
     np.testing.assert_allclose(got, np.sqrt(xs**2 + 2 * inits[:, None] ** 2), rtol=1e-5)
 
 

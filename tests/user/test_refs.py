@@ -1,4 +1,4 @@
-"""References to arrays, outside of transformations: reading and writing against NumPy, and what is refused."""
+"""References to arrays, outside of transformations: reading and writing against NumPy, and refused uses."""
 
 import copy
 import pickle
@@ -28,7 +28,7 @@ INDICES = [
 
 
 def refs(value):
-    """Return a Ref, and NumPy's array that must stay equal to it."""
+    """Return a Ref and the NumPy array that must stay equal to it."""
     return ft.new_ref(value), np.array(value)
 
 

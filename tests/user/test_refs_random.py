@@ -15,7 +15,7 @@ STARTS = [np.array([1.0, 2.0]), np.array([0.0, -1.0]), np.array([3.0, 0.5])]
 
 
 def program(rng, depth):
-    """Return a list of steps: kind, number of a Ref, small number, and two programs inside."""
+    """Return a list of steps: kind, index of a Ref, small number, and two inner programs."""
     kinds = NESTED if depth else PLAIN
     inside = lambda: program(rng, depth - 1) if depth else []
     return [
@@ -35,7 +35,7 @@ def run(steps, refs, total):
             total = total + ref[...].sum() * (0.1 * n)
         elif kind == "cond":
             yes, no = (lambda t, s=s: run(s, refs, t) for s in (first, second))
-            total = lax.cond(ref[0] > n + 0.123, yes, no, total)  # no threshold is a value: there the slope jumps
+            total = lax.cond(ref[0] > n + 0.123, yes, no, total)  # no value equals the threshold, where the slope jumps
         elif kind == "scan":
             total = lax.scan(lambda t, x, s=first: (run(s, refs, t + x), None), total, fnp.arange(float(n)))[0]
         elif kind == "while":
@@ -51,7 +51,7 @@ def run(steps, refs, total):
 
 
 def in_numpy(steps, arrays, total):
-    """Run the same on NumPy's arrays, which are written in place."""
+    """Run the same program on NumPy arrays, which are written in place."""
     for kind, k, n, first, second in steps:
         array = arrays[k]
         if kind == "add":

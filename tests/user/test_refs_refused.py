@@ -1,4 +1,4 @@
-"""Uses of references that have no meaning, or none yet: each is refused, and the Ref keeps its value."""
+"""Uses of references that have no meaning or are not supported yet: each is refused, and the Ref keeps its value."""
 
 import pytest
 
@@ -172,5 +172,5 @@ def test_it_is_refused_with_a_remedy_and_the_ref_keeps_its_value(name, monkeypat
         use()
     assert "what to do" in str(caught.value)
     assert REF[...].item() == 2.0
-    REF[...] = 3.0  # and can still be used
+    REF[...] = 3.0  # the Ref can still be used
     assert ft.jit(lambda: REF[...] * 2)().item() == 6.0

@@ -33,7 +33,7 @@ def test_forms():
     assert Rotation.identity(2).quat.shape == (2, 4) and Rotation.identity().single
 
 
-# Of each kind: standing and turning axes, the first and last the same or not, in both senses.
+# Sequences of each kind: fixed and rotating axes, first and last axis equal or not, cyclic order or not.
 SEQUENCES = ("xyz", "xzy", "zxz", "yxy", "XYZ", "ZYX", "ZXZ")
 
 

@@ -1,4 +1,4 @@
-"""What iterates: scipy.sparse.linalg's solvers, scipy.optimize.minimize."""
+"""Iterative algorithms: scipy.sparse.linalg's solvers, scipy.optimize.minimize."""
 
 import numpy as np
 import pytest

@@ -100,7 +100,7 @@ def test_short_time_transforms(more):
     back = {k: v for k, v in more.items() if k in ("window", "nperseg", "noverlap", "nfft", "fs")}
     back["input_onesided"] = more.get("return_onesided", True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # SciPy's, where windows cannot be undone at the ends
+        warnings.simplefilter("ignore")  # SciPy warns where windows cannot be inverted at the ends
         want = signal.istft(z, **back)[1]
     times, got = our_signal.istft(z, **back)
     close(got, want, rtol=1e-6, atol=1e-8)

@@ -58,7 +58,7 @@ def test_unique_of_the_standard():
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64", "bfloat16", "complex64"])
 def test_values_alone_are_those_beside_positions(dtype):
-    """To the bit: of equal elements the first one, of zeros and of NaNs, too."""
+    """Both agree bit for bit: of equal elements, zeros and NaNs included, the first one is kept."""
     x = drawn("float32")
     if dtype not in ("bool", "int8", "uint64"):
         x = np.concatenate([x.ravel(), np.array([-0.0, np.nan, 0.0, -np.nan, np.inf, -np.inf], np.float32)])

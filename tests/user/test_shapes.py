@@ -113,7 +113,7 @@ def test_arrays_from_anything():
 
 
 class OfAnotherLibrary:
-    """A shape that is not a sequence to Python, as tensorflow-probability's."""
+    """An iterable shape that is not a sequence, like those of TensorFlow Probability."""
 
     def __init__(self, sizes):
         self.sizes = sizes
@@ -149,7 +149,7 @@ def test_staged_sequences_equal_eager_ones():
 
 
 def test_linspace_ends_at_the_given_end():
-    """XLA divides by a constant by multiplying with its rounded reciprocal: 9 * (1 / 9) is not always 1."""
+    """XLA divides by a constant n by multiplying with its rounded reciprocal, and n * (1 / n) may differ from 1."""
     for n in (2, 10, 14, 199):
         assert float(fnp.linspace(np.float64(0.1), np.float64(1.9), n)[-1]) == 1.9
 
@@ -182,7 +182,7 @@ def test_functions_with_nothing_to_do_return_arrays(same):
     x = np.ones((2, 3), np.float32)
     out = same(x)
     assert isinstance(out, ft.Array) and (out == x).all()
-    x[0, 0] = 2  # which the array does not see
+    x[0, 0] = 2  # does not change the array
     assert out[0, 0] == 1
 
 
@@ -192,7 +192,7 @@ def test_parts_that_differ_in_size(parts):
     f = lambda x: fnp.array_split(x, parts, axis=1)
     before = counters.misses
     ft.jit(f).trace(x)
-    assert counters.misses == before  # no way through C++ for a tracer
+    assert counters.misses == before  # C++ is not called for a tracer
     for got in (f(x), ft.jit(f)(x)):
         for a, b in zip(got, np.array_split(x, parts, axis=1), strict=True):
             np.testing.assert_array_equal(a, b)

@@ -149,7 +149,7 @@ def test_quantiles_at_the_edges():
     with pytest.raises(TypeError, match=r"fnp\.nanmedian takes real numbers"):
         fnp.nanmedian(fnp.asarray([1j, 2.0]))
     check_grads(lambda v, q: fnp.quantile(v, q), (np.array([3.0, 1.0, 7.0]), np.array([0.3, 0.6])), order=1)
-    # At a whole position the derivative by q is one of both sides, not zero.
+    # Where q falls on an element, the derivative by q is that of one side, not zero.
     assert float(ft.grad(lambda q: fnp.quantile(fnp.asarray([0.0, 1.0, 2.0]), q))(0.5)) == 2.0
 
 

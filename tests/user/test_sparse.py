@@ -17,7 +17,7 @@ SHAPES = [(5,), (4, 6), (3, 4, 5), (2, 3, 4, 3)]
 
 
 def meaning(mat):
-    """The dense array, from the definition."""
+    """Return the dense array, by the definition of the format."""
     data, indices = np.asarray(mat.data, np.float64), np.asarray(mat.indices)
     shape, n = mat.shape, mat.n_batch
     out = np.zeros(shape)
@@ -32,7 +32,7 @@ def meaning(mat):
 
 
 def draw(rng, shape, n_batch=0, n_dense=0, nse=5, shared=None):
-    """A BCOO with duplicates and padding; `shared` is "data" or "indices" for what all batches share."""
+    """Return a BCOO with duplicates and padding; all batches share the part named by `shared`, "data" or "indices"."""
     n_sparse = len(shape) - n_batch - n_dense
     batch, dense, sizes = shape[:n_batch], shape[len(shape) - n_dense :], shape[n_batch : n_batch + n_sparse]
     ones = (1,) * n_batch
@@ -61,7 +61,7 @@ def mat(request):
 
 
 def check(mat, cases):
-    """Hold functions of a sparse array, in one compiled program, against functions of the dense one."""
+    """Compare functions of a sparse array, in one compiled program, with functions of the dense one."""
     found = ft.jit(lambda m: [sparse.todense(f(m)) for f, _ in cases])(mat)
     want = meaning(mat)
     for k, ((_, g), out) in enumerate(zip(cases, found, strict=True)):
@@ -287,7 +287,7 @@ def test_large_products_take_a_kernel_and_keep_its_reads_in_bounds():
     close(dm.data, (ct[rows] * x[columns]).sum(1))
     close(dx, a.T @ ct)
     close(ft.vmap(lambda x: m @ x)(np.stack([x, 2 * x])), np.stack([a @ x, 2 * (a @ x)]))
-    # Traced indices are not checked: what is out of bounds counts as padding.
+    # Traced indices are not checked: those out of bounds count as padding.
     wild = ft.jit(lambda d, i: sparse.BCOO((d, i), shape=a.shape, indices_sorted=True) @ x)
     indices = np.asarray(m.indices).copy()
     indices[-5:] = [[199, 10**9], [199, -(10**9)], [10**9, 0], [10**9, 10**9], [-1, -1]]
@@ -343,7 +343,7 @@ def test_sparsify_keeps_functions_that_keep_zero():
 
 
 def test_broadcast_factors_are_not_made():
-    """A number times a matrix of 10**12 elements."""
+    """Factors of a matrix of 10**12 elements are not broadcast to its shape."""
     m = sparse.BCOO((fnp.asarray([2.0, 3.0]), fnp.asarray([[5, 7], [10**6 - 1, 0]])), shape=(10**6, 10**6))
     row = fnp.arange(10**6, dtype="float32")
     close((m * 3 / 2).data, [3.0, 4.5])
@@ -359,7 +359,7 @@ def test_new_arrays():
     close(sparse.eye(3, sparse_format="bcsr", dtype="float64"), np.eye(3))
     close(sparse.empty((2, 3), nse=2), np.zeros((2, 3)))
     m = sparse.random_bcoo(ft.random.key(0), (3, 4, 5), nse=0.5, n_batch=1, sorted_indices=True)
-    sparse.BCOO((m.data, m.indices), shape=m.shape, indices_sorted=True, unique_indices=True)  # it is as promised
+    sparse.BCOO((m.data, m.indices), shape=m.shape, indices_sorted=True, unique_indices=True)  # the promises hold
     assert m.nse == 10
     dense = np.asarray(m.todense()) + 1
     close(sparse.bcoo_extract(m, dense).data, np.ones((3, 10)) + np.asarray(m.data))
@@ -414,7 +414,7 @@ def test_bad_input(error, text, make):
 
 
 def test_values_out_of_reach():
-    """Infinite rows that no element reads, and padding with values, do not matter."""
+    """Infinite rows that no element reads, and values of padding, do not change the results."""
     m = sparse.BCOO((fnp.asarray([1.0, np.nan]), fnp.asarray([[0, 0], [2, 2]])), shape=(2, 2))
     x = fnp.asarray([1.0, np.inf])
     close(m @ x, [1.0, 0.0])

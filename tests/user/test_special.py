@@ -20,7 +20,7 @@ ONE = {
     "log_ndtr": LINE * 5, "ndtri": UNIT,
 }  # fmt: skip
 TWO = ("gammainc", "gammaincc", "betaln", "xlogy", "xlog1py", "kl_div", "rel_entr")
-# Where XLA's expansions are short of double precision.
+# Tolerances of functions whose expansions in XLA are short of double precision.
 LOOSE = {"erfinv": 1e-9, "gammaln": 1e-9, "digamma": 1e-10, "log_ndtr": 1e-11}
 
 
@@ -33,7 +33,7 @@ def test_functions_of_one_array(name):
     f, theirs = getattr(S, name), getattr(special, name)
     close(f(ONE[name]), theirs(ONE[name]), LOOSE.get(name, 1e-12))
     single = np.float32(ONE[name])
-    single = single[(np.abs(single) > 1e-37) | (single == 0)]  # XLA takes smaller ones for 0
+    single = single[(np.abs(single) > 1e-37) | (single == 0)]  # XLA flushes smaller ones to 0
     with np.errstate(all="ignore"):
         want = np.float32(theirs(np.float64(single)))
     assert f(single).dtype == np.float32
@@ -84,7 +84,7 @@ def test_zeta_and_polygamma():
 
 @pytest.mark.parametrize("polygamma", [S.polygamma, ft.lax.polygamma])
 def test_polygamma_of_an_order_that_is_an_array_in_float32(polygamma):
-    """In float32 m! overflows at 35, and its logarithm has too few digits long before."""
+    """In float32, m! overflows at m = 35, and its logarithm has too few digits long before."""
     m = np.array([0, 1, 2, 5, 9, 17, 25, 30], np.float32)
     x = np.array([0.3, 1.5, 2.5, 3.5, 7, 20, 30, 50], np.float32)
     wanted = special.polygamma(m.astype(int), x.astype(float))
@@ -97,7 +97,7 @@ def test_polygamma_of_an_order_that_is_an_array_in_float32(polygamma):
 
 
 def test_shapes_of_gamma_and_beta_that_are_large():
-    """Known values, computed with mpmath: SciPy's own sums end early there."""
+    """The expected values come from mpmath, because SciPy's sums end too early there."""
     close(primitives.igamma(np.float64(8029849.352442082), np.float64(8016408.837731663)), 1.0392895840286e-06, 1e-9)
     close(S.gammainc(1e6, np.float64(1e6)), 0.50013298076, 1e-9)
 

@@ -1,4 +1,4 @@
-"""Updates by a traced mask, alone and beside slices and positions: what NumPy gives for the mask's values."""
+"""Updates by a traced mask, alone and beside slices and positions, against NumPy with the mask's values."""
 
 import numpy as np
 import pytest

@@ -20,7 +20,7 @@ def test_with_a_transposed_kernel_it_is_a_derivative(padding, strides):
     ct = RNG.normal(size=y.shape)
     made = lax.conv_transpose(ct, kernel, strides, padding, transpose_kernel=True)
     (expected,) = pull(ct)
-    # The forward convolution forgets how many elements were left over at the end of a dimension.
+    # The sizes may differ, because the forward convolution ignores elements left over at the end of a dimension.
     over = tuple(slice(min(a, b)) for a, b in zip(made.shape, expected.shape, strict=True))
     np.testing.assert_allclose(made[over], expected[over], rtol=1e-9, atol=1e-12)
 
@@ -41,7 +41,7 @@ def test_it_is_a_sum_of_kernels_put_side_by_side():
 
 
 def laid_down(x, kernel, stride, dilation):
-    """A transposed convolution in one dimension by its definition, without padding: (n, i), (k, i, o)."""
+    """Return the transposed convolution of x (n, i) with a kernel (k, i, o) by its definition, without padding."""
     n, k = len(x), len(kernel)
     out = np.zeros(((n - 1) * stride + (k - 1) * dilation + 1, kernel.shape[2]))
     for a in range(n):
@@ -54,7 +54,7 @@ def laid_down(x, kernel, stride, dilation):
 def test_conv_transpose_lays_the_kernel_down(n, k, stride, dilation):
     x, kernel = RNG.standard_normal((n, 2)), RNG.standard_normal((k, 2, 3))
     reach = (k - 1) * dilation
-    # The kernel is not reversed: as a correlation it is laid down from its end.
+    # conv_transpose correlates: it lays the kernel down from its end, without reversing it first.
     want = laid_down(x, kernel[::-1], stride, dilation)
     full = lax.conv_transpose(x[None], kernel, (stride,), [(reach, reach)], (dilation,))[0]
     np.testing.assert_allclose(full, want, atol=1e-12)

@@ -1,4 +1,4 @@
-"""fnp: methods of elementwise functions, functions of one's own, and arrays written with brackets; against NumPy."""
+"""fnp: methods of ufuncs, ufuncs made by `frompyfunc`, and arrays written with brackets; against NumPy."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_reductions_with_masks_and_beginnings():
         f, want = getattr(fnp, name), getattr(np, name)
         close(f.reduce(A, 1, initial=0.5, where=mask), want.reduce(A, 1, initial=0.5, where=mask))
         close(f.reduce(A, None, initial=0.5), want.reduce(A, None, initial=0.5))
-    close(fnp.logaddexp.reduce(A, 1, initial=7.1), np.logaddexp.reduce(A, 1, initial=7.1))  # to all its digits
+    close(fnp.logaddexp.reduce(A, 1, initial=7.1), np.logaddexp.reduce(A, 1, initial=7.1))  # 7.1 keeps its digits
     close(fnp.add.reduce(A, (0, 2)), np.add.reduce(A, (0, 2)))
     close(fnp.logaddexp.reduce(A[:0]), np.logaddexp.reduce(A[:0]))
     close(fnp.subtract.accumulate(A[:0]), A[:0])

@@ -1,4 +1,4 @@
-"""`x.at[i]` of integers by values of other dtypes: what NumPy gives in 64 bits, in the dtype of the array."""
+"""Updates `x.at[i]` of integers by values of other dtypes: NumPy's result in 64 bits, in the dtype of the array."""
 
 import numpy as np
 import pytest

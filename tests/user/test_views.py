@@ -14,7 +14,7 @@ def test_view(source):
     x = (np.arange(32).reshape(2, 16) % 2).astype(source)
     for target in ("bool", "uint8", "int16", "uint32", "float32", "float64", "complex64", "complex128"):
         if target == "bool" and source not in ("int8", "bool"):
-            continue  # bytes other than 0 and 1 are no truths
+            continue  # bytes other than 0 and 1 are not bools
         want = x.view(target)
         got = fnp.asarray(x).view(target)
         assert got.shape == want.shape and got.dtype == want.dtype

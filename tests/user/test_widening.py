@@ -1,4 +1,4 @@
-"""float64 from NumPy: what it widens is told once, by name, with the remedy; what is chosen is not."""
+"""Widening by NumPy's float64 is reported once, by name and with the remedy; a chosen dtype is not reported."""
 
 import warnings
 
@@ -18,12 +18,12 @@ WIDENING = ft.backends.promotion.flags
 
 @pytest.fixture(autouse=True)
 def _nothing_traced():
-    """What was compiled for another test would be traced no more."""
+    """Clear the caches, since functions that another test compiled are not traced again."""
     ft.clear_caches()
 
 
 def told(fun, *args):
-    """The first lines of the warnings that a call gives, and its result."""
+    """Return the first lines of the warnings that a call gives, and its result."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         out = fun(*args)
@@ -221,7 +221,7 @@ def test_python_decides_on_warnings_as_ever():
     w = fnp.ones(3)
     with warnings.catch_warnings():
         warnings.simplefilter("error", errors.WideningWarning)
-        for _ in range(2):  # a warning that was raised was not told
+        for _ in range(2):  # a warning raised as an error does not count as reported
             with pytest.raises(errors.WideningWarning):
                 w + X
     with warnings.catch_warnings():
@@ -271,7 +271,7 @@ def test_arrays_made_of_numpys_die_as_others_do():
     ("body", "called"), [("x * w", "multiply"), ("w - x", "subtract"), ("fnp.hypot(w, x)", "hypot")]
 )
 def test_the_operation_is_named_that_a_library_calls_on_behalf_of_the_users_line(body, called):
-    """As pandas does for `series * w`."""
+    """pandas calls the operation in this way for `series * w`."""
     names = {"fnp": fnp}
     file = "/elsewhere/site-packages/pandas/core/ops.py"
     exec(compile(f"def new_method(w, x):\n    return {body}\n", file, "exec"), names)

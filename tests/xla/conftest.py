@@ -12,7 +12,7 @@ from functorch_like.backends import xla
 
 @pytest.fixture
 def run(tmp_path):
-    """Run Python text in a fresh process, away from the source tree; its output, stripped."""
+    """Run Python code in a new process, outside the source tree; return its stripped output, or stderr if it fails."""
 
     def run(text, *, paths=(), fails=False, **environment):
         search = os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -59,7 +59,7 @@ def double(program, f8):
 
 @pytest.fixture
 def aligned():
-    """Make a float32 array that starts, or just does not start, on 64 bytes: only the first kind is ever aliased."""
+    """Make a float32 array that starts `offset` elements after a 64-byte boundary; C++ aliases aligned arrays only."""
 
     def aligned(count, offset=0):
         memory = np.zeros(count + 64, np.float32)

@@ -54,7 +54,7 @@ def test_values_no_array_can_hold(bad):
 @pytest.mark.parametrize("count", [1, 8, 2_000, 500_000])
 @pytest.mark.parametrize("offset", [0, 4])
 def test_writing_to_numpy_after_put_changes_nothing(aligned, count, offset):
-    """TRAP: aligned memory would be aliased; on 0.10 a large unaligned array would be copied in the background."""
+    """TRAP: C++ would alias aligned memory; jaxlib 0.10 would copy a large unaligned array in the background."""
     for _ in range(5):
         value = aligned(count, offset)
         value[:] = 1
@@ -108,7 +108,7 @@ def test_pickle_and_copy():
 
 
 def test_attach_and_tracers(run):
-    """In a process of its own: these hold for all arrays."""
+    """These functions affect all arrays of a process, so they run in a separate one."""
     text = """
     import numpy as np
     from functorch_like.backends import xla

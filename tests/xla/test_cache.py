@@ -1,4 +1,4 @@
-"""The on-disk cache: what hits, what misses, and what is never trusted."""
+"""The on-disk cache: hits, misses, and files that are never trusted."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(xla.default_backend() != "cpu", reason="only pro
 
 @pytest.fixture
 def use(monkeypatch):
-    """Keep programs in this directory, as the settings would say."""
+    """Replace the cache's settings: directory, switch and size limit."""
 
     def use(directory, enabled=True, max_bytes=cache_policy.DEFAULT_BYTES):
         monkeypatch.setattr(cache_policy, "_read", lambda: (enabled, str(directory), max_bytes))
@@ -36,7 +36,7 @@ def folder(use, tmp_path):
 
 
 def compile(number=1.0, line=1, options=None):
-    """Compile `x + number`; what it did, and the result for zeros."""
+    """Compile `x + number` and check its result for zeros; return the counters of compilations and of the cache."""
 
     def body(e, x):
         e.place = e.location("/home/me/model.py", line, "model")
@@ -103,7 +103,7 @@ def test_whole_files_with_nonsense_inside(folder):
 
 
 def test_files_under_each_others_names_are_not_run(folder):
-    """`compile` compares the result: the other program would give the other number."""
+    """A swapped program would give the other number, and `compile` checks the result."""
     compile(1.0)
     (first,) = folder.iterdir()
     compile(2.0)
@@ -122,7 +122,7 @@ def test_a_text_is_bound_to_its_name(folder):
     shutil.copy(folder / f"{one}.text", folder / f"{two}.text")
     shutil.copy(folder / f"{one}.text", folder / two)
     assert cache.recall(one) == "this way" and cache.recall(two) is None
-    assert cache._read(two) is None  # nor is a text a program
+    assert cache._read(two) is None  # a text is not loaded as a program
     assert [file.name for file in folder.iterdir()] == [f"{one}.text"]
 
 
@@ -150,7 +150,7 @@ def test_a_directory_that_others_can_write_to_is_not_used(use, tmp_path, mode):
     with pytest.warns(UserWarning, match=rf"other users can write to .*open \(mode {mode:04o}: chmod go-w\)"):
         compile()
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # told once
+        warnings.simplefilter("error")  # the warning is given once
         assert compile()["compiles"] == 1
     assert list((tmp_path / "open").iterdir()) == []
 
@@ -170,14 +170,14 @@ def test_a_file_that_others_can_write_to_is_compiled_again(folder, mode):
     (file,) = folder.iterdir()
     file.chmod(mode)
     assert compile() == COMPILED and compile() == LOADED
-    file.chmod(0o644)  # reading is no harm
+    file.chmod(0o644)  # others may read the file
     assert compile() == LOADED
 
 
 def test_a_file_of_another_user_is_compiled_again(folder, monkeypatch):
-    """As when another user has put another directory in the place of the user's."""
+    """Such files appear if another user replaces the directory after the check."""
     compile()
-    assert cache.directory() == folder  # looked at before
+    assert cache.directory() == folder  # the owner of the directory is checked here, once
     monkeypatch.setattr(os, "getuid", lambda: -1)
     assert compile() == COMPILED
 
@@ -237,7 +237,7 @@ def test_small_limits_are_kept(folder, use, programs):
 
 
 def test_a_fingerprint_finds_what_its_module_was_compiled_to(folder):
-    """One program, and a text for each fingerprint; the module is not even made where the fingerprint is known."""
+    """The cache has one program and a text for each fingerprint; with a known fingerprint no module is built."""
     made = []
 
     def module():
@@ -252,13 +252,13 @@ def test_a_fingerprint_finds_what_its_module_was_compiled_to(folder):
 
     assert compiled(b"one") == (1, 0, 1)
     assert compiled(b"one") == (0, 1, 1)
-    assert compiled(b"two") == (0, 1, 2)  # as after a change of the package's code that changes no module
+    assert compiled(b"two") == (0, 1, 2)  # as after a change of the package's code that leaves the module the same
     assert compiled(b"two") == (0, 1, 2)
     assert len(list(folder.iterdir())) == 3 and cache.programs(cache.files(folder)) == 1
 
 
 def test_fingerprints_under_each_others_names(folder):
-    """Neither text leads to the other's program."""
+    """After their texts are swapped, each fingerprint still gets its own program."""
 
     def compiled(number, fingerprint):
         before = xla.counters.snapshot()

@@ -1,4 +1,4 @@
-"""Python functions called by programs, at the door: what C++ does not check."""
+"""Python functions called by programs, and the package's checks of what C++ does not check."""
 
 import sys
 import threading
@@ -17,7 +17,7 @@ VECTOR = ShapedArray((3,), np.float32)
 
 
 def program(*funs, effects=(), name="calls"):
-    """A program that calls functions one after the other on its argument, and returns what the last gave."""
+    """Compile a program that applies functions one after the other to its argument."""
     calls = []
 
     def body(e, x):
@@ -97,7 +97,7 @@ def test_platforms_without_callbacks_say_so():
 
 
 def test_an_interrupt_at_the_end_of_a_call_leaves_no_lock_taken():
-    """In other calls and threads everything goes on."""
+    """Later calls, in other threads too, still run."""
     run = program(lambda x: [x + 1])
     x = np.ones(3, np.float32)
 

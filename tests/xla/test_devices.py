@@ -36,7 +36,7 @@ def test_environment(run):
 
 
 def test_two_devices(run):
-    """TRAP: C++ would move an array of another device, or crash, without a word."""
+    """TRAP: for an array on another device, C++ would silently move it, or crash."""
     text = """
     import numpy as np
     from functorch_like.avals import ShapedArray
@@ -78,7 +78,7 @@ def test_many_threads_start_one_client(run):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_fork(run):
-    """The child of a process that had started XLA is refused, in place of waiting for ever; values can be read."""
+    """In the child of a process that has started XLA, calls raise instead of hanging; values can still be read."""
     text = """
     import os, sys, warnings, numpy as np
     warnings.simplefilter("ignore")

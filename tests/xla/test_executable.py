@@ -26,7 +26,7 @@ def test_execute(double, x):
 
 
 def test_donation(program, x):
-    """The argument's memory is taken; using it again says so, in Python and from C++."""
+    """The program takes the argument's memory; another use of the argument raises an error, in Python and from C++."""
     donating = program(lambda e, a: [e.op("stablehlo.add", [a, a], [F8])], donated=[0])
     (y,) = donating.execute([x])
     assert xla.is_deleted(x) and not xla.is_deleted(y)
@@ -83,7 +83,7 @@ def test_arguments_of_every_kind_of_dtype(name):
 
 
 def test_fastpath_drops_and_prepends(program, x):
-    """`kept` speaks of the constants and then the flat arguments."""
+    """`kept` has a flag for each constant, and then for each flat argument."""
     total = program(lambda e, a, b: [e.op("stablehlo.subtract", [a, b], [F8])], count=2)
     constant = xla.device_put(np.full(8, 10, np.float32))
     calls = []

@@ -12,7 +12,7 @@ SETTING = xla.config("test_xla_function", "a")
 
 
 class Counted:
-    """A function compiled to `program`, and how often it came back to Python."""
+    """A function compiled to `program`, with a count of its misses."""
 
     def __init__(self, program, static_argnums=()):
         self.program, self.calls, self.fail = program, 0, None
@@ -40,7 +40,7 @@ def test_known_signatures_stay_in_cpp(counted, x):
 
 
 def test_two_functions_share_nothing(double, x):
-    """TRAP: C++ keys entries by the function and a key of ours, not by name or miss."""
+    """TRAP: C++ keys entries by the Python function and the package's own key, not by name or miss."""
 
     def fun(a):
         return a
@@ -53,7 +53,7 @@ def test_two_functions_share_nothing(double, x):
 
 
 def test_an_exception_does_not_poison(counted, x):
-    """TRAP: C++ would send this signature to Python for ever after."""
+    """TRAP: after an exception, C++ would send every later call with this signature to Python."""
     counted.fail = KeyError("boom")
     for _ in range(2):
         with pytest.raises(KeyError, match="boom"):
@@ -98,7 +98,7 @@ def test_threads_that_fail_and_recover(counted, x):
 
 @pytest.mark.parametrize("result", [None, 3, [1, None, False], (1,), (1, None), "abc"])
 def test_a_miss_that_returns_no_triple(result, x):
-    """TRAP: a crash on 0.10, a wrong object later, when an argument is of a type C++ does not know."""
+    """TRAP: for an argument of a type unknown to C++, jaxlib 0.10 crashes; later versions return a wrong object."""
     made = xla.function("broken", None, lambda *args: result)
     for arg in (x, object()):
         with pytest.raises(TypeError, match="the miss of 'broken' must return"):
@@ -168,7 +168,7 @@ def test_writing_to_numpy_after_a_call_changes_nothing(counted, aligned):
 
 
 def test_numpy_is_copied_by_python(counted, x):
-    """C++ would ignore its byte order, and on some versions read it after the call."""
+    """C++ would ignore an array's byte order, and on some versions read the array after the call."""
     native = np.ones(8, np.float32)
     for _ in range(3):
         before = xla.counters.host_to_device

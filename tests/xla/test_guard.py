@@ -1,4 +1,4 @@
-"""jax and this package do not meet in one process, and C++'s own imports of jax come to nothing."""
+"""jax and this package cannot be imported in one process, and C++ does not import jax."""
 
 import pytest
 
@@ -9,7 +9,7 @@ DOOR = "from functorch_like.backends import xla\n"
 
 @pytest.fixture
 def fake_jax(tmp_path):
-    """A folder with a `jax` that says so when it is imported, its submodules included."""
+    """Make a folder with a fake `jax`; each of its modules prints a line when it is imported."""
     folder = tmp_path / "site"
     (folder / "jax" / "_src").mkdir(parents=True)
     for file in ("__init__", "core", "_src/__init__", "_src/sharding_impls", "_src/named_sharding", "_src/literals"):
@@ -54,7 +54,7 @@ def test_other_names_are_left_alone(run, tmp_path):
 
 
 def test_hidden_imports_of_jax_do_not_happen(run, fake_jax):
-    """Everything C++ is known to look up jax for, with a jax there to be found."""
+    """Operations for which C++ looks up jax do not import it, even if one is installed."""
     text = """
     import sys, ml_dtypes, numpy as np
     from functorch_like.avals import ShapedArray

@@ -1,4 +1,4 @@
-"""LAPACK's routines are found without an import of SciPy's package, which others may import before or after."""
+"""LAPACK's routines are found without importing scipy.linalg, which users may import before or after."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Products and sums that YNNPACK would misread: found in what XLA made, and never run."""
+"""Products and sums that YNNPACK would misread are found in XLA's compiled programs and never run."""
 
 import numpy as np
 import pytest
@@ -23,13 +23,16 @@ def normal(*shape, dtype="float32"):
 
 @pytest.fixture(autouse=True, params=["checked", "rewritten first"])
 def _products_of_repeated_operands(request):
-    """Most of these programs are rewritten before XLA sees them; the check must do without that."""
+    """Run each test without and with the fast lowerings, which rewrite most of these programs before XLA gets them.
+
+    The check must also work without them.
+    """
     with backends.flags({"cpu.fast_lowerings": request.param != "checked"}):
         yield
 
 
 def check(fun, *args, want, rtol=1e-4):
-    """The function compiled under each set of options is right, compared with NumPy in float64."""
+    """Assert that the function is right under each set of options, compared with NumPy in float64."""
     want = np.asarray(want)
     for name, options in SETS.items():
         with backends.xla.options(options):
@@ -105,7 +108,7 @@ ENTRY main {
 
 
 def test_explain_says_why_a_program_has_no_fusions():
-    """The operand is turned round, so that only XLA sees that it is a broadcast."""
+    """The operand is flipped, so that only XLA can find out that it is a broadcast."""
     with backends.flags({"cache.enabled": False}):
         done = ft.explain(ft.jit(lambda a, s: a @ fnp.flip(fnp.full((8, 5), s), 1)))(normal(16, 8), 1.0)
     assert "YNNPACK" in str(done) and "would misread" in str(done)
@@ -168,7 +171,7 @@ def test_products_of_bfloat16_that_no_library_takes_run():
 
 
 SHAPE = (7, 33, 31)
-#: Dimensions of SHAPE that the factors have, and those that are summed over.
+#: Dimensions of SHAPE that the two factors have, and the axis of the sum.
 FACTORS = [
     ((2,), (0,), 2),
     ((0, 2), (0,), 2),
@@ -180,7 +183,7 @@ FACTORS = [
 
 
 def spread(x, dimensions, module):
-    """The factor, whose dimensions are some of SHAPE, along all of them."""
+    """Broadcast a factor, which has some of the dimensions of SHAPE, to SHAPE."""
     shape = [n if d in dimensions else 1 for d, n in enumerate(SHAPE)]
     return module.broadcast_to(x.reshape(shape), SHAPE)
 
@@ -205,14 +208,14 @@ def test_sum_of_a_product_of_broadcasts(first, second, axis):
 
 
 def test_gradient_of_a_product_with_a_constant():
-    a, b = normal(7, 16), 1 + normal(31, 1)  # the gradient is that of sum(b), which is not to cancel
+    a, b = normal(7, 16), 1 + normal(31, 1)  # the result depends on sum(b), whose terms must not cancel
 
     def total(a, b):
         c = lax.dot_general(a, fnp.full((16, 33, 31), 0.5, a.dtype), (((1,), (0,)), ((), ())))
         c = c / (1 + fnp.sum(fnp.abs(c), axis=2, keepdims=True))
         return fnp.mean(fnp.tanh(lax.dot_general(c, b, (((2,), (0,)), ((), ())))))
 
-    # In float64, in NumPy: each c[i, j, k] is s[i], so that the mean is that of tanh(s * sum(b) / (1 + 31 |s|)).
+    # Expected values in float64: each c[i, j, k] is s[i], so the result is the mean of tanh(s * sum(b) / (1 + 31 |s|)).
     s, t = a.sum(1, dtype="d") / 2, b.sum(dtype="d")
     slope = (1 - np.tanh(s * t / (1 + 31 * abs(s))) ** 2) / 7
     check(ft.grad(total), a, b, want=np.outer(slope * t / (1 + 31 * abs(s)) ** 2 / 2, np.ones(16)))

@@ -1,4 +1,4 @@
-"""Processes of thousands of programs: Linux limits how many memory regions these may have."""
+"""Processes with thousands of programs: Linux limits the number of memory regions of a process."""
 
 import logging
 import sys
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="a limit of Linu
 
 @pytest.fixture
 def allow(monkeypatch):
-    """Set how many regions there may be besides those of now."""
+    """Set how many more memory regions the process may have."""
     ft.clear_caches()
 
     def set_limit(more):

@@ -1,4 +1,4 @@
-"""What an equation is lowered to is written again for equal primitives, avals and parameters: of other operands."""
+"""Templates: equations with equal primitives, avals and parameters share one lowering, written for other operands."""
 
 import gc
 import weakref
@@ -26,7 +26,7 @@ def test_a_division_by_a_constant_does_not_stand_for_one_by_a_value():
 
     ft.clear_caches()
     x, y = np.int32([7, -7, -(2**31), 5]), np.int32([2, 2, -1, 0])
-    assert "f64" in ft.jit(quotients).lower(x, y).as_text()  # by a value it is in double precision
+    assert "f64" in ft.jit(quotients).lower(x, y).as_text()  # division by a value uses double precision
     thirds, sevenths, quotient = ft.jit(quotients)(x, y)
     np.testing.assert_array_equal(thirds, [2, -2, -715827882, 1])
     np.testing.assert_array_equal(sevenths, [-1, 1, 306783378, 0])
@@ -54,7 +54,7 @@ def test_parameters_that_are_equal_and_differ_in_sign_are_distinguished():
         where = fnp.zeros((2, 1), np.int32)
         return lax.gather(empty, where, numbers, (0,), mode="fill", fill_value=value)
 
-    for _ in range(2):  # the second makes a template
+    for _ in range(2):  # the second lowering makes a template
         ft.jit(lambda x: fill(x, 0.0)).lower(np.zeros(0, np.float32))
     positive, negative = (ft.jit(lambda x, v=v: fill(x, v))(np.zeros(0, np.float32)) for v in (0.0, -0.0))
     assert not np.signbit(positive).any()
@@ -82,7 +82,7 @@ def test_reductions_of_templates_keep_operation_dtype_and_block():
 
     ft.clear_caches()
     for x in (np.int32([1, 2, 3]), np.float32([1, 2, 3]), np.float32([5, 2, 4])):
-        for _ in range(3):  # by the rule, into a template, and from it
+        for _ in range(3):  # lowered by the rule, then recorded as a template, then written from it
             results = ft.jit(lambda x: folds(x))(x)
         expected = x.sum(), x.prod(), x.max(), x.min(), (x > 1).any(), (x > 1).all(), x[0] + 2 * (x.sum() + x.max())
         np.testing.assert_array_equal(results, expected)
@@ -108,7 +108,7 @@ def test_no_template_keeps_a_function_or_a_jaxpr_of_the_user():
         return weakref.ref(held)
 
     gone = make()
-    for _ in range(4):  # C++ lets go of Python's objects with its next call, of one layer at a time
+    for _ in range(4):  # C++ releases Python objects at its next call, one layer at a time
         gc.collect()
         fnp.asarray(np.ones(1))
     assert gone() is None

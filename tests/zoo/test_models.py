@@ -22,7 +22,7 @@ def models_of_this_side(monkeypatch):
 
 
 def test_results_are_of_all_models_and_agree():
-    """benchmarks/results/zoo.json: each model here, on JAX and in PyTorch has the same loss after three steps."""
+    """In benchmarks/results/zoo.json each model has the same loss after three steps here, in JAX and PyTorch."""
     run = importlib.import_module("benchmarks.zoo.run")
     results = json.loads((ROOT / "benchmarks/results/zoo.json").read_text())["runs"]
     assert run.MODELS == MODELS
@@ -57,6 +57,6 @@ def test_gradient(name):
 
     h = 1e-5
     (above, right), (below, left) = both(params, direction, h), both(params, direction, -h)
-    slope = (right + left) / 2  # of the middle, but for h**2
+    slope = (right + left) / 2  # at the middle, up to h**2
     assert slope.dtype == np.float64 and abs(float(slope)) > 1e-4
     np.testing.assert_allclose(slope, (above - below) / (2 * h), rtol=1e-5, atol=1e-8)

@@ -10,7 +10,7 @@ VOCABULARY, WIDTH, HEADS, BLOCKS, LENGTH, BATCH = 512, 256, 8, 6, 64, 8
 
 
 class Block(eqx.Module):
-    """Attention and a network, each around a sum."""
+    """Attention and a dense network, each with a residual connection."""
 
     attention: eqx.nn.MultiheadAttention
     mlp: eqx.nn.MLP
@@ -52,7 +52,7 @@ class Transformer(eqx.Module):
 
 
 def make(given):
-    """Return the step, its arguments, and what of its results the sides must agree on."""
+    """Return the step, its arguments, and a function of its results: the value that the sides must agree on."""
     arrays, static = eqx.partition(Transformer(jax.random.key(0)), eqx.is_array)
     arrays = given(arrays)
     optimizer = optax.adamw(1e-3)

@@ -10,7 +10,7 @@ BATCH = 16
 
 
 class Block(nn.Module):
-    """Two convolutions around a sum."""
+    """Two convolutions with a residual connection."""
 
     features: int
     stride: int
@@ -39,7 +39,7 @@ class ResNet(nn.Module):
 
 
 def make(given):
-    """Return the step, its arguments, and what of its results the sides must agree on."""
+    """Return the step, its arguments, and a function of its results: the value that the sides must agree on."""
     draw = np.random.default_rng(1)
     images = draw.normal(size=(BATCH, 32, 32, 3)).astype(np.float32)
     labels = draw.integers(0, 10, BATCH).astype(np.int32)

@@ -11,7 +11,7 @@ GROUPS, FEATURES, ROWS = 40, 8, 1000
 
 
 def model(x, group, y):
-    """A slope for each group around a common one."""
+    """A model with a slope for each group, drawn around a common slope."""
     with numpyro.plate("features", FEATURES):
         mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
         scale = numpyro.sample("scale", dist.HalfNormal(1.0))
@@ -23,7 +23,7 @@ def model(x, group, y):
 
 
 def make(given):
-    """Return the step, its arguments, and what of its results the sides must agree on."""
+    """Return the step, its arguments, and a function of its results: the value that the sides must agree on."""
     draw = np.random.default_rng(1)
     x = draw.normal(size=(ROWS, FEATURES)).astype(np.float32)
     group = draw.integers(0, GROUPS, ROWS).astype(np.int32)

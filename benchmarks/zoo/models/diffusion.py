@@ -1,4 +1,4 @@
-"""A step of training a diffusion model: a convolutional network finds the noise in images."""
+"""A step of training a diffusion model: a convolutional network predicts the noise in images."""
 
 from benchmarks.zoo.parts import affine, conv, dense, normal, waves
 from benchmarks.zoo.side import nn, np

@@ -1,4 +1,4 @@
-"""A generative adversarial network: the value of the game, which one player makes larger and the other smaller."""
+"""A generative adversarial network: the loss of the critic, which the generator maximises."""
 
 from benchmarks.zoo.parts import normal, perceptron, stack
 from benchmarks.zoo.side import nn, np

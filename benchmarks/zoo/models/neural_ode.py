@@ -1,4 +1,4 @@
-"""An ordinary differential equation whose right side is a network, by Runge and Kutta's fourth order."""
+"""An ordinary differential equation whose right side is a network, by the Runge-Kutta method of order 4."""
 
 from benchmarks.zoo.parts import affine, cross_entropy, dense, labels, normal, perceptron, stack
 from benchmarks.zoo.side import lax, np

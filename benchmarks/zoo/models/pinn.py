@@ -1,4 +1,4 @@
-"""A network that solves the equation of Burgers: derivatives of derivatives of the network."""
+"""A network that solves Burgers' equation: its loss contains second derivatives of the network."""
 
 from benchmarks.zoo.parts import perceptron, stack
 from benchmarks.zoo.side import ft, np

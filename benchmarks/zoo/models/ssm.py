@@ -1,4 +1,4 @@
-"""A state space model: linear recurrences of all times at once, by an associative scan."""
+"""A state space model: linear recurrences, computed for all times at once by an associative scan."""
 
 from benchmarks.zoo.parts import affine, cross_entropy, dense, labels, norm, normal, normalize, weights
 from benchmarks.zoo.side import lax, nn, np

@@ -1,4 +1,4 @@
-"""A U-Net: down, up, and across, for a mask of an image."""
+"""A U-Net with skip connections, which predicts a mask of an image."""
 
 from benchmarks.zoo.parts import conv, dense, normal
 from benchmarks.zoo.side import nn, np

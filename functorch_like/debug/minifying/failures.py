@@ -25,7 +25,7 @@ _PATIENCE = 300.0
 
 
 class Tolerance(NamedTuple):
-    """Bounds of differences that are no failure; None for those of the dtype."""
+    """Differences up to which a result is no failure; None takes the bounds of its dtype."""
 
     rtol: float | None
     atol: float | None

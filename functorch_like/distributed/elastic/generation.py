@@ -70,7 +70,7 @@ def compute(run: Run, state: HostState, place: Place) -> int:
         lifecycle.initialize(
             cluster_detection_method="plain",
             heartbeat_timeout_seconds=place.heartbeat_timeout,
-            # Others may be in `report` of the last step for long. Those that end or freeze are noticed without this.
+            # Other workers may spend long in `report` of the last step. If they end or freeze, this is noticed earlier.
             shutdown_timeout_seconds=_SHARE_TIMEOUT,
         )
         state.enter("waiting for a state", state.step)

@@ -48,7 +48,7 @@ class HostState:
 
     Args:
         state: pytree of arrays and numbers; settles structure, shapes and dtypes.
-        step: how many steps it has seen.
+        step: the number of steps that led to it.
         file: descriptor of a file in memory; anonymous memory of this process and its children if None. A state of the
             same structure in the file, left by a worker that was killed, is taken over.
 
@@ -91,7 +91,7 @@ class HostState:
     # -------------------------------------------------------------------------------------------------------- the state
     @property
     def step(self) -> int:
-        """Number of steps that the newest state has seen."""
+        """Number of steps that led to the newest state."""
         return int(self._numbers[_NEWEST]) // 2
 
     @property
@@ -177,7 +177,7 @@ class HostState:
 
 
 def steps_in_memory(file: int) -> int:
-    """Return how many steps the state in a file in memory has seen; 0 if there is none."""
+    """Return the number of steps that led to the state in a file in memory; 0 if there is none."""
     numbers = np.frombuffer(os.pread(file, 8 * (_NEWEST + 1), 0), np.int64)
     return int(numbers[_NEWEST]) // 2 if numbers.size else 0
 

@@ -145,7 +145,7 @@ class Keeper:
         self._connection.send({**message, "reason": reason, "digest": digest})
 
     def _watch(self) -> None:
-        """End a child that makes no progress; what waits for other workers gets twice the time."""
+        """End a child that makes no progress. A phase that waits for other workers may take twice the time."""
         now = self._state.progress()
         waits_for_others = now.phase in ("starting", "waiting for a state", "compiling", "in a step", "ending")
         limit = self._step_timeout * (2 if waits_for_others else 1)

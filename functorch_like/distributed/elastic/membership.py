@@ -22,10 +22,10 @@ from functorch_like.distributed.wire import Closed, Connection, Message
 from functorch_like.errors import DistributedError
 
 _TICK = 0.25
-#: Seconds to wait for a worker that is started again, where its memory has a newer state than all others; and at the
-#: end of the run for one of another machine.
+#: Seconds to wait for a worker that is being replaced, if its memory has a newer state than all others. At the end of
+#: the run, also the seconds to wait for a lost worker of another machine.
 _PATIENCE = 30.0
-#: Seconds that a worker's report of another one's loss waits for that one's own.
+#: Seconds to wait for news of the cause after a worker has reported that it failed because another one was lost.
 _NEWS_TIMEOUT = 1.0
 #: Seconds within which the children of a generation must meet, at least and at most. On a loaded machine the first may
 #: be too few: it doubles with each generation that ends without a step.
@@ -39,7 +39,7 @@ class Worker:
 
     Attributes:
         number: for messages; given by its launcher.
-        step: how many steps its state has seen.
+        step: the number of steps that led to its state.
         is_member: True if it belongs to the present generation.
         is_ready: True if it computes nothing, and waits for the next generation.
         heard: the time of its last message, by the membership's clock.
@@ -174,7 +174,7 @@ class Membership:
                 self._fail(f"worker {worker.number} failed")
             elif header["why"] == "lost":
                 self._disturb(f"worker {worker.number}: {header['reason']}")
-            elif header["why"] == "follows" and self._suspicion is None:  # news of the cause are on their way
+            elif header["why"] == "follows" and self._suspicion is None:  # news of the cause may follow
                 self._suspicion = time.monotonic() + _NEWS_TIMEOUT, f"worker {worker.number}: {header['reason']}"
 
     def _remove(self, worker: Worker, reason: str) -> None:

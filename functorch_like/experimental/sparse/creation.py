@@ -123,7 +123,7 @@ def random_bcoo(
         shape: of the array.
         dtype: of the values; float32 by default.
         indices_dtype: of the indices; int32 by default.
-        nse: number of elements in each batch; below 1 the fraction of those that there are.
+        nse: number of elements in each batch; below 1, the fraction of all elements.
         n_batch: number of batch dimensions.
         n_dense: number of dense dimensions.
         unique_indices: True for indices of which none is drawn twice.

@@ -1,7 +1,6 @@
 """Products of matrices in compressed rows with dense matrices: a library's kernel on CPUs, elsewhere XLA's operations.
 
-The kernel does not check indices; so those out of bounds are first moved into bounds, with values of
-zero.
+The kernel does not check indices. So those out of bounds are first moved into bounds, with values of zero.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Products of sparse arrays with dense ones: `bcoo_dot_general` and the values of a product at some indices.
 
-An element (i, k) of a sparse matrix meets row k of the dense operand, and the products are added up by i.
+An element (i, k) of a sparse matrix is multiplied by row k of the dense operand, and the products are added up by i.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _one(
     met = [k for k, x in enumerate(sparse) if x in others]
     kept = [k for k, x in enumerate(sparse) if x not in summed]
     free = [x for x in others if x not in sparse]
-    # Axes that meet sparse ones first: the rows that elements read.
+    # Axes that are paired with sparse ones come first: they select the row for each element.
     dense = fnp.transpose(dense, [others.index(x) for x in (*(sparse[k] for k in met), *free)])
     rows = read(dense, indices if len(met) == s else indices[:, met]) if met else dense[None]
     if not kept:

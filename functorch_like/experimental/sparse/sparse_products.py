@@ -21,7 +21,7 @@ from functorch_like.numpy import promotion
 def sparse_dot(lhs: BCOO, rhs: BCOO, contract: Any, batch: Any, dtype: Any) -> BCOO:
     """Return the product of two sparse operands.
 
-    Where indices are known, pairs of elements that meet are found first, and only these are multiplied. Under
+    Where indices are known, the pairs of elements that match are found first, and only these are multiplied. Under
     transformations that hide them every pair is compared: nse of lhs times nse of rhs.
 
     Args:
@@ -78,7 +78,7 @@ def _at(columns: list[int]) -> np.ndarray[Any, Any]:
 
 
 def _meetings(lhs: BCOO, rhs: BCOO, pairs: list[tuple[int, int]]) -> tuple[Any, Any] | None:
-    """Return the positions of elements that meet, or None where indices are not known."""
+    """Return the positions of elements that match, or None where indices are not known."""
     i, j = known(lhs.indices), known(rhs.indices)
     if i is None or j is None:
         return None

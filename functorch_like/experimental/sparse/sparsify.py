@@ -20,7 +20,7 @@ from functorch_like.primitives.base.shapes import broadcast_in_dim
 
 
 class SparseTrace(Trace):
-    """Applies the rule of each primitive that has a sparse operand."""
+    """Trace that applies the rule of each primitive that has a sparse operand."""
 
     __slots__ = ()
 

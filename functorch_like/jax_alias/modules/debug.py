@@ -18,7 +18,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> No
 
 
 def visualize_array_sharding(arr: Any, **options: Any) -> None:
-    """Print which device holds which part of an array; of one that is traced, or has no such picture, its devices."""
+    """Print which device holds which part of an array; for a traced array or other ranks, only the devices."""
     if type(arr) is ArrayImpl and arr.ndim in (1, 2):
         debug.visualize_array_sharding(arr)
     else:

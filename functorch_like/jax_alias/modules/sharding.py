@@ -156,7 +156,7 @@ def attach() -> None:
     for kind in (_named_sharding.NamedSharding, _named_sharding.SingleDeviceSharding):
         kind._addressable_device_assignment = property(_addressable_devices)
     trace: Any = _Trace
-    trace.main = property(lambda self: self)  # what JAX's traces of one transformation had in common
+    trace.main = property(lambda self: self)  # in JAX, an object that the traces of one transformation shared
     literal: Any = _Literal
     literal.val = property(lambda self: self.value)
     aval: Any = _ShapedArray

@@ -150,7 +150,7 @@ class QuantizedTracer(Tracer):
 
 
 class QuantizedTrace(Trace):
-    """Applies products to integers, and all other primitives to floats."""
+    """Trace that applies products to integers, and all other primitives to floats."""
 
     __slots__ = ()
 

@@ -162,10 +162,10 @@ def _entropy(
     slopes: Callable[[Any, Any], tuple[Any, Any]],
     outside: tuple[float, float],
 ) -> Callable[[Any, Any], Any]:
-    """Make pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinity.
+    """Make a body: pair(x, y, x log(x / y)) for positive x and y, empty(x, y) for x = 0 and y >= 0, else infinity.
 
     `slopes(log(x / y), x / y)` gives the partial derivatives where both are positive. Elsewhere x log(x / y) counts as
-    a constant, as in JAX, and they are `outside`: a loss that leaves out zeros has finite gradients.
+    a constant, as in JAX, and the derivatives are `outside`. So a loss that leaves out zeros has finite gradients.
     """
 
     def both_positive(x: Any, y: Any) -> tuple[Any, Any, Any]:

@@ -36,7 +36,7 @@ def _pole(b: Any) -> Any:
 
 
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    """Compute left of 0 by Kummer's transformation, DLMF 13.2.39, after which terms have one sign; not polynomials."""
+    """Use Kummer's transformation left of 0, DLMF 13.2.39, so that terms have one sign; except for polynomials."""
     flipped = (x < 0) & ~_pole(a)
     usable = ~_pole(b) & fnp.isfinite(x)
     p, c = fnp.where(usable, fnp.where(flipped, b - a, a), 0), fnp.where(usable, b, 1)

@@ -32,7 +32,7 @@ def logpdf(x: Any, a: Any, b: Any) -> Any:
 
 
 def _part(low: Any, high: Any, a: Any, b: Any, other: Any) -> Any:
-    """Return the log of the share of [low, high]; near 1 from the rest, `other`."""
+    """Return the log of the share of [low, high]; near 1 it is computed from the share of the rest, `other`."""
     whole = _mass(a, b)
     share, rest = _mass(low, high) - whole, _mass(*other) - whole
     most = share > -0.1

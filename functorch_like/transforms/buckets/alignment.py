@@ -25,7 +25,7 @@ class Sized(NamedTuple):
     Attributes:
         rows: the number.
         jaxpr: the trace; its first inputs are `consts`.
-        consts: what the function closed over.
+        consts: the values that the function closed over.
         tree: the structure of the results.
     """
 
@@ -40,7 +40,7 @@ class Mismatch(Exception):
 
     Args:
         reason: the difference.
-        equation: where it is.
+        equation: the equation at which they differ.
     """
 
     def __init__(self, reason: str, equation: Equation | None = None) -> None:

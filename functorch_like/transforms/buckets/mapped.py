@@ -14,10 +14,10 @@ from functorch_like.transforms.buckets import padding, sizes
 
 
 def check(name: str, buckets: Any, axis_name: Any, axis_size: int | None) -> tuple[int, ...] | None:
-    """The bucket sizes, checked; None: powers of two.
+    """Return the bucket sizes in ascending order; None stands for powers of two.
 
     Raises:
-        ArgumentError: for others, and beside options that name the axis.
+        ArgumentError: for other sizes, and for buckets together with `axis_name` or `axis_size`.
     """
     if axis_name is not None:
         raise ArgumentError(
@@ -38,11 +38,11 @@ def padded(
     name: str,
     out_dims: Callable[[], Sequence[int | None]],
 ) -> list[Any]:
-    """Map over a bucket instead of over so many rows.
+    """Map over all rows of a bucket, and cut the results to the given number of rows.
 
     Args:
-        mapped: of leaves and their number of rows.
-        leaves: as they were given.
+        mapped: the mapped function, of leaves and their number of rows.
+        leaves: the leaves of the arguments.
         dims: the mapped axis of each.
         rows: their size along it.
         allowed: bucket sizes.

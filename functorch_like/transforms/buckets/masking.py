@@ -1,4 +1,4 @@
-"""An interpreter of jaxprs whose values are padded: it computes in each value what the unpadded program would.
+"""Interpreter of jaxprs with padded values: their valid parts are the values of the unpadded program.
 
 Each axis of a value has a constant size, or the size `scale * rows + offset`. Along the latter the first elements are
 valid; those behind them, up to the bucket's size, may hold anything, NaN included. A rule for each primitive preserves
@@ -109,7 +109,7 @@ class Masking:
             main: the jaxpr.
             other: the same one.
             args: for the inputs of `main` without the first.
-            consts: how many of the inputs of `main` are constants, and left out of `args`.
+            consts: number of the inputs of `main` that are constants, and left out of `args`.
             others: the same of `other`.
         """
         values: dict[Any, Any] = dict(zip(main.inputs[consts:], args, strict=True))

@@ -1,7 +1,7 @@
 """Padding of arrays to a bucket's size, and cutting of results.
 
 The padding repeats the first row, so that no operation gets values that the user's rows do not have. On CPUs NumPy
-copies: compiling would take a program for each number of rows.
+copies: XLA would need a program for each number of rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pad(x: Any, shape: Sequence[int]) -> Any:
 
 
 def placed(x: Any) -> Any:
-    """Put an array on a device: for NumPy arrays another program would be compiled."""
+    """Put a NumPy array on the device: for arguments of NumPy, another program would be compiled."""
     return xla.device_put(x) if isinstance(x, np.ndarray) else x
 
 

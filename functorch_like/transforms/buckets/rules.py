@@ -72,7 +72,7 @@ def _top_k(step: Step, xs: Sequence[Any]) -> list[Any]:
 
 
 def _sort(step: Step, xs: Sequence[Any]) -> list[Any]:
-    """Rule of sorts: the padding counts as the greatest keys, and as the last of those."""
+    """Rule of sorts: the padding has the greatest keys, and comes after elements with equal ones."""
     axis, keys = step.params["dimension"], step.params.get("num_keys", 1)
     if axis not in step.moving():
         return step.apply(xs)

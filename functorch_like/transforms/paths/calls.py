@@ -68,7 +68,7 @@ class Paths:
 
     Args:
         jitted: the function as `jit` made it.
-        limit: how many paths a signature may have.
+        limit: largest number of paths of a signature.
     """
 
     MOST_TREES = 256

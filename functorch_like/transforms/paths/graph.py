@@ -22,7 +22,7 @@ class Place:
     Attributes:
         members: the nodes whose equations follow.
         edges: for each value of the guard so far, a member at which it occurred.
-        entries: how many edges lead here.
+        entries: number of edges that lead here.
         total: whether each value that the guard can have is among the edges.
     """
 
@@ -52,7 +52,7 @@ class Graph:
         shared: whether nodes with equal states are one place; otherwise the graph is the tree.
 
     Attributes:
-        depth: how many guards nest. Of a graph that is too deep for a program, nothing below is known.
+        depth: largest number of nested guards. If that is too many for a program, `joints` is empty.
         joints: the places at which paths meet, in an order in which each follows those that lead to it, except for
             loops; places of one loop are one group.
     """

@@ -28,7 +28,7 @@ class GraphProgram:
     """Staging of a graph.
 
     Args:
-        graph: of paths whose results have the same avals.
+        graph: graph of paths whose results have the same avals.
         results: these avals.
     """
 
@@ -56,7 +56,7 @@ class GraphProgram:
         return result
 
     def stage(self, values: Sequence[Any]) -> tuple[Any, Values]:
-        """Apply the program to the inputs of the tree, under the current trace: the last position, and results."""
+        """Apply the program to the inputs of the tree, under the current trace; return last position and results."""
         tree = self.graph.tree
         assert tree.root is not None
         self.env = dict(zip(tree.all_inputs(), values, strict=True))
@@ -130,7 +130,7 @@ class GraphProgram:
 
     # ------------------------------------------------------------------------------------------------------- joints
     def once(self, group: Sequence[Place], state: Values, ends: set[Any]) -> Values:
-        """Go on from a place, where the position is there."""
+        """Go on from a place, if it is the position."""
         (place,) = group
         run = lambda: self.decide(place, self.slot_values(place, state[1:]), state[1:], self.env)
         if ends == {place}:
@@ -166,7 +166,7 @@ class GraphProgram:
         return back[0] if len(back) == 1 else None
 
     def rolled(self, place: Place, stay: Words, state: Values, ends: set[Any]) -> Values:
-        """A loop at one place: `while guard: ...`, and then its continuation."""
+        """Write the loop at one place, `while guard: ...`, and its continuation."""
         position, expected = np.array(self.position[place], INDEX), np.array(bool(stay[0]))
 
         def more(at: Any, *registers: Any) -> Any:

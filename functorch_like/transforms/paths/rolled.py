@@ -1,6 +1,6 @@
 """Rolling: stretches of one path that repeat become a loop, whose number of steps is a guard.
 
-This serves loops with counters of Python, whose states differ in each step. Three or more stretches at one line are
+This serves loops with Python counters, whose states differ in each step. Three or more stretches at one line are
 rolled where they have the same equations: operands come from the same place of the step before, and numbers written
 into them are equal or progress evenly. That the next step continues the pattern is a conjecture. So a new number of
 steps is verified by a trace, which needs no compiling; unverified results are dropped.
@@ -21,7 +21,7 @@ from functorch_like.transforms.paths.tree import Node
 from functorch_like.transforms.paths.words import Words
 
 _LEAST = 3  # steps
-MOST = 1000  # steps of a loop of which fewer were traced: it may have no end, where the conjecture is wrong
+MOST = 1000  # steps of a loop, however few were traced: if the conjecture is wrong, it may have no end
 
 
 class Local(NamedTuple):
@@ -96,7 +96,7 @@ class Loop(NamedTuple):
         stay, leave: the value of their guards, and of the last one. They are equal where Python's own bound ends it.
         guard: the variable of the guard before the first.
         body: the equations of one step.
-        sources: where the operands of each come from.
+        sources: the sources of the operands of each.
         start: the carried values of the first step.
         flag: the position of the guard among the results of a step.
         results, before: by position, the variables of the last step, and of the one before, that are used later.

@@ -1,4 +1,4 @@
-"""Routes from a wrong guess that has been made before to the program that was right then, mostly in C++.
+"""Routes: if a wrong guess is one that was made before, the program that was right then runs, mostly in C++.
 
 The words that a program returned for the wrong arguments lead to the program of the path that was taken. That is a
 guess again, and checked like the first one; where it is wrong, too, `Paths.mistaken` answers the call.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MISSED = object()
 MOST = 4096  # routes of a function
-_SWITCH_AFTER = 4  # calls in a row that took the same other path, until C++ runs its program; twice as many each time
+_SWITCH_AFTER = 4  # calls in a row on the same other path until C++ runs its program; doubled after each switch
 _LONGEST = 1024
 
 
@@ -26,7 +26,7 @@ class Route:
     """Program to run after a wrong guess.
 
     Args:
-        paths: of the function.
+        paths: the paths of the function.
         branches: the tree.
         form: the program that was right.
     """

@@ -78,7 +78,7 @@ def _differentiated(paths: Paths, branches: Branches, call: FlatCall) -> Any:
 
 
 def _refuse_losses(branches: Branches, leaf: Node, call: FlatCall) -> None:
-    """Raise where Python took a number that has a derivative: on the path it is a constant, and the derivative lost."""
+    """Raise where Python took a number that has a derivative: on the path it is a constant, without a derivative."""
     active = [_is_differentiated(x) for x in (*branches.tree.consts, *call.leaves)]
     if not any(active):
         return

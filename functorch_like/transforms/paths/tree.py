@@ -25,7 +25,7 @@ class Node:
     """A stretch of a path: equations, then results, or a guard with a child for each of its values so far.
 
     Attributes:
-        parent, words: where it hangs, and for which value of the parent's guard.
+        parent, words: the node before it, and the value of that node's guard that leads here.
         equations: of the stretch.
         guard: at its end; None at the end of a path. Its field `end` is not used.
         children: by the words of the guard.
@@ -80,7 +80,7 @@ class Tree:
         const_vars, consts: the values that the function closes over, and their variables.
         leaves: the ends of the paths, in the order in which they were found.
         version: changes whenever the tree grows.
-        wrong: how often a program was run for another path than the one taken.
+        wrong: number of runs of a program for another path than the one taken.
         acts: whether a path has effects.
     """
 

@@ -20,10 +20,10 @@ def whole(paths: Paths, branches: Branches | None, call: FlatCall, key: Any) -> 
     """Return the program of all paths of a function, taken or not; None for a function without guards.
 
     Args:
-        paths: of the function.
+        paths: the paths of the function.
         branches: those that calls have taken.
-        call: of the function; its values are not looked at.
-        key: of the call.
+        call: a call of the function; its values are not used.
+        key: the key of the call.
 
     Raises:
         ConcretizationError: where a condition cannot be answered both ways, or where paths give different types.

@@ -27,7 +27,7 @@ def fixed(x: Series) -> bool:
 
 
 def plus(*parts: Any) -> Any:
-    """A sum in which None is zero."""
+    """Return the sum of coefficients, in which None is zero."""
     total = None
     for part in parts:
         total = part if total is None else total if part is None else elementwise.add(total, part)
@@ -35,19 +35,19 @@ def plus(*parts: Any) -> Any:
 
 
 def times(factor: float, x: Any) -> Any:
-    """A multiple; of None, None."""
+    """Return a multiple of a coefficient; None if it is None."""
     if x is None or factor == 0:
         return None
     return x if factor == 1 else elementwise.mul(x, full_like(x, factor))
 
 
 def minus(x: Any, y: Any) -> Any:
-    """A difference in which None is zero."""
+    """Return the difference of coefficients, in which None is zero."""
     return x if y is None else elementwise.neg(y) if x is None else elementwise.sub(x, y)
 
 
 def over(x: Any, y: Any) -> Any:
-    """A quotient; of None, None."""
+    """Return the quotient of two coefficients; None if the first is None."""
     return None if x is None else elementwise.div(x, y)
 
 
@@ -81,7 +81,7 @@ def integrated(x: Series, w: Series, k: int) -> Any:
 
 # ---------------------------------------------------------------------------------- solutions of differential equations
 def _solution(primitive: Any, slope: Callable[[Series, Series, int], Any], *, before: Any = None) -> Rule:
-    """z = primitive(x), where z' = w x'. `slope(x, z, k)` is the k-th coefficient of w, by those of z up to the k-th.
+    """Return the rule of z = primitive(x) with z' = w x'. `slope(x, z, k)` is w's k-th coefficient, from z's up to k.
 
     With `before`, w is a series of its own, made once by `before(x)`.
     """

@@ -53,7 +53,7 @@ def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool, agai
 
 
 def _behind_a_branch(e: xla.Emitter, operands: Sequence[Any], body: Callable[..., list[Any]]) -> list[Any]:
-    """Emit the body in a branch that is always taken, which XLA cannot prove.
+    """Emit the body in a branch that is always taken, although XLA cannot prove that.
 
     XLA:CPU drops barriers before it schedules operations, and then schedules them early. A branch runs once all its
     operands are there. Its condition is that the square of an integer is not 2 modulo 4, which always holds.

@@ -1,10 +1,10 @@
 """A policy of checkpoints that fits a budget of memory: the values to keep are a minimum cut of both halves' graph.
 
 Where the budget allows it, nothing expensive is computed again. The policy keeps the fewest bytes from which cheap
-operations can recompute everything that the linear half reads. (The min-cut
-partitioner of PyTorch's AOTAutograd; He and Yu, "Transcending runtime-memory tradeoffs in checkpointing by being
-fusion aware", 2023.) For smaller budgets, the front of the program is computed again in segments; minimum cuts between
-them are kept (Chen et al., "Training deep nets with sublinear memory cost", 2016).
+operations can recompute everything that the linear half reads. (The min-cut partitioner of PyTorch's AOTAutograd; He
+and Yu, "Transcending runtime-memory tradeoffs in checkpointing by being fusion aware", 2023.) For smaller budgets, the
+front of the program is computed again in segments, and minimum cuts between them are kept. (Chen et al., "Training
+deep nets with sublinear memory cost", 2016.)
 """
 
 from __future__ import annotations

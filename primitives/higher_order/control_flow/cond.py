@@ -71,7 +71,7 @@ def _lower(e: xla.Emitter, index: Any, *operands: Any, branches: Branches) -> li
     if known is not None:  # the other branches need not even lower: they may be for other platforms
         return emit(e, simple[known], operands, inlined=True)
     token = token_avals(*branches)
-    taken = [*operands, e.token] if token else operands  # regions see the values around them
+    taken = [*operands, e.token] if token else operands  # regions may use the values around them
     regions = [([], lambda inner, b=b: emit_carrying(inner, b, taken, token)) for b in simple]
     out_avals = [*e.outs, *token]
     outs = e.op("stablehlo.case", [index], out_avals, regions=regions)
@@ -175,7 +175,7 @@ def _batch(
 def _by_each(
     axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], branches: Branches
 ) -> tuple[list[Any], list[int | None]]:
-    """Elements that choose for themselves: all branches are computed, and each element selects."""
+    """Compute all branches, and select the result of each element by its own index."""
     if _effects(branches=branches):
         apply = lambda *values: cond(*values, branches=branches)
         avals = [INDEX, *branches[0].in_avals]
@@ -199,7 +199,7 @@ def _choose(index: Any, cases: Sequence[Any]) -> Any:
 
 
 def _shield(taken: Any, x: Any, dim: int) -> Any:
-    """`x`, letting cotangents back only to elements that take the branch: elsewhere they may be 0 * inf."""
+    """Return `x`, with cotangents only for elements that take the branch: elsewhere they may be 0 * inf."""
     aval = aval_of(x)
     if not dtypes.is_inexact(aval.dtype):
         return x

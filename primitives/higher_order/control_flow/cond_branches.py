@@ -26,8 +26,8 @@ _MOST = 32
 def branches_memo(branches: Sequence[Jaxpr], key: Any, make: Callable[[], Any]) -> Any:
     """Return the value derived from branches together; make it at the first request.
 
-    The memo is kept on the first branch, which may live for ever while others are made anew for each call, so their
-    number is bounded.
+    The memo is kept on the first branch. That may live for ever while others are made anew for each call, so the number
+    of kept values is bounded.
     """
     combinations: dict[Any, dict[Any, Any]] = branches[0].memo("branches", dict)
     rest = tuple(branches[1:])

@@ -2,11 +2,11 @@
 
 The number of steps is not known in advance, so no residuals can be kept for each step: there is forward mode, but no
 reverse mode. Where the condition depends on a batch axis, elements stop at different steps: the loop runs while any of
-them goes on, and those that have stopped keep their values. Where the loop has effects, elements
-loop one after the other instead.
+them goes on, and those that have stopped keep their values. Where the loop has effects, elements loop one after the
+other instead.
 
-The library's own loops may say by the parameter `expected_steps` how many steps they usually take; it changes no
-result, but lets a program with a short loop start in the quick tier (compiler/tier_costs.py).
+In loops of the package itself, the parameter `expected_steps` may give the usual number of steps. It changes no result,
+but lets a program with a short loop start in the quick tier (compiler/tier_costs.py).
 """
 
 from __future__ import annotations

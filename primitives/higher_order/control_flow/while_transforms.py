@@ -93,8 +93,8 @@ def tangent_form(
 def stopping_form(axis: BatchAxis, cond: Derived, body: Derived, dims: Dims) -> tuple[Jaxpr, Jaxpr]:
     """A loop whose elements stop on their own.
 
-    Its first carry is which elements go on, so that the condition is computed once for each step. The consts of the
-    body are those of both.
+    Its first carry marks the elements that go on, so that the condition is computed once for each step. The consts of
+    the body are those of condition and body.
 
     Args:
         axis: of the elements.

@@ -104,7 +104,7 @@ def custom_primitive(
         transpose=_transpose,
         batch=batch,
         samples=samples,
-        # On a tape only tangents are unknown: the function is applied inside of another's rule, and must be linear.
+        # On a tape only tangents are unknown: the function is applied in the rule of another one, and must be linear.
         partial_eval=lambda tape, args, params: run(params["fun"], args),
         evaluate=lambda args, params: run(params["fun"], args),
         stage_params=stage_params,
@@ -137,7 +137,7 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, **_: Any)
 
 # -------------------------------------------------------------------------------------------------------------- maps
 class Continued(BatchTrace):
-    """A batch trace that continues another one below further transformations; tracers of both are its own.
+    """A batch trace that continues another one below further transformations, and also takes that one's tracers.
 
     A function with rules runs with its primitive, which may be below transformations outside of the map. The function
     may nevertheless close over values of the map.

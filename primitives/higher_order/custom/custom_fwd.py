@@ -2,7 +2,7 @@
 
 A rule may compute its result in another way than the function, with the residuals as a by-product. Some programs do
 not need them, such as the first pass of a checkpointed function. There the function is the better choice, and dead
-code elimination makes it.
+code elimination replaces the rule by it.
 """
 
 from __future__ import annotations

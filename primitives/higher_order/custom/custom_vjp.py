@@ -33,7 +33,7 @@ def _jvp(
 ) -> tuple[Sequence[Any], Sequence[Any]]:
     args, directions = explicit(primals, tangents, consts, fun)
     if isinstance(state.trace, reverse.TapeTrace):
-        tape = state.trace  # a tangent that it does not hold is a zero, written out
+        tape = state.trace  # a tangent that is not on the tape is an explicit zero
         directions = [t if tape.var(t) is not None else None for t in directions]
     live = tuple(t is not None for t in directions)
     if not any(live):
@@ -107,7 +107,7 @@ def _mapped_bwd(
             return mapped.place(ct, dim, to)
         if dim is not None:
             return reduce_sum(ct, axes=(dim,))
-        alike = any(d is not None for d in out_dims)  # the same for every element, rather than of all together
+        alike = any(d is not None for d in out_dims)  # then ct is that of one element, not the sum
         return mul(ct, full_like(ct, mapped.axis.size)) if alike else ct
 
     mapped_bwd.__name__ = name_of(bwd)
@@ -138,7 +138,7 @@ def _lin_shape(*avals: ShapedArray, out_avals: tuple[ShapedArray, ...], **_: Any
 def _lin_ref(
     *args: Any, bwd: Bwd, live: tuple[bool, ...], residuals: int, out_avals: tuple[ShapedArray, ...], **_: Any
 ) -> tuple[Any, ...]:
-    """Reference of the transpose of bwd: each element of a result is bwd's result for that element alone, paired."""
+    """Transpose bwd: each element of a result pairs the tangents with bwd of a cotangent that is 1 at this element."""
     known, tangents = args[:residuals], args[residuals:]
     outs: list[Any] = []
     for k, aval in enumerate(out_avals):
@@ -156,7 +156,7 @@ def _lin_ref(
 
 def _forward(*_: Any, name: str, bwd: Bwd, **params: Any) -> Any:
     raise DifferentiationError(
-        f"forward mode (jvp, jacfwd, hvp, a linearized function) meets {name}, a custom_vjp function, of whose "
+        f"forward mode (jvp, jacfwd, hvp, a linearized function) is applied to {name}, a custom_vjp function, of whose "
         f"derivative only {name_of(bwd)} is known, a rule for reverse mode",
         fix="take the derivative in reverse mode (grad, vjp, jacrev), or give the function a rule for both modes with "
         "custom_jvp",

@@ -69,7 +69,7 @@ def _expected(fun: Fun, args: Sequence[Any], dims: Sequence[int | None]) -> Sequ
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, fun: Fun, rule: Rule, consts: int
 ) -> tuple[Sequence[Any], Sequence[Any]]:
-    """The function with its tangents is one with a rule, too: the rule with its tangents."""
+    """Make the function with its tangents a custom_vmap function, too; its rule is the rule with its tangents."""
     some = tuple(t is not None for t in tangents)
     inexact: list[bool] = []
 

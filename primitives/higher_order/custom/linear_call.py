@@ -35,7 +35,7 @@ def _lower(e: Any, *operands: Any, fun: Jaxpr, transpose: Jaxpr, count: int) -> 
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, fun: Jaxpr, count: int, **rest: Any) -> Any:
-    """Linear in the last operands; by the residuals, the derivative of the function itself."""
+    """Apply the function to tangents of the last operands, and differentiate it by the residuals."""
     params = {"fun": fun, "count": count, **rest}
     outs = linear_call(*primals, **params)
     d_outs: list[Any] = [None] * len(outs)

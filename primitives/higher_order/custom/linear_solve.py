@@ -120,7 +120,7 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, functions: Functions,
     if vecmat is None or transpose_solve is None:
         raise DifferentiationError(
             "the solution of a linear system has a reverse-mode derivative only if the transposed system can be solved",
-            fix="give custom_linear_solve a transpose_solve, or say symmetric=True where the map is its own transpose",
+            fix="give custom_linear_solve a transpose_solve, or pass symmetric=True where the map is its own transpose",
         )
     n = len(groups.b)
     groups.b = [structural.zeros(a.aval.strong()) if c is None else c for c, a in zip(cts[:n], groups.b, strict=True)]

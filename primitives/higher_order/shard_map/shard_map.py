@@ -2,9 +2,8 @@
 
 Its meaning is linear algebra on the parts of all devices together. A result whose spec leaves an axis out is the same
 along it, so it counts as the mean over that axis; an operand whose spec leaves one out has a copy for each place along
-it. Hence, in a transpose, cotangents of such results are divided by the size of the axis, and those of such operands
-are added up over it. Values that only some device has travel from the forward to the backward pass stacked along one
-more dimension, which all axes split.
+it. Hence a transpose divides cotangents of such results by the size of the axis, and adds up those of such operands
+over it. Residuals may differ between devices: they are stacked along one more dimension, which all axes split.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def _in_halves(operands: Sequence[Any], starts: Sequence[Any], jaxpr: Jaxpr, axe
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, dimensions: tuple[int, ...]
 ) -> tuple[Any, Any]:
-    """Differentiate the fold in halves; the computation is associative, so it is the same."""
+    """Differentiate the fold in halves; the computation is associative, so the result is the same."""
     fold = lambda *values: _in_halves(*halves(values), jaxpr, dimensions)
     return forward.jvp(fold, primals, tangents)
 

@@ -113,7 +113,7 @@ def _filled(x: Any, start: Any, params: dict[str, Any]) -> Any:
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> tuple[Any, Any]:
-    """Differentiate the fold by slices; the computation is associative, so it is the same."""
+    """Differentiate the fold by slices; the computation is associative, so the result is the same."""
     return forward.jvp(lambda *values: _by_taps(*halves(values), jaxpr, params), primals, tangents)
 
 

@@ -1,4 +1,4 @@
-"""An ordinary differential equation by diffrax: adaptive steps, and the derivative by a parameter."""
+"""An ordinary differential equation by diffrax: adaptive steps, and the derivative with respect to a parameter."""
 
 import diffrax
 import jax

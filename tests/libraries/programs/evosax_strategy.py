@@ -1,4 +1,4 @@
-"""Evolution strategies of evosax, told the fitness of given populations."""
+"""Evolution strategies of evosax, updated by the fitness of given populations."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""References to arrays: state of jitted functions, loops and branches, values on the side of gradients and maps."""
+"""References to arrays: state of jitted functions, loops and branches, and side values of gradients and maps."""
 
 import jax
 import jax.numpy as jnp

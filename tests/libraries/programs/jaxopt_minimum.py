@@ -1,4 +1,4 @@
-"""Minima by jaxopt, and optimistix's root of the same: L-BFGS, Gauss-Newton and an implicit derivative."""
+"""Minima by jaxopt: L-BFGS, Gauss-Newton and an implicit derivative."""
 
 import jax
 import jax.numpy as jnp

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, Shaped, jaxtyped
 
 @jaxtyped(typechecker=None)
 def fits(x, i):
-    """Return True for n rows and indices of fewer of them."""
+    """Return True if `x` is a matrix of floats and `i` a vector of integers."""
     return isinstance(x, Float[Array, "n d"]) and isinstance(i, Int[Array, "m"])
 
 

@@ -1,4 +1,4 @@
-"""`jit(f, buckets=...)` and `vmap(f, buckets=...)`: one program for many numbers of rows, and the values of each."""
+"""`jit(f, buckets=...)` and `vmap(f, buckets=...)`: one program for many numbers of rows, results, errors."""
 
 import numpy as np
 import pytest

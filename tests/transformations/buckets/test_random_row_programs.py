@@ -1,4 +1,4 @@
-"""Programs made at random give with buckets what they give without, whatever the padding holds."""
+"""Random programs give the same results with and without buckets, whatever the padding holds."""
 
 import os
 
@@ -9,7 +9,7 @@ from support.row_programs import poisoned, program
 import functorch_like as ft
 from functorch_like.transforms.buckets import padding
 
-#: A long run takes thousands: FT_RANDOM_PROGRAMS=3000.
+#: Number of programs; for a long run, set FT_RANDOM_PROGRAMS=3000.
 COUNT = int(os.environ.get("FT_RANDOM_PROGRAMS", "4"))
 
 

@@ -12,7 +12,7 @@ from functorch_like import errors, testing
 
 
 def agree(fun, *calls, rtol=1e-5):
-    """Calls give what plain Python gives; returns how many programs each call compiled or loaded."""
+    """Check calls against plain Python, and return the number of programs that each call compiled or loaded."""
     made, counts = paths(fun), []
     for args in calls:
         told = ft.explain(made)(*args)
@@ -410,12 +410,12 @@ def test_wrong_guesses_that_are_known_take_no_long_way(monkeypatch):
     for n in (2, 3, 4) * 3:
         call(n)
     before = len(long_ways)
-    for n in (2, 3, 4, 4, 2, 3) * 20:  # C++ comes to run another program at times, and each has its own ways
+    for n in (2, 3, 4, 4, 2, 3) * 20:  # C++ sometimes switches to another program, and each has its own routes
         call(n)
     assert len(long_ways) - before <= 6
     told = ft.explain(f)(x, np.int32(2)), ft.explain(f)(x, np.int32(3))
     assert sum(t.count("guess") for t in told) == 1
-    call(5)  # a path that no way leads to
+    call(5)  # a path that no route leads to
     for n in (2, 5, 3, 5, 4):
         call(n)
     f.clear_cache()
@@ -451,7 +451,7 @@ def test_a_setting_turns_paths_on():
         ft.jit(absolute)(-2.0)
 
 
-# ---------------------------------------------------------------------------------------------------- limits, looking
+# ---------------------------------------------------------------------------------------------------- limits, reports
 def test_more_paths_than_allowed_are_an_error_with_the_tree():
     f = paths(lambda x: x * float(x), max_paths=3)
     for v in (1.0, 2.0, 3.0):

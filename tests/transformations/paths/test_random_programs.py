@@ -1,4 +1,4 @@
-"""Programs made at random give what plain Python gives, on both sides of their guards."""
+"""Random programs give the results of plain Python, on both sides of their guards."""
 
 import os
 
@@ -11,8 +11,8 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors
 
-#: A long run takes thousands: FT_RANDOM_PROGRAMS=3000. Failing programs are not made smaller, which takes long: each
-#: attempt compiles.
+#: Number of programs; for a long run, set FT_RANDOM_PROGRAMS=3000. Failing programs are not shrunk, because each
+#: attempt compiles, which takes long.
 COUNT = int(os.environ.get("FT_RANDOM_PROGRAMS", "8"))
 VALUES = st.sampled_from([-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 7.0])
 

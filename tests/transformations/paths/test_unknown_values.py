@@ -187,7 +187,7 @@ def test_a_function_with_paths_inside_of_a_function_without():
         inner = paths(f)
         np.testing.assert_allclose(ft.jit(lambda x, inner=inner: inner(x) * 2)(xs[1]), 2 * want[1], rtol=1e-4)
         np.testing.assert_allclose(ft.lax.map(inner, xs), want, rtol=1e-4)
-        np.testing.assert_allclose(inner(xs[0]), want[0], rtol=1e-4)  # not of the paths that it was traced along
+        np.testing.assert_allclose(inner(xs[0]), want[0], rtol=1e-4)  # a direct call, after traces in other functions
         assert inner.paths().total
 
 
@@ -213,7 +213,7 @@ def test_jitted_functions_inside_that_refuse_control_flow_do_so_inside_of_paths_
         inner(1.0)
 
 
-# ----------------------------------------------------------------------------------------------------- ahead of calls
+# ------------------------------------------------------------------------------------------ ahead-of-time compilation
 def test_lower_trace_and_warmup_hold_all_paths():
     f = paths(branch)
     assert f.lower(VALUES[0]).compile()(VALUES[1]) == SINES[1]
@@ -292,7 +292,7 @@ def test_an_impure_body_is_refused():
         paths(lambda xs: ft.lax.map(before, xs))(VALUES)
 
 
-#: Far jumps; Python 3.11 has both tests of an `and` at one position.
+#: Program with far jumps; Python 3.11 gives both tests of an `and` the same position.
 LONG = f"""
 def program(x, y):
     if 1.0 <= x and truth(x <= y):
@@ -315,7 +315,7 @@ def program(x, y):
 def test_conditions_are_distinguished_by_more_than_their_position(name):
     plain = made(globals()[name], {"truth": bool})
     tree = ast.parse(globals()[name])
-    if name == "TWICE":  # as code that was generated may have it
+    if name == "TWICE":  # everything at one position, as in some generated code
         for node in ast.walk(tree):
             if hasattr(node, "lineno"):
                 node.lineno, node.end_lineno, node.col_offset, node.end_col_offset = 1, 1, 0, 1

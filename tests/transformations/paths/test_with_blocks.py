@@ -11,7 +11,7 @@ VALUES = [np.float32(v) for v in (3, 4, 5, 0, -3, 2, 1, -1, 10, 1.5)]
 
 
 def agree(fun):
-    """Return the report after calls that gave what plain Python gives."""
+    """Check calls against plain Python, and return the report of the paths."""
     followed = ft.jit(fun, control_flow="paths")
     for v in VALUES:
         assert float(followed(v)) == float(fun(v))

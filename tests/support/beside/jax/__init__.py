@@ -1,3 +1,3 @@
-"""Stand-in for a jax that is installed beside the package: libraries that probe for one find it in every test."""
+"""Stand-in for a jax installed beside the package: libraries that look for jax find it, and importing it fails."""
 
 raise AssertionError("jax was imported")
