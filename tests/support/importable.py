@@ -12,7 +12,7 @@ from functorch_like import tree
 
 
 def plain(x: Any, y: Any = 2.0) -> Any:
-    """Function without a transformation."""
+    """Not transformed."""
     return fnp.sum(fnp.sin(x) * y)
 
 

@@ -236,6 +236,21 @@ def test_small_limits_are_kept(folder, use, programs):
         assert sum(file.stat().st_size for file in folder.iterdir()) <= programs * size * 1.2
 
 
+def test_the_directory_is_listed_seldom(folder, use, monkeypatch):
+    """After a listing, a process writes an eighth of what is free before the next one."""
+    compile(0.0)
+    size = next(folder.iterdir()).stat().st_size
+    lists = []
+    files = cache.files
+    monkeypatch.setattr(cache, "files", lambda place: lists.append(1) or files(place))
+    monkeypatch.setattr(cache, "_SWEEPING", ("",))  # the first program counts
+    use(folder, max_bytes=100 * size)
+    for i in range(1, 31):
+        compile(float(i))
+    assert 1 <= len(lists) <= 4
+    assert sum(file.stat().st_size for file in folder.iterdir()) > 25 * size
+
+
 def test_a_fingerprint_finds_what_its_module_was_compiled_to(folder):
     """The cache has one program and a text for each fingerprint; with a known fingerprint no module is built."""
     made = []
