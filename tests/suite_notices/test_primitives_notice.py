@@ -152,6 +152,13 @@ def lowered(case):
     check_compiled(case, ft.jit(run, keep_unused=True)(*xs), xs)
 
 
+#: The check that is likely to notice a wrong rule. It comes first, because the first failure is enough.
+LIKELY = {
+    "shape": check_shape, "batch": check_batch, "jvp": check_jvp, "transpose": check_transpose, "lower": lowered,
+    "ref": check_jvp,
+}  # fmt: skip
+
+
 def suite(prim, column):
     """Return the checks of a primitive, each with its cases; compiled cases are checked for `lower` and `ref` only."""
     mine = [c for c in all_cases() if c.prim is prim]
@@ -165,7 +172,7 @@ def suite(prim, column):
         tests.append((check_transpose, derived))
     if column in ("lower", "ref"):
         tests.append((lowered, mine))
-    return tests
+    return sorted(tests, key=lambda test: test[0] is not LIKELY[column])
 
 
 @contextlib.contextmanager
