@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from support import background
 
 import functorch_like as ft
-from functorch_like import errors, primitives
+from functorch_like import caches, errors, primitives
 from functorch_like.backends.settings import SETTINGS
 from functorch_like.backends.xla import processor
 
@@ -20,12 +20,11 @@ primitives.load()  # many tests are parametrized by the table of primitives, whi
 
 # "ci" draws the same examples every time, so a build fails because of the change; "nightly" draws new ones.
 # "thin" is for a further Python or jaxlib: it runs a sample of the tests that do not depend on them.
-# There are no deadlines, because first calls compile.
-settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+# There is no deadline, because first calls compile, and no check of the time of draws, because machines may stall.
+EACH = {"deadline": None, "print_blob": True, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("ci", derandomize=True, **EACH)
 settings.register_profile("thin", settings.get_profile("ci"), max_examples=10)
-settings.register_profile(
-    "nightly", max_examples=2_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("nightly", max_examples=2_000, **EACH)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 settings.load_profile(PROFILE)
 
@@ -81,7 +80,7 @@ def _nothing_kept(request):
     """Finish background compilations and clear the caches before a test that counts traces or compilations."""
     if _counts(getattr(request, "function", None)):
         background.finish()
-        ft.clear_caches()
+        caches.drop()
 
 
 @pytest.fixture(autouse=True)
