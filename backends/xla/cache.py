@@ -30,8 +30,8 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH if hasattr(os, "getuid") else 
 # Listing the directory takes time: 0.2 s for 50,000 files. Most processes write little, so the first listing comes
 # after a program whose name begins like this (one in 64), or 64 of which would exceed the limit.
 _SWEEPING = ("00", "40", "80", "c0")
-# Then it may write so large a part of what is free before it lists the directory again. Eight processes that write at
-# once keep to the limit.
+# After a listing, a process writes one part in so many of the free space before the next one. So eight processes that
+# write at once keep to the limit.
 _SHARE = 8
 #: Bytes that this process may write before it lists a directory again, by directory and limit.
 _room: dict[tuple[Path, int], int] = {}

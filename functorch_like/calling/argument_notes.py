@@ -64,7 +64,7 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
             renamed.append("; a derivative belongs to a function: ft.grad(f)(x)")
         error.add_note(call_of(fun) + "".join(renamed[:1]))
     elif fun.__module__ == f"{_PACKAGE}.lax" and _inside(error.__traceback__):
-        error.add_note(f"{name} called {match[1]}; help({name}) lists its arguments")
+        error.add_note(f"{name} called {match[1]}; help({name}) says with which arguments")
 
 
 def call_of(fun: Callable[..., Any]) -> str:

@@ -38,7 +38,7 @@ def test_the_signature_is_reported():
 )
 def test_bodies_with_other_parameters(name, work):
     told = notes(work)
-    assert told.startswith(f"ft.lax.{name} called ") and told.endswith(f"help(ft.lax.{name}) lists its arguments")
+    assert told.startswith(f"ft.lax.{name} called ") and told.endswith(f"help(ft.lax.{name}) says with which arguments")
 
 
 def test_errors_of_the_user_stay_as_they_are():
