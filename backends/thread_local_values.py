@@ -35,6 +35,7 @@ class Values:
 
 class _Thread(threading.local):
     layers: tuple[tuple[Any, dict[str, Any]], ...] = ()  # one for each open block: the block, and its values
+    outside: tuple[Any, ...] = ()  # what the thread had of its own outside of all blocks, such as adopted values
 
 
 _lock = threading.RLock()
@@ -45,6 +46,7 @@ _known: weakref.WeakValueDictionary[Any, Values] = weakref.WeakValueDictionary()
 NOTHING_SET = _known[frozenset()] = Values({})
 _KEYED = xla.config("settings", NOTHING_SET)
 _OTHERS = xla.config("settings_outside_keys", NOTHING_SET, in_jit_key=False)
+_BOTH = (_KEYED, _OTHERS)
 
 
 def in_force() -> Values:
@@ -98,6 +100,8 @@ def forget(name: str) -> None:
 
 def enter(block: Any, changes: dict[str, Any]) -> None:
     """Begin a block of this thread."""
+    if not _thread.layers:
+        _thread.outside = tuple(config.swap_local(config.value) for config in _BOTH)
     _thread.layers = (*_thread.layers, (block, dict(changes)))
     _refresh(everywhere=False)
 
@@ -108,17 +112,21 @@ def leave(block: Any) -> None:
     last = max(i for i, (each, _) in enumerate(layers) if each is block)
     _thread.layers = layers[:last] + layers[last + 1 :]
     _refresh(everywhere=False)
+    if not _thread.layers:
+        for config, before in zip(_BOTH, _thread.outside, strict=True):
+            config.restore(before)
 
 
 def _refresh(everywhere: bool) -> None:
     """Pass the present values to jaxlib, in every thread or in this one."""
-    for config, keyed in ((_KEYED, True), (_OTHERS, False)):
+    for i, (config, keyed) in enumerate(zip(_BOTH, (True, False), strict=True)):
         values = {name: value for name, (value, _) in _global.items() if _declared[name][1] is keyed}
         if everywhere:
             config.set_global(_interned(values))
         if not _thread.layers:
-            config.unset_local()
             continue
+        if isinstance(_thread.outside[i], Values):
+            values = dict(_thread.outside[i].set)
         for _, changes in _thread.layers:
             values |= {name: value for name, value in changes.items() if _declared[name][1] is keyed}
         config.set_local(_interned(values))

@@ -14,6 +14,7 @@ from functorch_like.backends.external_settings import External
 from functorch_like.backends.flag_blocks import Group
 from functorch_like.backends.settings import SETTINGS, Alias, AtStart, Setting
 from functorch_like.backends.validators import boolean, integer, one_of, subset_of
+from functorch_like.backends.xla import configuration
 
 
 class _Trial(Group, name="trial"):
@@ -84,6 +85,25 @@ def test_what_another_thread_assigns_is_seen_when_the_block_ends():
         thread.join()
         assert trial.keyed == "a"
     assert trial.keyed == "b"
+
+
+def test_a_block_in_a_thread_that_has_adopted_settings_keeps_them():
+    """The background thread compiles under the settings of the call, and has blocks of its own meanwhile."""
+    seen = []
+    read = lambda: seen.append((trial.keyed, trial.other))
+
+    def work(values):
+        with configuration.adopted(values):
+            with backends.flags({"trial.keyed": "c"}):
+                read()
+            read()
+        read()
+
+    with backends.flags({"trial.keyed": "b", "trial.other": 5}):
+        thread = threading.Thread(target=work, args=(configuration.snapshot(),))
+    thread.start()
+    thread.join()
+    assert seen == [("c", 5), ("b", 5), ("a", 1)]
 
 
 def test_decorator():
