@@ -29,6 +29,7 @@ class _Settings(Module, name="compilation"):
         "The tiers in which programs for CPUs are compiled, those of eager functions among them.\n\n"
         "'auto': a new program is compiled under quick options. Once it has run long enough, it is compiled again in "
         "the background, and later calls run the optimised form, which is also kept on disk. "
+        "Programs with convolutions that run longer are compiled once more if another library computes these faster. "
         "'off': each program is compiled under its full options at once. 'quick': under quick options alone, for "
         "programs that run once. The last digits of results may differ between tiers.",
         changes="compile options",

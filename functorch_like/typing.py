@@ -227,10 +227,10 @@ class Jitted(Protocol[_P, _R_co]):
         ...
 
     def optimised(self) -> None:
-        """Compile the optimised forms of the programs that are in the quick tier, and wait for them.
+        """Compile the programs that are in the quick tier for their last tier, and wait for them.
 
         For programs on CPUs, under `backends.compilation.tiers = "auto"`. Call it before measuring time, or to make all
-        calls give the same bits. If XLA refuses an optimised form, a warning is issued and the quick one stays.
+        calls give the same bits. If XLA refuses a form, a warning is issued and the one before stays.
 
         >>> import functorch_like as ft, functorch_like.numpy as fnp
         >>> f = ft.jit(lambda x: fnp.sin(x) * fnp.cos(x) + x)

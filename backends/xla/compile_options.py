@@ -14,7 +14,8 @@ from functorch_like.errors import ArgumentError, nearest
 
 # XLA's own default would change the meaning of infinities and NaN if it ever turned this on.
 _EVERYWHERE: dict[str, Any] = {"xla_cpu_enable_fast_math": False}
-# XLA's own default includes single convolutions, which are slower in YNNPACK by a factor of two.
+# XLA's own default includes single convolutions, which take up to twice as long in YNNPACK. `convolution_trial` finds
+# the programs in which they take less.
 _CPU = option_sets.PLAIN
 #: Options that users often set, besides those that jaxlib has attributes for, as suggestions for an unknown name.
 _OFTEN = (

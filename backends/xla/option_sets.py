@@ -6,6 +6,7 @@ whole program, and changes its speed by a factor of 1.5 to 3 in either direction
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from functorch_like.backends.xla.jaxlib_api import VERSION
@@ -40,6 +41,18 @@ BATCHED_DOTS = ONEDNN if VERSION < (0, 11) else ALL_DOTS
 #: Convolutions that stand alone as well: depending on channels, window and processor, they take 0.6 to 1.6 times as
 #: long as XLA's.
 CONVOLUTIONS = ynn("REDUCE", "DOT", "INDIVIDUAL_CONVOLUTION")
+
+
+def with_convolutions(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options under which XLA hands convolutions, too, to YNNPACK.
+
+    >>> with_convolutions(PLAIN) == CONVOLUTIONS
+    True
+    """
+    kinds = {**PLAIN, **options}[_YNN]
+    return {**options, _YNN: ",".join(filter(None, (kinds, "LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION")))}
+
+
 #: Integer arithmetic in registers of 512 bits, which LLVM does not choose by itself.
 WIDE = {"xla_cpu_prefer_vector_width": 512}
 #: Compiles 10 to 25 percent sooner, into slower programs.

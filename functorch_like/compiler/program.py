@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -12,10 +13,13 @@ from functorch_like.avals import ShapedArray
 from functorch_like.compiler.inspection import INSPECTED
 from functorch_like.compiler.lower import Lowered, lower
 from functorch_like.compiler.placement import device_for, physical_dtype, settle
-from functorch_like.compiler.tiers import QuickTier, begin, begin_eager
+from functorch_like.compiler.tiers import Improvement, begin, begin_eager
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Jaxpr
+
+#: Two functions that share a program may exchange it at the same time.
+_exchanging = threading.Lock()
 
 
 class Program:
@@ -37,7 +41,7 @@ class Program:
 
     Attributes:
         executable: the compiled form that runs now.
-        quick: state of the quick tier; None for a program in its last tier.
+        improvement: what may follow `executable`; None for a program in its last tier.
     """
 
     def __init__(
@@ -87,12 +91,12 @@ class Program:
             ]
             candidate = autotune.choose(lowered, self.device, options, operands, name)
             fitting, settings = candidate.fitting, candidate.settings()
-        self.quick: QuickTier | None = None
+        self.improvement: Improvement | None = None
         with settings:
             self.lowered = lowered(donated)
             if tiered or (eager and fitting is None):
                 start = begin if tiered else begin_eager
-                self.executable, self.quick = start(self.lowered, self.device, options, mode)
+                self.executable, self.improvement = start(self.lowered, self.device, options, mode)
             else:
                 self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
         self.consts = list(consts) if partitioning is None else self._placed(consts)
@@ -146,14 +150,18 @@ class Program:
         return error.add_context(operation=f"{self.lowered.name}({avals})")
 
     def exchange(self) -> None:
-        """Run the optimised form, which has been compiled, from now on.
+        """Run the better form, which has been compiled, from now on.
 
         Raises:
-            FtError: if its compilation failed. The program then keeps the quick form for good.
+            FtError: if its compilation failed. The program then keeps its form for good.
         """
-        quick, self.quick = self.quick, None
-        if quick is not None and quick.compiled is not None:
-            self.executable = quick.compiled.result()
+        with _exchanging:
+            improvement = self.improvement
+            if improvement is None or improvement.compiled is None:
+                return
+            self.improvement = None
+            self.executable = improvement.compiled.result()
+            self.improvement = improvement.then(self.executable)
 
     @property
     def comes_to_python(self) -> bool:

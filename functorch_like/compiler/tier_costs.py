@@ -59,11 +59,15 @@ def estimate(jaxpr: Jaxpr) -> Estimate:
     return jaxpr.memo("tier estimate", add)
 
 
+def steps(e: Equation) -> int:
+    """Return how often an equation runs the jaxprs among its parameters."""
+    return e.params.get("length", e.params.get("expected_steps", _STEPS)) if e.prim.kind == "loop" else 1
+
+
 def _of_equation(e: Equation) -> Estimate:
     inner = [estimate(j) for j in inner_jaxprs(e.params)] if e.prim.partial_eval is not None else []
     if inner:
-        steps = e.params.get("length", e.params.get("expected_steps", _STEPS)) if e.prim.kind == "loop" else 1
-        return Estimate(sum(i.equations for i in inner), steps * sum(i.elements for i in inner))
+        return Estimate(sum(i.equations for i in inner), steps(e) * sum(i.elements for i in inner))
     size = max((v.aval.size for v in (*e.inputs, *e.outputs)), default=0)
     if e.prim.kind == "movement":
         return Estimate(0, size)

@@ -4,6 +4,9 @@ A program starts in the quick tier unless its optimised form is on disk, or one 
 time saved. `transforms/tier_watch.py` measures its run time. When that reaches the estimated cost of the optimised
 form, a background thread compiles it. The next call of the function exchanges the two forms. So the time lost to slow
 code and the time lost to needless compiling are about equal at worst.
+
+After much longer, the convolutions of a program are tried both ways (`convolution_trial`), and the program may be
+exchanged a second time.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from functorch_like.backends import compilation, determinism, settings, xla
 from functorch_like.backends.xla import client, configuration, events, option_sets
 from functorch_like.backends.xla.jaxlib_api import VERSION
 from functorch_like.compiler import tier_costs
+from functorch_like.compiler.convolution_trial import Trial
 from functorch_like.compiler.lower import Lowered
 
 #: Run time after which the optimised form is compiled, as a fraction of its estimated cost. Optimised code is several
@@ -36,33 +40,50 @@ _UNNOTICED = 1e-6
 _LARGE = 50e-3 if VERSION < (0, 11) else 25e-3
 
 
-class QuickTier:
-    """State of a program in the quick tier.
+class Improvement:
+    """A better form of a program, to be compiled once the program has run long enough.
+
+    Args:
+        compile: makes the form, in the background.
+        worth: seconds of run time after which it is compiled.
+        name: name of the program.
+        quick: True if the form that runs meanwhile is the quick one.
+        report: gives a text about the exchange.
+        then: gives the improvement of the form, if there is one.
 
     Attributes:
-        worth: seconds of run time after which the optimised form is compiled.
         spent: seconds that the program has run, but for those that libraries needed once.
-        compiled: future of the optimised form; None until its compilation is requested.
+        compiled: future of the form; None until its compilation is requested.
         watchers: objects whose `note()` is called after the compilation: one for each jitted function of the program.
     """
 
-    def __init__(self, compile: Callable[[], xla.Executable], worth: float, name: str) -> None:
-        self.worth, self.name, self.spent = worth, name, 0.0
+    def __init__(
+        self,
+        compile: Callable[[], xla.Executable],
+        worth: float,
+        name: str,
+        *,
+        quick: bool,
+        report: Callable[[Improvement], str],
+        then: Callable[[xla.Executable], Improvement | None] = lambda executable: None,
+    ) -> None:
+        self.worth, self.name, self.quick, self.spent = worth, name, quick, 0.0
         self.compiled: Future[xla.Executable] | None = None
         self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._compile, self._settings = compile, configuration.snapshot()
+        self._compile, self._report, self.then = compile, report, then
+        self._settings = configuration.snapshot()
         self._uncounted = _PREPARATION
         _alive.add(self)
 
     def credit(self, seconds: float) -> None:
-        """Add run time; when it reaches `worth`, start to compile the optimised form."""
+        """Add run time; when it reaches `worth`, start to compile the better form."""
         self.spent += max(0.0, seconds - self._uncounted)
         self._uncounted = 0.0
         if self.spent >= self.worth and self.compiled is None:
-            self.optimise()
+            self.start()
 
-    def optimise(self) -> Future[xla.Executable]:
-        """Compile the optimised form in the background, once; return its future."""
+    def start(self) -> Future[xla.Executable]:
+        """Compile the better form in the background, once; return its future."""
         with _lock:
             future = self.compiled
             if future is None:
@@ -76,11 +97,20 @@ class QuickTier:
 
     @property
     def is_over(self) -> bool:
-        """True once the compilation of the optimised form has ended, failed or been cancelled."""
+        """True once the compilation of the better form has ended, failed or been cancelled."""
         return self.compiled is not None and self.compiled.done()
 
+    @property
+    def where(self) -> str:
+        """The tier in which the program runs meanwhile, for reports."""
+        return "in the quick tier" if self.quick else "optimised"
+
+    def report(self) -> str:
+        """Return a text about the exchange, for reports."""
+        return self._report(self)
+
     def run(self) -> None:
-        """Compile the optimised form in this thread."""
+        """Compile the better form in this thread."""
         assert self.compiled is not None
         try:
             with configuration.adopted(self._settings), events.in_background():
@@ -93,18 +123,18 @@ class QuickTier:
             watcher.note()
 
 
-#: All programs in the quick tier, for reports.
-_alive: weakref.WeakSet[QuickTier] = weakref.WeakSet()
+#: All improvements that may still come, for reports.
+_alive: weakref.WeakSet[Improvement] = weakref.WeakSet()
 
 
 def names() -> set[str]:
     """Return the names of the programs that are in the quick tier now."""
-    return {quick.name for quick in list(_alive)}
+    return {each.name for each in list(_alive) if each.quick}
 
 
 # -------------------------------------------------------------------------------------------------- background thread
 _lock = threading.Lock()
-_waiting: deque[QuickTier] = deque()
+_waiting: deque[Improvement] = deque()
 _thread: threading.Thread | None = None
 
 
@@ -130,9 +160,9 @@ def _work() -> None:
                 _waiting.clear()
                 _thread = None
                 return
-            quick = _waiting.popleft()
-        quick.run()
-        del quick  # otherwise the thread keeps the program alive until the next one
+            improvement = _waiting.popleft()
+        improvement.run()
+        del improvement  # otherwise the thread keeps the program alive until the next one
 
 
 # ----------------------------------------------------------------------------------------------------------- beginning
@@ -140,7 +170,7 @@ def _work() -> None:
 
 def begin(
     lowered: Lowered, device: Any, options: dict[str, Any] | None, mode: str
-) -> tuple[xla.Executable, QuickTier | None]:
+) -> tuple[xla.Executable, Improvement | None]:
     """Compile a program in the tier in which it starts.
 
     Args:
@@ -150,39 +180,64 @@ def begin(
         mode: mode of `jit`.
 
     Returns:
-        The executable, and the state of the quick tier; None if the program is in its last tier.
+        The executable, and what will improve it; None if the program is in its last tier.
     """
-    if not _has_tiers(lowered, device, options, mode):
+    if mode != "default" or not _has_tiers(lowered, device, options):
         return lowered.compile(device, options, mode=mode), None
-    full = lowered.fitting(device, mode)
+    fingerprint = lowered.identify()
+    trial = Trial(lowered, device, options, fingerprint)
+    full = trial.fitting
+    compile = lambda fitting: lowered.compile(device, options, fitting=fitting, fingerprint=fingerprint)
+
+    def tried(executable: xla.Executable) -> Improvement | None:
+        return None if trial.is_over else _by_trial(trial, compile, executable, lowered.name)
+
+    if compilation.tiers != "quick" and not _starts_quick(lowered):
+        executable = compile(full)
+        return executable, tried(executable)
     quick = lowered.quick_fitting(full)
     if compilation.tiers == "quick":
         return lowered.compile(device, options, fitting=quick), None
     # First by the fingerprint alone, which saves lowering.
-    fingerprint = lowered.identify()
     known = lowered.load(device, options, full, fingerprint, lowering=False)
     again = None if known else lowered.load(device, options, quick, fingerprint, lowering=False)
     if known is None and again is None:
         known = lowered.load(device, options, full, fingerprint, lowering=True)
+    if known is None and again is None and lowered.calls_python:
+        known = compile(full)
     if known is not None:
-        return known, None
-    if again is None and lowered.calls_python:
-        return lowered.compile(device, options, fitting=full), None
-    executable = again or lowered.compile(device, options, fitting=quick, fingerprint=fingerprint)
+        return known, tried(known)
     cost = tier_costs.estimate(lowered.jaxpr).compile_seconds
-    compile_full = lambda: lowered.compile(device, options, fitting=full, fingerprint=fingerprint)
-    return executable, QuickTier(compile_full, cost * (_PATIENCE_AGAIN if again else _PATIENCE), lowered.name)
+    return again or compile(quick), Improvement(
+        lambda: compile(full),
+        cost * (_PATIENCE_AGAIN if again else _PATIENCE),
+        lowered.name,
+        quick=True,
+        report=lambda own: f"after {own.spent * 1e3:.3g} ms of running in the quick tier",
+        then=tried,
+    )
+
+
+def _by_trial(trial: Trial, compile: Callable[[Any], xla.Executable], now: xla.Executable, name: str) -> Improvement:
+    """Return the improvement of an optimised form by the faster way to compute its convolutions."""
+    before = trial.fitting
+
+    def better() -> xla.Executable:
+        trial.run()
+        return now if trial.fitting == before else compile(trial.fitting)
+
+    return Improvement(better, trial.worth, name, quick=False, report=lambda own: trial.report)
 
 
 def begin_eager(
     lowered: Lowered, device: Any, options: dict[str, Any] | None, mode: str
-) -> tuple[xla.Executable, QuickTier | None]:
+) -> tuple[xla.Executable, Improvement | None]:
     """Compile a program that runs outside of jit; as `begin`, with the same arguments and results.
 
     A program on small arrays keeps the quick options, which compile in a third of the time and run as fast. A large
     program has tiers. Others, such as one operation on many elements, are optimised at once.
     """
-    if mode == "default" and _may_be_quick(lowered, device, options):
+    if mode == "default" and _has_tiers(lowered, device, options):
         costs = tier_costs.estimate(lowered.jaxpr)
         if costs.run_seconds <= _UNNOTICED:
             return lowered.compile(device, options, fitting=lowered.quick_fitting(lowered.fitting(device))), None
@@ -191,18 +246,14 @@ def begin_eager(
     return lowered.compile(device, options, mode=mode), None
 
 
-def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None, mode: str) -> bool:
-    """Return True if a program may start in the quick tier."""
-    if mode != "default" or not _may_be_quick(lowered, device, options):
-        return False
-    if compilation.tiers == "quick":
-        return True
+def _starts_quick(lowered: Lowered) -> bool:
+    """Return True if a program is worth the quick tier."""
     costs = tier_costs.estimate(lowered.jaxpr)
     return costs.equations >= tier_costs.FEWEST and costs.run_seconds < costs.compile_seconds
 
 
-def _may_be_quick(lowered: Lowered, device: Any, options: dict[str, Any] | None) -> bool:
-    """Return True unless settings, options or effects of a program exclude the quick tier."""
+def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None) -> bool:
+    """Return True unless settings, options or effects of a program exclude tiers."""
     if compilation.tiers == "off" or lowered.partitioning is not None:
         return False
     if device.platform != "cpu" or client.CPU_ASYNC or lowered.jaxpr.effects:

@@ -1,6 +1,6 @@
-"""Eager programs in the quick tier: calls go through Python and are measured, until the optimised form is compiled.
+"""Eager programs before their last tier: calls go through Python and are measured, until a better form is compiled.
 
-A jitted function in the quick tier is called through C++ (`transforms/tier_watch.py`). Eager programs are many, and
+A jitted function before its last tier is called through C++ (`transforms/tier_watch.py`). Eager programs are many, and
 most of them are called a few times. So the 50 us that a call through Python costs are rare; they count as run time.
 """
 
@@ -21,43 +21,45 @@ _DETOUR = 50e-6
 
 
 def run(program: Program, args: Sequence[Any]) -> list[Any]:
-    """Run a program from Python; in the quick tier measure it, and exchange it once its optimised form is compiled."""
-    quick = program.quick
-    if quick is None:
+    """Run a program from Python; before its last tier measure it, and exchange it once a better form is compiled."""
+    improvement = program.improvement
+    if improvement is None:
         return program.run(args)
-    if quick.is_over:
+    if improvement.is_over:
         exchange(program)
         return program.run(args)
     started = time.perf_counter()
     results = program.run(args)
-    quick.credit(time.perf_counter() - started + _DETOUR)
-    events.emit("tier", program.lowered.name, how="in the quick tier")
+    improvement.credit(time.perf_counter() - started + _DETOUR)
+    events.emit("tier", program.lowered.name, how=improvement.where)
     return results
 
 
 def remembered(program: Program, out_tree: Any, narrowed: bool = False) -> tuple[Any, bool]:
     """Return the fast path for C++, or None; and True if C++ stores nothing for this signature (`xla.function`).
 
-    In the quick tier nothing is stored: after a None, C++ would never accept a fast path. If arguments were `narrowed`
-    in Python, None is stored, so that all calls go through Python.
+    Before the last tier nothing is stored: after a None, C++ would never accept a fast path. If arguments were
+    `narrowed` in Python, None is stored, so that all calls go through Python.
     """
     if narrowed:
         return None, False
-    return (program.fastpath(out_tree), False) if program.quick is None else (None, True)
+    return (program.fastpath(out_tree), False) if program.improvement is None else (None, True)
 
 
 def exchange(program: Program) -> None:
-    """Exchange a program for its optimised form, once its compilation has ended; warn if it has failed."""
-    name, quick = program.lowered.name, program.quick
-    if quick is None or quick.compiled is None or quick.compiled.cancelled():
-        program.quick = None  # another function has exchanged the program, or the process ends
+    """Exchange a program for its better form, once its compilation has ended; warn if it has failed."""
+    name, improvement = program.lowered.name, program.improvement
+    if improvement is None or improvement.compiled is None or not improvement.is_over:
+        return  # another function has exchanged the program
+    if improvement.compiled.cancelled():  # the process ends
+        program.improvement = None
         return
+    before = program.executable
     try:
         program.exchange()
     except Exception as error:
-        warnings.warn(
-            f"{name} stays in the quick tier, which runs slower: its optimised form could not be compiled: {error}",
-            stacklevel=2,
-        )
+        stays = "in the quick tier, which runs slower" if improvement.quick else "as it is"
+        warnings.warn(f"{name} stays {stays}: its better form could not be compiled: {error}", stacklevel=2)
         return
-    events.emit("exchange", name, how=f"after {quick.spent * 1e3:.3g} ms of running in the quick tier")
+    if program.executable is not before:
+        events.emit("exchange", name, how=improvement.report())

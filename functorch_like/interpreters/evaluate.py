@@ -93,6 +93,6 @@ def program_for(args: Sequence[Any], programs: Cache[Any, Program], make: Callab
     result = programs.get(key)
     if result is None:
         result = make(*args)
-        if result.quick is not None or not result.leaves_python():
+        if result.improvement is not None or not result.leaves_python():
             programs.keep(key, result, _MOST_PROGRAMS)
     return result

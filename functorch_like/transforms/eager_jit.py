@@ -75,7 +75,9 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         found = programs.get(key)
         if found is None:
             found = _compile(fun, call, name)
-            if narrow or found[0].quick is not None or not found[0].leaves_python():  # the next call comes here, too
+            if (
+                narrow or found[0].improvement is not None or not found[0].leaves_python()
+            ):  # the next call comes here, too
                 programs.keep(key, found, _MOST_PROGRAMS)
         program, out_tree = found
         results = eager_tiers.run(program, call.leaves)

@@ -80,7 +80,7 @@ class JitState:
         self.control_flow, self.max_paths = options["control_flow"], options["max_paths"]
         self.branches: Any = None  # its paths, once there is Python control flow to follow
         self.shardings: Any = None
-        self.tiers: TierWatch | None = None  # measures programs of the quick tier, once there was one
+        self.tiers: TierWatch | None = None  # measures programs before their last tier, once there was one
         self.refs: Any = None  # its calls with Refs, once there was one
         self.takes_refs = True
         self.repeated: Any = None  # the last call, where C++ cannot run the program alone
@@ -201,7 +201,7 @@ class JitState:
             return pair(traced.out_tree.unflatten(outs)), None, True
         first = not traced.programs
         program = self.program(traced, call)
-        results = program.run(call.leaves) if program.quick is None else self.watch().run(program, call.leaves)
+        results = program.run(call.leaves) if program.improvement is None else self.watch().run(program, call.leaves)
         if first:
             dtype_origins.follow(call.leaves, results)
         out = pair(traced.out_tree.unflatten(results))
@@ -216,7 +216,7 @@ class JitState:
         return out, None if by_hand else program.fastpath(tree), False
 
     def watch(self) -> TierWatch:
-        """The measurement of the programs in the quick tier."""
+        """The measurement of the programs before their last tier."""
         if self.tiers is None:
             from functorch_like.transforms.tier_watch import TierWatch  # the disk has the last tier of most programs
 

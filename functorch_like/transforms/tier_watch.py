@@ -1,4 +1,4 @@
-"""Timing of a jitted function's programs in the quick tier, and their exchange for the optimised ones.
+"""Timing of a jitted function's programs before their last tier, and their exchange for better forms.
 
 While there is such a program, the function is called through `TierWatch`, which adds up the times of calls. When the
 sum has grown, the program that has run is looked up by the arguments of the call. Once all programs are exchanged,
@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.xla import events, nesting
 from functorch_like.compiler.program import Program
+from functorch_like.compiler.tiers import Improvement
 from functorch_like.interpreters import eager_tiers
 
 if TYPE_CHECKING:
     from functorch_like.transforms.jit_state import JitState
 
-#: Time is credited to a program when it has reached this part of `QuickTier.worth`, and at least so many seconds:
+#: Time is credited to a program when it has reached this part of `Improvement.worth`, and at least so many seconds:
 #: finding the program takes 50 us.
 _SHARE, _LEAST = 0.25, 1e-3
 
 
 class TierWatch:
-    """Time spent by the calls of one jitted function in programs of the quick tier.
+    """Time spent by the calls of one jitted function in programs that may be improved.
 
     Args:
         jitted: the function.
@@ -37,7 +38,8 @@ class TierWatch:
 
     def __init__(self, jitted: JitState) -> None:
         self._jitted = jitted
-        self._programs: weakref.WeakSet[Program] = weakref.WeakSet()
+        # By program the improvement that this object has seen: another function may exchange the program.
+        self._programs: weakref.WeakKeyDictionary[Program, Improvement] = weakref.WeakKeyDictionary()
         self._lock = threading.RLock()
         self._installed: Any = None
         self._spent, self._limit = 0.0, _LEAST
@@ -45,24 +47,25 @@ class TierWatch:
         self.misses = 0
 
     def run(self, program: Program, leaves: Sequence[Any]) -> list[Any]:
-        """Run a program of the quick tier from Python, and measure it."""
+        """Run a program before its last tier from Python, and measure it."""
         started = time.perf_counter()
         results = program.run(leaves)
         self.follow(program)
         _credit(program, time.perf_counter() - started)
         if events.has_listeners():
-            events.emit("tier", program.lowered.name, how="in the quick tier")
+            events.emit("tier", program.lowered.name, how=_tier(program))
         return results
 
     def follow(self, program: Program) -> None:
         """Measure calls of a program from now on."""
         with self._lock:
-            if program.quick is None or program in self._programs:
+            improvement = program.improvement
+            if improvement is None or program in self._programs:
                 return
-            self._programs.add(program)
-            program.quick.watchers.add(self)
-            self._ready |= program.quick.is_over
-            self._limit = max(min(self._limit, _SHARE * program.quick.worth), _LEAST)
+            self._programs[program] = improvement
+            improvement.watchers.add(self)
+            self._ready |= improvement.is_over
+            self._limit = max(min(self._limit, _SHARE * improvement.worth), _LEAST)
             if self._installed is None:
                 self._installed = self._jitted.public._function = nesting.with_room(self._jitted.checked(self._timed()))
 
@@ -101,7 +104,7 @@ class TierWatch:
 
     def _now(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         program = self._jitted.compiled_before(args, kwargs)
-        return "optimised" if program is None or program.quick is None else "in the quick tier"
+        return "optimised" if program is None else _tier(program)
 
     def note(self) -> None:
         """Record that a program has been compiled: the next call exchanges it before it runs."""
@@ -109,7 +112,7 @@ class TierWatch:
 
     # ------------------------------------------------------------------------------------------------------- exchange
     def exchange(self) -> None:
-        """Exchange the programs whose optimised form has been compiled."""
+        """Exchange the programs whose better form has been compiled."""
         with self._lock:
             self._ready = False
             try:
@@ -119,13 +122,14 @@ class TierWatch:
                 raise
 
     def _exchange_finished(self) -> None:
-        finished = [p for p in self._programs if p.quick is None or p.quick.is_over]
+        finished = [p for p, seen in self._programs.items() if p.improvement is not seen or seen.is_over]
         if finished:
             self._jitted.fast._clear_cache()
         for program in finished:
-            self._programs.discard(program)
+            self._programs.pop(program, None)
             eager_tiers.exchange(program)
-        self._limit = max(_LEAST, _SHARE * min((p.quick.worth for p in self._programs if p.quick), default=0.0))
+            self.follow(program)
+        self._limit = max(_LEAST, _SHARE * min((seen.worth for seen in self._programs.values()), default=0.0))
         if not self._programs:
             self._uninstall()
 
@@ -142,15 +146,20 @@ class TierWatch:
             self._uninstall()
 
     def finish(self) -> None:
-        """Compile the optimised forms of all programs, wait for them, and exchange."""
-        with self._lock:
-            waiting = [p.quick.optimise() for p in self._programs if p.quick is not None]
-        for future in waiting:
-            if not future.cancelled():
-                future.exception()  # waits
-        self.exchange()
+        """Compile the better forms of all programs, wait for them, and exchange, until all are in their last tier."""
+        while self._programs:
+            with self._lock:
+                waiting = [improvement.start() for improvement in self._programs.values()]
+            for future in waiting:
+                if not future.cancelled():
+                    future.exception()  # waits
+            self.exchange()
+
+
+def _tier(program: Program) -> str:
+    return "optimised" if program.improvement is None else program.improvement.where
 
 
 def _credit(program: Program, seconds: float) -> None:
-    if program.quick is not None:
-        program.quick.credit(seconds)
+    if program.improvement is not None:
+        program.improvement.credit(seconds)

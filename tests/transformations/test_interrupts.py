@@ -199,8 +199,8 @@ f = ft.jit(program)
 if sys.argv[1] == "optimised":
     f(X)
     executable._built = announced
-    for quick in list(tiers._alive):
-        quick.optimise()
+    for improvement in list(tiers._alive):
+        improvement.start()
 else:
     executable._built = announced
     if sys.argv[1] == "warmup":

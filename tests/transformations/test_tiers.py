@@ -274,8 +274,8 @@ import numpy as np, functorch_like as ft, functorch_like.numpy as fnp
 from functorch_like.compiler import tiers
 f = ft.jit(lambda x: sum(fnp.sin(k * x) * fnp.exp(-x) for k in range(30)))
 f(np.ones(5, np.float32))
-for quick in list(tiers._alive):
-    quick.optimise()
+for improvement in list(tiers._alive):
+    improvement.start()
 """
 
 
@@ -300,8 +300,13 @@ def test_the_disk_keeps_the_optimised_form():
 
 def test_a_program_that_comes_again_is_optimised_sooner(monkeypatch):
     worths = []
-    made = tiers.QuickTier.__init__
-    monkeypatch.setattr(tiers.QuickTier, "__init__", lambda self, *args: (worths.append(args[1]), made(self, *args))[1])
+    made = tiers.Improvement.__init__
+
+    def recorded(self, compile, worth, *args, **options):
+        worths.append(worth)
+        made(self, compile, worth, *args, **options)
+
+    monkeypatch.setattr(tiers.Improvement, "__init__", recorded)
     f = ft.jit(curve)
     f(X)
     ft.clear_caches()
@@ -438,14 +443,14 @@ def test_one_long_run_is_worth_its_compile_time():
 
 def test_what_libraries_prepare_in_a_first_run_is_not_counted():
     """The first convolution of a process takes 27 ms longer, which would justify compiling any small program."""
-    quick = tiers.QuickTier(lambda: None, 0.05, "f")
+    quick = tiers.Improvement(lambda: None, 0.05, "f", quick=True, report=str)
     quick.credit(0.02)
     assert quick.spent == 0
     quick.credit(0.02)
     assert quick.spent == 0.02 and quick.compiled is None
     quick.credit(0.03)
     assert quick.compiled.result() is None
-    long = tiers.QuickTier(lambda: None, 0.05, "f")
+    long = tiers.Improvement(lambda: None, 0.05, "f", quick=True, report=str)
     long.credit(0.1)
     assert long.compiled.result() is None
 
