@@ -20,6 +20,7 @@ from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.option_rules import choose
 from functorch_like.compiler.outlining import is_transpose, outline, part_key
 from functorch_like.compiler.repeated_operands import narrow_products
+from functorch_like.compiler.transposed_operands import without_transposes
 from functorch_like.errors import CompileError, FtError
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, count_equations
@@ -284,7 +285,7 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
     `inlined` is True if XLA will inline them into another function, so that the readers of their results are unknown.
     """
     if e.platform == "cpu":
-        jaxpr = narrow_products(jaxpr)
+        jaxpr = without_transposes(narrow_products(jaxpr))
     # XLA's partitioner works on one function at a time, so programs on a mesh are not outlined.
     whole = inlined or e.platform != "cpu" or e.partitioning is not None
     return _emit_steps(e, jaxpr, jaxpr.equations if whole else outline(jaxpr), operands)

@@ -21,6 +21,7 @@ from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.dot_general_cpu import UNROLLED, dot_sample, through_float32
+from functorch_like.primitives.contractions.dot_general_cpu_columns import EXCHANGED, TURNED
 from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot
 
 
@@ -197,7 +198,7 @@ dot_general = Product(
     "dot_general",
     shape=_shape,
     ref=_ref,
-    lower=Lowering("dot_general", _lower, through_float32(_emit), UNROLLED),
+    lower=Lowering("dot_general", _lower, through_float32(_emit), UNROLLED, EXCHANGED, TURNED),
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
