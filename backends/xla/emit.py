@@ -394,7 +394,12 @@ class Emitter(Attributes, Effects, Partitioned):
         return "sym_name" in attributes and attributes["sym_name"] == mlir.string("main")
 
     def by_rows(self, x: Value, aval: ShapedArray) -> Value:
-        """Return an array unchanged, in row-major layout."""
+        """Return an array unchanged, in row-major layout, and not as part of a fusion with its readers.
+
+        Portable programs get no such request: compilers other than XLA do not know it.
+        """
+        if self.portable:
+            return x
         order = ", ".join(map(str, reversed(range(aval.ndim))))
         layouts = self.attr(f"[dense<[{order}]> : tensor<{aval.ndim}xindex>]")
         attrs = {

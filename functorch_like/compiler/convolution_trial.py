@@ -31,7 +31,7 @@ _LEAST = 1 << 18
 #: Elements of operands and result above which a convolution is not tried, since the trial needs as much memory again.
 _MOST = 1 << 26
 #: Ratio of times below which YNNPACK is chosen: a smaller gain may be chance.
-_GAIN = 0.95
+_GAIN = 0.97
 #: A convolution is run so often each way. It counts with the least time.
 _ROUNDS = 7
 

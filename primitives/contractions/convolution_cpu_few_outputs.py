@@ -68,7 +68,10 @@ def by_rows(conv: Conv) -> Any:
     shape[ls[1]] = flat.shape[0]
     none = ((0, 0),) * len(conv.kernel)
     alone = p | {"padding": none, "dimension_numbers": (ls, tuple(range(flat.ndim)), ls)}
-    rows = Conv(conv.left, flat, conv.out.update(shape=tuple(shape)), alone, e, conv.lhs, kernel)
+    # The operand is computed before. Else YNNPACK would compute the product, and the convolutions and functions that
+    # its operand is made of, as one fusion.
+    operand = e.by_rows(conv.lhs, conv.left)
+    rows = Conv(conv.left, flat, conv.out.update(shape=tuple(shape)), alone, e, operand, kernel)
     line, aval = rows._replace(params=p, lhs=pointwise(rows), left=rows.out).line()
     terms = []
     for i, k in enumerate(np.ndindex(*conv.kernel)):

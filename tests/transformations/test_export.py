@@ -8,7 +8,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import errors, export
+from functorch_like import errors, export, lax
 
 R = np.random.default_rng(0)
 X, W = R.standard_normal((2, 3)).astype(np.float32), R.standard_normal((3, 4)).astype(np.float32)
@@ -55,6 +55,19 @@ def special(x):
 def test_loops_branches_factorizations_and_special_functions():
     x = np.array([0.3, -1.0, 2.0])
     ft.testing.assert_allclose(stored(special, x).call(x), special(x), rtol=1e-10, atol=1e-12)
+
+
+def test_no_requests_that_only_xla_knows():
+    """Transposes, and convolutions to few features, ask XLA on CPUs for layouts. Other compilers read the file, too."""
+    x, images, kernel = np.ones((512, 512), np.float32), np.ones((8, 32, 32, 16)), np.ones((3, 3, 16, 3))
+    numbers = ("NHWC", "HWIO", "NHWC")
+    few = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers)
+    cases = ((lambda x: x + x.T, [x], 2), (few, [images.astype(np.float32), kernel.astype(np.float32)], 9 * 16))
+    for fun, args, inside in cases:
+        made = export.export(ft.jit(fun))(*args)
+        assert "custom_call" not in " ".join(made.operation_counts())
+        middle = np.asarray(made.call(*args))[..., 1:-1, 1:-1, :] if len(args) > 1 else np.asarray(made.call(*args))
+        np.testing.assert_array_equal(middle, inside)
 
 
 def test_inside_of_other_functions():
