@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 import torch_functions
 import torch_nets
-from clock import repeated
+from clock import now, repeated
 from startup import IMPORT, in_new_process
 
 Sampler = Callable[[], float]
@@ -24,7 +24,7 @@ def leaves(arrays: list) -> list[torch.Tensor]:
 
 def import_() -> Sampler:
     """`import torch`."""
-    return lambda: in_new_process("-c", IMPORT.format(imports="import torch"))
+    return lambda: in_new_process("-c", IMPORT.format(imports="import torch", clock=now.__name__))
 
 
 def eager_add() -> Sampler:

@@ -1,6 +1,7 @@
 """Sizes of loops: residuals of reverse mode, dead code, and jaxprs whose size does not depend on the length."""
 
 import numpy as np
+import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -64,6 +65,20 @@ def test_no_residual_is_dead():
         used = {a for e in body.equations for a in e.inputs} | set(body.outputs)
         assert all(v in used for v in body.inputs)
         assert "exp" not in [e.prim.name for e in forward.params["jaxpr"].equations]
+
+
+@pytest.mark.parametrize(("batch", "after"), [(63, True), (64, False)])
+def test_products_of_large_batches_are_added_up_in_the_loop(batch, after):
+    def loss(w, xs):
+        start = fnp.zeros((batch, 80), "float64")
+        return fnp.sum(lax.scan(lambda c, x: (fnp.tanh(c @ w + x), None), start, xs)[0])
+
+    draw = np.random.default_rng(0)
+    w, xs, change = (draw.normal(size=s) * 0.1 for s in ((80, 80), (5, batch, 80), (80, 80)))
+    _, backward = scans(ft.make_jaxpr(ft.grad(loss))(w, xs))
+    assert ((80, 80) not in [v.aval.shape for v in backward.outputs]) == after
+    numeric = (loss(w + 1e-5 * change, xs) - loss(w - 1e-5 * change, xs)) / 2e-5
+    np.testing.assert_allclose((ft.grad(loss)(w, xs) * change).sum(), numeric, rtol=1e-6)
 
 
 def test_a_shared_weights_cotangent_is_one_product_after_the_loop():

@@ -73,7 +73,7 @@ def products(jaxpr: Jaxpr, atom: Atom, same: Collection[Var]) -> list[Product] |
 
 
 #: Number of products summed in one step from which on its own matrix product is as fast as a large one.
-_ENOUGH = 32
+_ENOUGH = 64
 
 
 def worthwhile(terms: Sequence[Product], stacked: Collection[Var], weight: Atom) -> bool:
