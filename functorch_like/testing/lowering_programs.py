@@ -24,7 +24,7 @@ class LoweringDrawer(Drawer):
             self._small_products, self._many_rows, self._windows, self._reduced_rows, self._reduced_columns,
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
-            self._many_features, self._quantile,
+            self._many_features, self._quantile, self._by_columns,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -94,6 +94,18 @@ class LoweringDrawer(Drawer):
         stack, depth = c.pick((16, 1, 15, 17, 64)), c.pick((2, 1, 3, 4, 6, 7))
         left, right = c.pick((8, 3, 64, 65, 16)), c.pick((8, 1, 3, 65, 33))
         return self.w.write(f"{self.operand((stack, left, depth), 1)} @ {self.operand((stack, depth, right), 1)}")
+
+    def _by_columns(self) -> Value | None:
+        """A product whose left operand is contracted before its free dimensions."""
+        terms, rows = self.c.pick((64, 256, 255, 300, 33)), self.c.pick((256, 64, 128, 255, 63))
+        columns = self.c.pick((2, 64, 1, 10, rows // 4, rows // 2, 63, 128))
+        x, y = self.operand((terms, rows), 1), self.operand((terms, columns), 1)
+        forms = (
+            "{0}.T @ {1}",
+            "lax.dot_general({0}, {1}, (((0,), (0,)), ((), ())))",
+            "fnp.tensordot({0}, {1}, (0, 0))",
+        )
+        return self.w.write(self.c.pick(forms).format(x, y))
 
     def _many_rows(self) -> Value | None:
         c = self.c
