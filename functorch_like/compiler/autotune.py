@@ -18,13 +18,11 @@ from functorch_like.backends import flags, xla
 from functorch_like.backends.xla import cache, compile_options, events
 from functorch_like.backends.xla import option_sets as sets
 from functorch_like.compiler.lower import Lowered
+from functorch_like.compiler.timing import least_seconds
 from functorch_like.errors import FtError
 
 #: Ratio of times to the default candidate that another one must reach: a smaller gain may be noise.
 _GAIN = 0.97
-_ROUNDS = 7
-#: Least duration of a sample in seconds, so that the resolution of the clock does not matter.
-_SAMPLE = 2e-3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -103,7 +101,7 @@ def choose(
             programs[candidate] = program
     if not programs and failures:  # all failed, because of the user's options
         raise failures[0]
-    seconds = _time(programs, args)
+    seconds = least_seconds(programs, args)
     best = min(seconds, key=lambda candidate: seconds[candidate])
     if best is not candidates[0] and candidates[0] in seconds and seconds[best] > _GAIN * seconds[candidates[0]]:
         best = candidates[0]
@@ -140,27 +138,3 @@ def _compiled(
         if candidate.risky and not subprocess_trial.survives(lowered.module, device, all_options):
             return None, identity
         return lowered.compile(device, options, fitting=candidate.fitting), identity
-
-
-def _time(programs: dict[Candidate, xla.Executable], args: Sequence[Any]) -> dict[Candidate, float]:
-    """Return the seconds of one run of each program: the least of several samples taken in turn."""
-    counts: dict[Candidate, int] = {}
-    for candidate, program in programs.items():
-        _run(program, args, 1)
-        counts[candidate] = max(1, round(_SAMPLE / max(1e-6, _run(program, args, 1))))
-    best: dict[Candidate, float] = {}
-    for _ in range(_ROUNDS):
-        for candidate, program in programs.items():
-            took = _run(program, args, counts[candidate]) / counts[candidate]
-            best[candidate] = min(took, best.get(candidate, took))
-    return best
-
-
-def _run(program: xla.Executable, args: Sequence[Any], count: int) -> float:
-    started = time.perf_counter()
-    outs: list[Any] = []
-    for _ in range(count):
-        outs = program.execute(args)
-    for out in outs:
-        xla.block_until_ready(out)
-    return time.perf_counter() - started

@@ -7,9 +7,7 @@ faster way is kept on disk beside the compiled programs.
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from functorch_like.backends import flags, xla
 from functorch_like.backends.xla import cache, compile_options, option_sets
 from functorch_like.compiler import tier_costs
 from functorch_like.compiler.lower import Lowered, lower
+from functorch_like.compiler.timing import least_seconds
 from functorch_like.ir.jaxpr import Equation, Jaxpr, inner_jaxprs
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.contractions.precision import Product
@@ -32,8 +31,6 @@ _LEAST = 1 << 18
 _MOST = 1 << 26
 #: Ratio of times below which YNNPACK is chosen: a smaller gain may be chance.
 _GAIN = 0.97
-#: A convolution is run so often each way. It counts with the least time.
-_ROUNDS = 7
 
 
 class Trial:
@@ -123,17 +120,4 @@ def _seconds(e: Equation, device: Any, ways: dict[str, dict[str, Any]]) -> dict[
     alone = lower(jaxpr, name="convolution")
     # What is not computed by a library is compiled quickly; it is the same for both ways.
     programs = {way: alone.compile(device, fitting=alone.quick_fitting(fitting)) for way, fitting in ways.items()}
-    least = dict.fromkeys(ways, math.inf)
-    for round in range(_ROUNDS + 1):
-        for way, program in programs.items():
-            took = _once(program, operands)
-            if round:  # in their first run, libraries prepare themselves
-                least[way] = min(least[way], took)
-    return least
-
-
-def _once(program: xla.Executable, operands: Sequence[Any]) -> float:
-    started = time.perf_counter()
-    for out in program.execute(operands):
-        xla.block_until_ready(out)
-    return time.perf_counter() - started
+    return least_seconds(programs, operands)

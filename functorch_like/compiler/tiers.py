@@ -197,7 +197,7 @@ def begin(
         return executable, tried(executable)
     quick = lowered.quick_fitting(full)
     if compilation.tiers == "quick":
-        return lowered.compile(device, options, fitting=quick), None
+        return compile(quick), None
     # First by the fingerprint alone, which saves lowering.
     known = lowered.load(device, options, full, fingerprint, lowering=False)
     again = None if known else lowered.load(device, options, quick, fingerprint, lowering=False)

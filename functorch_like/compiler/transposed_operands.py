@@ -17,9 +17,9 @@ _ON = fast_lowering("transposed_operands", "products of a transposed left operan
 
 def without_transposes(jaxpr: Jaxpr) -> Jaxpr:
     """Return a jaxpr in which left operands of products are no transposes; the same one if there are none."""
-    if not _ON() or not any(e.prim is transpose for e in jaxpr.equations):
+    turned = {e.outputs[0]: e for e in jaxpr.equations if e.prim is transpose} if _ON() else {}
+    if not turned:
         return jaxpr
-    turned = {e.outputs[0]: e for e in jaxpr.equations if e.prim is transpose}
     equations = [
         _direct(e, turned[e.inputs[0]]) if e.prim is dot_general and e.inputs[0] in turned else e
         for e in jaxpr.equations

@@ -22,7 +22,7 @@ from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.dot_general_cpu import UNROLLED, dot_sample, through_float32
 from functorch_like.primitives.contractions.dot_general_cpu_columns import EXCHANGED, TURNED
-from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot
+from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot, exchanged
 
 
 def _shape(
@@ -124,8 +124,7 @@ def _transpose(
         return [None, None]
     if type(lhs) is UndefinedPrimal:
         return [_pull(ct, lhs.aval, rhs, (lc, rc), (lb, rb), precision, first=True), None]
-    swapped = precision[::-1] if isinstance(precision, tuple) else precision
-    return [None, _pull(ct, rhs.aval, lhs, (rc, lc), (rb, lb), swapped, first=False)]
+    return [None, _pull(ct, rhs.aval, lhs, (rc, lc), (rb, lb), exchanged(precision), first=False)]
 
 
 def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, precision: Any, *, first: bool) -> Any:
@@ -143,7 +142,7 @@ def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, pre
     turned = [*mb, *contracted, *mf]
     if order != sorted(order) and turned == sorted(turned):  # the other way round it needs no transposition
         operands, sides, order = (other, ct), sides[::-1], turned
-        precision = precision[::-1] if isinstance(precision, tuple) else precision
+        precision = exchanged(precision)
     numbers = tuple(zip(*sides, strict=True))
     got = dot_general(*operands, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
     if order != sorted(order):

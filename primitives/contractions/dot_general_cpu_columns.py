@@ -19,7 +19,7 @@ from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.dot_general_cpu import dot_sample
-from functorch_like.primitives.contractions.precision import emit_dot, rounded
+from functorch_like.primitives.contractions.precision import emit_dot, exchanged, rounded
 
 #: Elements of a left operand from which on its layout matters; and up to which a transpose in float32 is worth it.
 LARGE, LARGEST = 1 << 14, 1 << 19
@@ -71,8 +71,7 @@ def _exchanged(e: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, precision:
     columns = out.ndim - batch - rows
     order = [*range(batch), *range(batch + columns, out.ndim), *range(batch, batch + columns)]
     made = out.update(shape=(*out.shape[:batch], *out.shape[batch + rows :], *out.shape[batch : batch + rows]))
-    swapped = precision[::-1] if isinstance(precision, tuple) else precision
-    y = emit_dot(e, rhs, lhs, right, left, made, (rc, lc), (rb, lb), swapped)
+    y = emit_dot(e, rhs, lhs, right, left, made, (rc, lc), (rb, lb), exchanged(precision))
     y = e.op("stablehlo.optimization_barrier", [y], [made])  # XLA would exchange them again
     return e.op("stablehlo.transpose", [y], [out], attrs={"permutation": e.i64s(order)})
 

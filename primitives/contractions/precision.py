@@ -80,6 +80,11 @@ def check_precision(precision: Any, dtype: Any, *, algorithms: bool = True) -> N
             )
 
 
+def exchanged(precision: Any) -> Any:
+    """Return a precision for the two operands in the other order."""
+    return precision[::-1] if isinstance(precision, tuple) else precision
+
+
 # ------------------------------------------------------------------------------------------------------------- lowering
 @functools.lru_cache(1024)
 def resolved(precision: Any, dtype: Any, platform: str) -> Any:

@@ -19,7 +19,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import widened
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot
+from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot, exchanged
 from functorch_like.primitives.reductions.cumulative import cumsum
 
 
@@ -113,7 +113,7 @@ def _transpose(ct: Any, args: Sequence[Any], *, precision: Any = None, preferred
     dtype = aval_of(lhs).dtype
     if aval_of(ct).dtype != dtype:
         ct = structural.convert_element_type(ct, new_dtype=dtype)
-    flip = precision[::-1] if isinstance(precision, tuple) else precision
+    flip = exchanged(precision)
     if both_unknown("ragged_dot", lhs, rhs):
         return [None, None, None]
     if isinstance(rhs, UndefinedPrimal):

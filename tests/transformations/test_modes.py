@@ -108,7 +108,9 @@ def tuned(happened):
 def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
     slow, fast = autotune.Candidate("default"), autotune.Candidate("quick", sets.UNOPTIMIZED)
     monkeypatch.setattr(autotune, "CANDIDATES", {"cpu": (slow, fast)})
-    monkeypatch.setattr(autotune, "_time", lambda programs, args: {way: 1.0 + (way is slow) for way in programs})
+    monkeypatch.setattr(
+        autotune, "least_seconds", lambda programs, args: {way: 1.0 + (way is slow) for way in programs}
+    )
     x = np.arange(5, dtype=np.float32)
     make = lambda: ft.jit(lambda x: fnp.cos(x) * 7, mode="max-autotune")
     with backends.cache.flags(directory=tmp_path / "cache", enabled=True):
@@ -126,7 +128,7 @@ def test_what_is_hardly_faster_is_not_taken(monkeypatch):
     ways = autotune.Candidate("default"), autotune.Candidate("quick", sets.UNOPTIMIZED)
     monkeypatch.setattr(autotune, "CANDIDATES", {"cpu": ways})
     monkeypatch.setattr(
-        autotune, "_time", lambda programs, args: {way: 1.0 if way is ways[0] else 0.99 for way in programs}
+        autotune, "least_seconds", lambda programs, args: {way: 1.0 if way is ways[0] else 0.99 for way in programs}
     )
     with backends.cache.flags(enabled=False):
         assert tuned(ft.explain(ft.jit(fnp.sinh, mode="max-autotune"))(1.0))[0].startswith("chose default: ")
@@ -146,7 +148,9 @@ def test_a_way_that_dies_is_left_out(monkeypatch):
 def test_ways_for_convolutions_are_for_programs_that_have_some(convolves, monkeypatch):
     default, convolutions = autotune.DEFAULT, next(w for w in autotune.CANDIDATES["cpu"] if w.name == "convolutions")
     monkeypatch.setattr(autotune, "CANDIDATES", {"cpu": (default, convolutions)})
-    monkeypatch.setattr(autotune, "_time", lambda programs, args: {way: 1.0 - (way is not default) for way in programs})
+    monkeypatch.setattr(
+        autotune, "least_seconds", lambda programs, args: {way: 1.0 - (way is not default) for way in programs}
+    )
     x, kernel = np.arange(72.0, dtype=np.float32).reshape(1, 2, 6, 6), np.ones((3, 2, 3, 3), np.float32)
     f = (lambda x, w: lax.conv(x, w, (1, 1), "VALID")) if convolves else (lambda x, w: fnp.sum(x) * w)
     with backends.cache.flags(enabled=False):
