@@ -39,8 +39,9 @@ class Matmul(Group, name="cuda.matmul"):
         one_of("none", *FP32),
         "Precision of products of float32 matrices on GPUs.\n\n"
         "'ieee': float32. 'tf32': operands rounded to 10 bits of mantissa, if the GPU can, eight times faster. 'bf16': "
-        "rounded to 7 bits. 'bf16x3', 'bf16x6', 'bf16x9': sums of products of several bfloat16 parts, the last about "
-        "as exact as float32. 'none': as `backends.fp32_precision` says.",
+        "rounded to 7 bits. 'bf16x3', 'bf16x6', 'bf16x9': sums of three, six or nine products of bfloat16 parts; "
+        "six are about as exact as float32. XLA has no kernel for nine, and float32 is used in their place. 'none': as "
+        "`backends.fp32_precision` says.",
         changes="StableHLO: precision_config and algorithm of dot_general",
         elsewhere=_ELSEWHERE,
     )

@@ -49,6 +49,7 @@ class Effects:
         self.host_calls.append(callbacks.HostCall(fun, out_avals, ordered))
         token = [TOKEN] if ordered else []
         inputs = [*operands, self.token] if ordered else operands
+        attrs |= self.row_major(inputs, [*out_avals, *token])
         made = self.op("stablehlo.custom_call", inputs, [*out_avals, *token], attrs)
         outs = made if isinstance(made, list) else [made]
         if ordered:

@@ -400,14 +400,18 @@ class Emitter(Attributes, Effects, Partitioned):
         """
         if self.portable:
             return x
-        order = ", ".join(map(str, reversed(range(aval.ndim))))
-        layouts = self.attr(f"[dense<[{order}]> : tensor<{aval.ndim}xindex>]")
-        attrs = {
-            "call_target_name": mlir.string("LayoutConstraint"),
-            "operand_layouts": layouts,
-            "result_layouts": layouts,
-        }
+        attrs = {"call_target_name": mlir.string("LayoutConstraint"), **self.row_major([x], [aval])}
         return self.op("stablehlo.custom_call", [x], [aval], attrs)
+
+    def row_major(self, operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> dict[str, Any]:
+        """Return the attributes by which a custom call gets row-major operands, and gives such results.
+
+        TRAP: without them XLA:GPU chooses the layouts, and code that takes them for row-major computes wrong numbers.
+        """
+        return {
+            "operand_layouts": self.attr(_row_major([x.type.rank for x in operands])),
+            "result_layouts": self.attr(_row_major([aval.ndim for aval in out_avals])),
+        }
 
     def _unique(self, name: str) -> str:
         """A symbol that no function has yet."""
@@ -495,6 +499,13 @@ def _constant_operation(x: Value) -> Any:
     """The operation that makes a constant of rank 0; None for other values."""
     made = getattr(x.owner, "operation", None)  # of an argument it is a block, which is not an operation
     return made if made is not None and made.name == "stablehlo.constant" and not x.type.shape else None
+
+
+def _row_major(ranks: Sequence[int]) -> str:
+    """Return the layouts of arrays as MLIR writes them: dimensions from the fastest varying to the slowest."""
+    orders = [", ".join(map(str, reversed(range(rank)))) for rank in ranks]
+    texts = [f"dense<{f'[{o}]' if o else ''}> : tensor<{r}xindex>" for o, r in zip(orders, ranks, strict=True)]
+    return f"[{', '.join(texts)}]"
 
 
 @functools.lru_cache(1024)

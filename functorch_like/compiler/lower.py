@@ -20,6 +20,7 @@ from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.option_rules import choose
 from functorch_like.compiler.outlining import is_transpose, outline, part_key
 from functorch_like.compiler.repeated_operands import narrow_products
+from functorch_like.compiler.result_memory import brought_back
 from functorch_like.compiler.transposed_operands import without_transposes
 from functorch_like.errors import CompileError, FtError
 from functorch_like.ir import passes
@@ -240,7 +241,8 @@ def lower(
             value if aval.dtype == v.aval.dtype else e.convert(value, v.aval)
             for value, aval, v in zip(values, arriving, inputs, strict=True)
         ]
-        return emit(e, Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, name), converted)
+        results = emit(e, Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, name), converted)
+        return results if platform == "cpu" else brought_back(e, jaxpr, results, partitioning)
 
     donated_inputs = [d for d, k in zip(donated or [False] * len(kept), kept, strict=True) if k]
     donated_inputs = tuple(i for i, d in enumerate(donated_inputs) if d)

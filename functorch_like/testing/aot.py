@@ -126,9 +126,14 @@ def settings() -> Iterable[Case]:
     yield case(
         "matmul TF32, cuBLAS", product, {"cuda_matmul_fp32_precision": "tf32"}, (r"__cublas",), (of_cublas,), libraries
     )
-    for name in ("bf16", "bf16x3", "bf16x6", "bf16x9"):
-        text = "dot_bf16_bf16_f32" + (f"_{name[4:].upper()}".lower() if name != "bf16" else "")
-        yield case(f"matmul {name}", product, {"cuda_matmul_fp32_precision": name}, (rf"algorithm={text}\b",))
+    algorithms = {
+        "bf16": "bf16_bf16_f32",
+        "bf16x3": "bf16_bf16_f32_x3",
+        "bf16x6": "bf16_bf16_f32_x6",
+        "bf16x9": "f32_f32_f32",  # XLA has no kernel for nine products
+    }
+    for name, text in algorithms.items():
+        yield case(f"matmul {name}", product, {"cuda_matmul_fp32_precision": name}, (rf"algorithm=dot_{text}\b",))
     yield case(
         "matmul of bfloat16",
         _traced(lambda x, y: x @ y, bf16(512, 512), bf16(512, 512)),

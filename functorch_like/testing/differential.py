@@ -191,7 +191,7 @@ def compiled_ways(
     seen: list[Any] = []
     for way in ways:
         with backends.flags(way.settings) if way.settings else nullcontext():
-            lowered = lower(narrow.jaxpr, name="f")
+            lowered = lower(narrow.jaxpr, name="f", platform=device.platform)
             fitting = way.fitting
             if fitting is None and options == QUICK:
                 fitting = lowered.quick_fitting(lowered.fitting(device, way.mode))

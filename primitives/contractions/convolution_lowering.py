@@ -38,16 +38,18 @@ def convolution(
     lhs, left, params = _cut(e, lhs, ins[0], params)
     if not left.size:  # all that is left are padding and holes
         return e.full(0, out)
-    backwards = _mistaken(left, ins[1], params) if e.platform == "cpu" else []
-    if backwards:
-        dimensions = {"dimensions": e.i64s([rs[2 + k] for k in backwards])}
+    mistaken = _mistaken(left, ins[1], params)
+    if mistaken and e.platform != "cpu":  # cuDNN takes no window that is reversed in some dimensions
+        return _with_more_padding(e, lhs, rhs, [left, ins[1]], out, params, mistaken)
+    if mistaken:
+        dimensions = {"dimensions": e.i64s([rs[2 + k] for k in mistaken])}
         rhs = e.op("stablehlo.reverse", [rhs], [ins[1]], attrs=dimensions)
     attrs = {
         "window_strides": e.i64s(params["window_strides"]),
         "padding": e.dense_i64(np.reshape(np.array(params["padding"], np.int64), (n, 2))),
         "lhs_dilation": e.i64s(params["lhs_dilation"]),
         "rhs_dilation": e.i64s(params["rhs_dilation"]),
-        "window_reversal": e.bools([k in backwards for k in range(n)]),
+        "window_reversal": e.bools([k in mistaken for k in range(n)]),
         "dimension_numbers": e.attr(
             f"#stablehlo.conv<{spec(ls, 'b', 'f')}x{spec(rs, 'o', 'i')}->{spec(os, 'b', 'f')}>"
         ),
@@ -93,6 +95,22 @@ def _mistaken(left: ShapedArray, right: ShapedArray, params: dict[str, Any]) -> 
         if bare and left.shape[i] != k > 1 and params["lhs_dilation"][d] == k == params["window_strides"][d] + 1:
             mistaken.append(d)
     return mistaken
+
+
+def _with_more_padding(
+    e: Any, lhs: Any, rhs: Any, ins: Sequence[ShapedArray], out: ShapedArray, params: dict[str, Any],
+    dims: Sequence[int],
+) -> Any:  # fmt: skip
+    """A convolution padded by one more zero at the end of some dimensions, without the elements that it adds."""
+    ls, rs, os = params["dimension_numbers"]
+    padding = [(low, high + (d in dims)) for d, (low, high) in enumerate(params["padding"])]
+    shape = list(out.shape)
+    for d in dims:
+        length = dilated(ins[0].shape[ls[2 + d]], params["lhs_dilation"][d]) + sum(padding[d])
+        shape[os[2 + d]] = (length - ins[1].shape[rs[2 + d]]) // params["window_strides"][d] + 1
+    whole = out.update(shape=tuple(shape))
+    made = convolution(e, lhs, rhs, ins, whole, params | {"padding": tuple(padding)})
+    return emit_tap(e, made, [slice(0, n, 1) for n in out.shape], out)
 
 
 class Conv(NamedTuple):

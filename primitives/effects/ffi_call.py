@@ -23,6 +23,7 @@ def _lower(e: Any, *operands: Any, target: str, attributes: tuple[tuple[str, str
         "api_version": e.i32(4),
         "backend_config": e.attr("{" + config + "}"),
         "has_side_effect": e.flag(False),
+        **e.row_major(operands, e.outs),
     }
     out = e.op("stablehlo.custom_call", operands, e.outs, attrs=attrs)
     return [out] if len(e.outs) == 1 else out

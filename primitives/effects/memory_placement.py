@@ -17,7 +17,7 @@ KINDS = ("device", "pinned_host", "unpinned_host")
 
 
 def _lower(e: Any, x: Any, *, kind: str) -> Any:
-    if e.platform == "cpu":
+    if e.platform == "cpu" or not e.outs[0].size:
         return x
     attrs = {
         "call_target_name": e.string("annotate_device_placement"),

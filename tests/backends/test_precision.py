@@ -60,7 +60,7 @@ def test_other_dtypes_are_left_alone():
         ("bf16", f"{BF16}, lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1"),
         ("bf16x3", "num_primitive_operations = 3"),
         ("bf16x6", "num_primitive_operations = 6"),
-        ("bf16x9", "num_primitive_operations = 9"),
+        ("bf16x9", "lhs_precision_type = f32, rhs_precision_type = f32, accumulation_type = f32"),
     ],
 )
 def test_fp32_precision_on_gpus(value, said):

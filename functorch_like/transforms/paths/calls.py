@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from functorch_like.backends import xla
 from functorch_like.backends.xla import events
+from functorch_like.backends.xla.arrays import content
 from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import CHECKED, FlatCall, Static, unwrap_static
@@ -168,9 +169,9 @@ class Paths:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             out, words = fast(*args, **kwargs)
-            if words is None or bytes(memoryview(words)) in known:
+            if words is None or content(words) in known:
                 return out
-            route = routes.get(bytes(memoryview(words)))
+            route = routes.get(content(words))
             if route is not None:
                 results = route(args, kwargs)
                 if results is not MISSED:
@@ -202,7 +203,7 @@ class Paths:
         elif best.kind != "straight" or hurried(branches.memo, best):
             self.fast._clear_cache()
         elif form.kind == "straight" and branches.tree.wrong > _MERGE_AFTER and len(self.routes) < MOST:
-            self.routes[bytes(memoryview(words))] = Route(self, branches, best)
+            self.routes[content(words)] = Route(self, branches, best)
         return out
 
     # ------------------------------------------------------------------------------------------------------- running
@@ -275,7 +276,7 @@ class Paths:
         if form.changed:
             form.changed = False
             self.fast._clear_cache()
-        return same and bytes(memoryview(words)) in form.known
+        return same and content(words) in form.known
 
     @staticmethod
     def reliable(form: PathProgram, decided: list[Words], complete: bool) -> list[Words]:
