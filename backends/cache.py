@@ -1,8 +1,10 @@
 """Compiled programs kept on disk, so that a new process does not compile them again.
 
 It is on by default. A program is found again if the operations, the compile options, the version of jaxlib and the
-processor are the same. A file that is damaged, or has another name than it was written under, is compiled anew. No
-other user may be able to write to the directory, because loading a program runs its code; others may read it.
+processor are the same; for GPUs, the card and NVIDIA's libraries. Programs for GPUs with callbacks, and those of
+several processes with GPUs, are not kept. A file that is damaged, or has another name than it was written under, is
+compiled anew. No other user may be able to write to the directory, because loading a program runs its code; others may
+read it.
 
 >>> from functorch_like import backends
 >>> with backends.cache.flags(enabled=False):
@@ -22,7 +24,6 @@ from functorch_like.backends.xla import cache_policy as _policy
 from functorch_like.backends.xla import counters as _counters
 
 _CHANGES = "compiled programs on disk"
-_ELSEWHERE = {"gpu": "only programs for the CPU are kept"}
 
 
 def _path(value: Any) -> str:
@@ -38,7 +39,6 @@ class _Settings(Module, name="cache"):
         boolean,
         "Keep compiled programs on disk, and load them from there.",
         changes=_CHANGES,
-        elsewhere=_ELSEWHERE,
         env="FT_CACHE",
         in_key=False,
     )
@@ -47,7 +47,6 @@ class _Settings(Module, name="cache"):
         Kind("a path, or '' for functorch_like/ in $XDG_CACHE_HOME or ~/.cache", _path),
         "Directory of the compiled programs, which no other user may be able to write to. It is created if missing.",
         changes=_CHANGES,
-        elsewhere=_ELSEWHERE,
         env="FT_CACHE_DIR",
         in_key=False,
     )
@@ -56,7 +55,6 @@ class _Settings(Module, name="cache"):
         integer(0),
         "Most bytes kept on disk. Beyond that, the least recently used programs are removed from time to time.",
         changes=_CHANGES,
-        elsewhere=_ELSEWHERE,
         env="FT_CACHE_MAX_BYTES",
         in_key=False,
     )

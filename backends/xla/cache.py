@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from functorch_like.backends.xla import cache_policy, counters, digest, host_kernels, processor, sharding
+from functorch_like.backends.xla import cache_policy, counters, cuda, digest, host_kernels, processor, sharding
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
 _MAGIC = b"functorch_like executable 4\n"
@@ -91,7 +91,10 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
     comment above would recompile), all options (XLA_FLAGS among them: jaxlib reads them into every CompileOptions),
     jaxlib, and the processor. `about` names the other facts kept of a program.
     """
-    if device.platform != "cpu" or directory() is None:
+    client = device.client
+    on_gpu = device.platform != "cpu"
+    # Processes with GPUs share the work of compiling, so that all of them must do so.
+    if directory() is None or (on_gpu and len(client.devices()) > len(client.local_devices())):
         return None
     if not isinstance(program, bytes):
         from functorch_like.backends.xla import mlir
@@ -100,9 +103,9 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
     hashed = digest.sha256(_MAGIC)
     for part in (
         FULL_VERSION.encode(),
-        processor.identity(),
+        cuda.identity(client.local_devices()[0]) if on_gpu else processor.identity(),
         options.SerializeAsString(),
-        str(len(device.client.devices())).encode(),
+        str(len(client.devices())).encode(),
         program,
         about.encode(),
     ):

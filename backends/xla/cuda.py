@@ -1,6 +1,6 @@
 """The CUDA client, from the same plugin wheels jax uses, without their Python entry point, which imports jax.
 
-UNTESTED on most versions: the flow is read from the plugin's own `__init__`.
+It was run with jaxlib 0.11.2 and CUDA 13 on an H200; the flow is that of the plugin's own `__init__`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ _KERNELS = ("_solver", "_hybrid", "_linalg", "_prng", "_sparse", "_rnn", "_trito
 
 
 _api: list[Any] = []  # the plugin's, once it is loaded
+_loaded_libraries: list[Path] = []  # NVIDIA's
 
 _asked_memory: Callable[[], tuple[bool | None, float | None]] = lambda: (None, None)
 
@@ -82,10 +83,12 @@ def _preload() -> None:
             continue
         for folder in (spec.submodule_search_locations or []) if spec is not None else []:
             for name in names:
+                file = Path(folder) / "lib" / name
                 try:
-                    ctypes.CDLL(str(Path(folder) / "lib" / name))
+                    ctypes.CDLL(str(file))
                 except OSError:
                     continue  # a system-wide CUDA may have it; if none has, making the client raises
+                _loaded_libraries.append(file)
 
 
 def make_client(required: bool = False) -> Any:
@@ -112,7 +115,7 @@ def make_client(required: bool = False) -> Any:
 
 def load_plugin(plugin: Path) -> Any:
     """Load and initialise the plugin, and register its kernels; returns its PJRT API, the same each time."""
-    from jaxlib import plugin_support
+    from jaxlib import _profiler, plugin_support
 
     _preload()
     if not _api:
@@ -126,10 +129,24 @@ def load_plugin(plugin: Path) -> Any:
             for name, value in extension.ffi_handlers().items():
                 xc.register_custom_call_target(name, value, platform="CUDA", api_version=1)
         _register_kernels(api, plugin_support)
+        _profiler.register_plugin_profiler(api)
         _api.append(api)
     if not xc.pjrt_plugin_initialized("cuda"):
         xc.initialize_pjrt_plugin("cuda")
     return _api[0]
+
+
+@functools.cache
+def identity(device: Any) -> bytes:
+    """Return what the programs for a GPU depend on: the card, the plugin, and NVIDIA's libraries.
+
+    A program names algorithms by the numbers that the library it was compiled with gives them.
+    """
+    plugin = find_plugin()
+    files = [*_loaded_libraries, *([] if plugin is None else [plugin])]
+    seen = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    card = device.device_kind, device.compute_capability, device.core_count, device.client.platform_version
+    return repr((card, seen)).encode()
 
 
 def _load(plugin: Path) -> Any:

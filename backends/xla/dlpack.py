@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.backends.xla import arrays, client
-from functorch_like.backends.xla.jaxlib_api import ArrayImpl, _jax
+from functorch_like.backends.xla.jaxlib_api import ArrayImpl, JaxRuntimeError, _jax
 from functorch_like.errors import ExchangeError, ProtocolError
 
 _CPU, _CUDA = 1, 2  # DLDeviceType
@@ -87,17 +87,41 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
         if copy is False and where is not None and where != arrays.device_of(x):
             raise ExchangeError(f"an array cannot move to {where} without a copy", fix="leave copy out")
         return arrays.device_put(np.array(arrays.to_numpy(x)) if copy else x, where)
-    kind, _ = x.__dlpack_device__()
+    kind, number = x.__dlpack_device__()
     if copy is False:
         raise ExchangeError(
             f"memory of a {type(x).__name__} can be written to, and is taken over by a copy only", fix="leave copy out"
         )
     if kind == _CPU:
         return arrays.device_put(_host(x, {}), where)
+    if kind == _CUDA and (where is None or where.platform != "cpu"):
+        made = _copied_on_gpu(x, client.find_device(f"gpu:{number}"))
+        return made if where is None else arrays.device_put(made, where)
     if where is None or where.platform != "cpu":
         why = f"memory of DLPack device type {kind} cannot be taken over"
         raise ExchangeError(why, fix="pass device='cpu', or move it to the host first")
     return arrays.device_put(_host(x, {"max_version": (1, 0), "dl_device": (_CPU, 0)}), where)
+
+
+def is_on_gpu(x: Any) -> bool:
+    """Return True for a tensor of another library in the memory of one of NVIDIA's GPUs."""
+    return hasattr(type(x), "__dlpack__") and x.__dlpack_device__()[0] == _CUDA
+
+
+def _copied_on_gpu(x: Any, gpu: Any) -> Any:
+    """Return a copy of another library's tensor on its GPU, finished before that library may write to it again."""
+    stream = gpu.get_stream_for_external_ready_events()
+    try:
+        shared = _jax.dlpack_managed_tensor_to_buffer(x.__dlpack__(stream=stream), gpu, stream)
+    except (BufferError, JaxRuntimeError, RuntimeError, TypeError) as error:
+        raise ExchangeError(f"a {type(x).__name__} cannot be read by DLPack: {error}", fix="convert it") from error
+    if str(shared._pjrt_layout) != _by_rows(shared.ndim):  # programs take the memory of arguments to be row-major
+        return arrays.device_put(np.ascontiguousarray(arrays.read(shared)), gpu)
+    return arrays.block_until_ready(arrays.copy_on_device(shared, gpu))
+
+
+def _by_rows(ndim: int) -> str:
+    return "{" + ",".join(map(str, reversed(range(ndim)))) + "}"
 
 
 class _Capsule:

@@ -373,7 +373,7 @@ def _loaded(
             raise CompileError(f"XLA cannot compile {name!r} for {device}: {error}", fix=_remedy(overrides)) from error
         _count("compiles")
         events.emit("compile", name, time.perf_counter() - started, device=device, options=overrides or {}, how=why)
-        if key is not None:
+        if key is not None and (device.platform == "cpu" or not host_calls):
             cache.store(key, made)
             cache.remember(note, key)
         return made

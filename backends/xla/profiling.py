@@ -55,8 +55,11 @@ class Session:
             raise
 
     def stop(self) -> bytes:
-        """End it; return the record, a serialised XSpace."""
+        """End it, when what was started is computed; return the record, a serialised XSpace."""
         try:
+            for x in client.live_arrays():
+                if not x.is_deleted():
+                    x.block_until_ready()
             return self._session.stop()
         finally:
             _active.release()

@@ -145,7 +145,7 @@ class IndexRef:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Array:
-        """x, with x[idx] = values."""
+        """x, with x[idx] = values; of several values for one element any may stay (on CPUs the last)."""
         return _update("set", self, values, indices_are_sorted, unique_indices, mode)
 
     def add(

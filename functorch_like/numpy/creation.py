@@ -19,6 +19,9 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import structural
 
+#: Bytes from which an array of one value is made on a GPU, by a program, rather than copied there.
+_MUCH = 2**24
+
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, DeviceLike, DTypeLike, NestedArrayLike, Shape
@@ -84,6 +87,11 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
         return xla.device_put(native(unmasked(a)))
     if isinstance(a, (list, tuple, range)):
         return _from_sequence(a, dtype)
+    if hasattr(kind, "__dlpack_device__"):
+        from functorch_like.backends.xla import dlpack  # for tensors of other libraries alone
+
+        if dlpack.is_on_gpu(a):  # NumPy cannot read it
+            return _asarray(dlpack.from_dlpack(a), dtype, None)
     for protocol in ("__jax_array__", "__array__", "__array_interface__", "__buffer__"):
         if hasattr(a, protocol):
             return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
@@ -298,6 +306,10 @@ def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any, we
         if weak:
             return promotion.broadcast(xla.device_put(value, weak_type=True), sizes)
         return structural.full(sizes, value.item(), result_dtype) if sizes else asarray(value, result_dtype)
+    where = xla.find_device(device)
+    if value.itemsize * math.prod(sizes) >= _MUCH and isinstance(where, xla.Device) and where.platform != "cpu":
+        one = xla.device_put(value, None if device is None else where, weak_type=weak)
+        return promotion.broadcast(one, sizes)
     return _put(np.broadcast_to(value, sizes), device, weak)
 
 

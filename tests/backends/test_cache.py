@@ -12,8 +12,6 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends
 
-pytestmark = pytest.mark.skipif(backends.xla.default_backend() != "cpu", reason="only programs for the CPU are kept")
-
 
 def program(number):
     """Compile a new function, call it, and check its result."""

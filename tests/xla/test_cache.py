@@ -13,7 +13,6 @@ from functorch_like.backends import xla
 from functorch_like.backends.xla import cache, cache_policy
 
 F8 = ShapedArray((8,), np.float32)
-pytestmark = pytest.mark.skipif(xla.default_backend() != "cpu", reason="only programs for the CPU are kept")
 
 
 @pytest.fixture
