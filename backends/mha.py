@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from functorch_like.backends import xla
 from functorch_like.backends.flag_blocks import Block, Module, adopt
 from functorch_like.backends.settings import Setting
 from functorch_like.backends.validators import boolean, integer
@@ -36,8 +37,8 @@ class _Settings(Module, name="mha"):
         in_key=False,
     )
     most_logits = Setting(
-        64 << 20,
-        integer(0),
+        None,
+        integer(0, none="64 MiB; 1 GiB where the default device is a GPU"),
         "Largest matrix of logits, in bytes, for which `math` is taken where other forms are allowed, too.",
         changes=_CHANGES,
     )
@@ -48,7 +49,7 @@ math: bool
 flash: bool
 mem_efficient: bool
 cudnn: bool
-most_logits: int
+most_logits: int | None
 
 
 def get_fastpath_enabled() -> bool:
@@ -286,7 +287,10 @@ def choose(params: SDPAParams, bytes_of_logits: int) -> str:
         params: the arguments of attention.
         bytes_of_logits: size of the matrix of logits.
     """
-    small = bytes_of_logits <= _Settings.most_logits.value
+    most = _Settings.most_logits.value
+    if most is None:
+        most = 64 << 20 if xla.default_backend() == "cpu" else 1 << 30
+    small = bytes_of_logits <= most
     if _Settings.math.value and (small or not _Settings.fastpath.value):
         return "math"
     if _Settings.fastpath.value:

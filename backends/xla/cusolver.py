@@ -3,7 +3,7 @@
 Nonsymmetric eigenvalues and pivoted QR are computed on the host, by MAGMA if it is there and else by LAPACK: jaxlib
 calls these kernels hybrid. Names, operands and attributes are those of jaxlib 0.10 to 0.12.
 
-UNTESTED on a GPU: the tests read the emitted module.
+Tests read the emitted module, and compare results where there is a GPU (pytest's marker `gpu`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla.matrix_calls import matrix_call
 
 _TARGETS = {
-    **{name: f"cusolver_{name}_ffi" for name in ("getrf", "geqrf", "orgqr", "syevd", "sytrd", "gesvd", "gesvdj")},
+    **{
+        name: f"cusolver_{name}_ffi"
+        for name in ("potrf", "getrf", "geqrf", "orgqr", "syevd", "sytrd", "gesvd", "gesvdj")
+    },
     "gtsv": "cusparse_gtsv2_ffi",
 }
 _HYBRID = {"geev": ("cuhybrid_eig_real", "cuhybrid_eig_comp"), "geqp3": ("cuhybrid_geqp3",) * 2}
@@ -51,6 +54,13 @@ def call(
         target = _TARGETS[routine]
     texts = {key: _text(value) for key, value in (attrs or {}).items()}
     return matrix_call(e, target, operands, in_avals, out_avals, lead=lead, attrs=texts, aliases=aliases)
+
+
+def permutation(e: Any, pivots: Any, aval: ShapedArray, out: ShapedArray) -> Any:
+    """Emit a call of the kernel that makes an order of rows of the pivots that `getrf` returns, counted from 0."""
+    lead = aval.ndim - 1
+    (order,) = matrix_call(e, "cu_lu_pivots_to_permutation", [pivots], [aval], [out], lead=lead, attrs={})
+    return order
 
 
 def _text(value: bool | int | str) -> str:

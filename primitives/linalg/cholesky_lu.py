@@ -8,6 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import cusolver
 from functorch_like.core import NotDefined, SampleInput, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.primitives import elementwise, structural
@@ -30,15 +31,19 @@ def _cholesky_ref(x: Any) -> Any:
 
 
 def _cholesky_lower(k: Stack, x: Any) -> Any:
-    outs = [k.outs[0], k.aval((), I32)]
-    # The transpose of A is U^H U, and U the transpose of L. LAPACK lays matrices out by columns: nothing is copied.
-    factor, info = k.call("potrf", [k.inline(M.transposed, x)], k.ins, outs, attrs={"uplo": "U"}, aliases=[(0, 0)])
-    return k.or_nan(info, [k.inline(lambda u: M.tril(M.transposed(u)), factor)], k.outs)[0]
+    return _factorized(k, x, {"uplo": "U"})
 
 
 def _cholesky_lower_gpu(k: Stack, x: Any) -> Any:
-    """XLA calls cuSOLVER by itself, and puts NaN where that fails."""
-    return k.inline(M.tril, k.e.op("stablehlo.cholesky", [x], k.outs, {"lower": k.e.flag(True)}))
+    return _factorized(k, x, {"lower": False})
+
+
+def _factorized(k: Stack, x: Any, upper: dict[str, Any]) -> Any:
+    """Call `potrf`, which gets its attribute for upper triangles."""
+    outs = [k.outs[0], k.aval((), I32)]
+    # The transpose of A is U^H U, and U the transpose of L. LAPACK lays matrices out by columns: nothing is copied.
+    factor, info = k.call("potrf", [k.inline(M.transposed, x)], k.ins, outs, attrs=upper, aliases=[(0, 0)])
+    return k.or_nan(info, [k.inline(lambda u: M.tril(M.transposed(u)), factor)], k.outs)[0]
 
 
 def _cholesky_jvp(primals: Any, tangents: Any) -> Any:
@@ -142,7 +147,9 @@ lu = linalg_primitive(
 
 # --------------------------------------------------------------------------------------------- lu_pivots_to_permutation
 def _swaps(e: Any, pivots: Any, aval: ShapedArray, out: ShapedArray) -> Any:
-    """The order of rows after row i and row pivots[i] were swapped, for each i in turn: a loop on the device."""
+    """The order of rows after row i and row pivots[i] were swapped, for each i in turn: a loop, a kernel on GPUs."""
+    if e.platform != "cpu":
+        return cusolver.permutation(e, pivots, aval, out)
     lead, last = aval.shape[:-1], aval.ndim - 1
     count, one, flag = ShapedArray((), I32), aval.update(shape=(*lead, 1)), ShapedArray((), dtypes.bool_)
     flags, row = out.update(dtype=dtypes.bool_), out.update(shape=out.shape[-1:])

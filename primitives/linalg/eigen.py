@@ -16,7 +16,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput, aval_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
-from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, no_gpu, no_jvp, routine, square
+from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, no_jvp, routine, square
 from functorch_like.primitives.linalg.solve import solve
 from functorch_like.primitives.reductions import reductions
 
@@ -211,7 +211,7 @@ def _schur_lower(k: Stack, x: Any, *, compute_schur_vectors: bool) -> Any:
 #: T and Z of A = Z T Z^H; T is triangular, but for blocks of two where real matrices have complex eigenvalues.
 schur = linalg_primitive(
     "schur", (2,), shape=_schur_shape, ref=_schur_ref, lower=_schur_lower,
-    jvp=no_jvp("schur", "differentiate eig or eigh instead"), gpu=no_gpu("schur"),
+    jvp=no_jvp("schur", "differentiate eig or eigh instead"), gpu="host",
     samples=lambda: [
         SampleInput((ShapedArray(s, d),), {"compute_schur_vectors": v})
         for s, d, v in [

@@ -2,13 +2,14 @@
 
 The last one or two dimensions of each operand are a vector or a matrix; those before count them, and are the same for
 all operands. The primitives take float32, float64, complex64 and complex128. Where LAPACK reports a failure, the
-results are NaN. On CPUs they call LAPACK, on GPUs cuSOLVER and its like; where there is no kernel, they raise.
+results are NaN. On CPUs they call LAPACK, on GPUs cuSOLVER and its like. What has no kernel for GPUs is computed by
+SciPy's LAPACK on the host, while the GPU waits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def linalg_primitive(
     batch: Callable[..., Any] | None = None,
     multiple_results: bool = True,
     takes: Sequence[Any] = FLOATS,
-    gpu: Callable[..., Any] | NotDefined | None = None,
+    gpu: Callable[..., Any] | Literal["host"] | None = None,
     alternatives: Sequence[Alternative] = (),
     linear: int | None = None,
 ) -> Primitive:
@@ -53,7 +54,7 @@ def linalg_primitive(
         jvp, samples, transpose, multiple_results: as `core.Primitive` takes them.
         batch: by default the mapped axis becomes the first one of all operands.
         takes: dtypes.
-        gpu: as `lower`, for GPUs, if that is another; or why there is none.
+        gpu: as `lower`, for GPUs, if that is another; "host" where jaxlib has no kernel, to call `ref`.
         alternatives: to `lower` on CPUs.
     """
 
@@ -79,7 +80,9 @@ def linalg_primitive(
         if not all(a.size for a in e.ins):
             made = loop(*[np.zeros(a.shape, a.dtype) for a in e.ins], **params)
             return [e.constant(x) for x in made] if multiple_results else e.constant(made)
-        form = lower if e.platform == "cpu" or gpu is None else gpu
+        if gpu == "host" and e.platform != "cpu":
+            return e.callback(lambda *xs: loop(*xs, **params), operands, e.outs)
+        form = lower if e.platform == "cpu" or not callable(gpu) else gpu
         return form(Stack(e, e.ins[0].ndim - ranks[0]), *operands, **params)
 
     def mapped(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> Any:
@@ -156,11 +159,6 @@ def transposed_aval(aval: ShapedArray) -> ShapedArray:
     """The aval of the transposes of matrices."""
     *lead, m, n = aval.shape
     return aval.update(shape=(*lead, n, m))
-
-
-def no_gpu(name: str) -> NotDefined:
-    """Return the reason why a primitive has no lowering for GPUs."""
-    return NotDefined(f"jaxlib has no kernel for {name} on GPUs; move the operands to the CPU with device_put")
 
 
 def no_jvp(name: str, instead: str) -> NotDefined:

@@ -13,7 +13,7 @@ from functorch_like.errors import ShapeError, UnsupportedError
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import solved
-from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, no_gpu, no_jvp, routine, square
+from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, no_jvp, routine, square
 
 
 # --------------------------------------------------------------------------------------- geqrf, householder_product
@@ -194,7 +194,7 @@ def _square_samples(**params: Any) -> list[SampleInput]:
 #: Upper Hessenberg form, with the Householder vectors below its first subdiagonal, and their factors.
 hessenberg = linalg_primitive(
     "hessenberg", (2,), ref=_hessenberg_ref, lower=_hessenberg_lower, samples=_square_samples,
-    shape=lambda x, *, dtype: [(x, dtype), ((_size("hessenberg", x) - 1,), dtype)], gpu=no_gpu("hessenberg"),
+    shape=lambda x, *, dtype: [(x, dtype), ((_size("hessenberg", x) - 1,), dtype)], gpu="host",
     jvp=no_jvp("hessenberg", "differentiate eig or eigh instead"),
 )  # fmt: skip
 

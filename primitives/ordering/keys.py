@@ -24,6 +24,13 @@ def one_zero(e: Any, x: Any, aval: ShapedArray) -> Any:
     )
 
 
+def one_zero_and_nan(e: Any, x: Any, aval: ShapedArray) -> Any:
+    """Every zero made positive, and every NaN the same one: in the form by which XLA:GPU knows NumPy's order."""
+    nan = e.compare("NE", x, x, aval.update(dtype=dtypes.bool_), "FLOAT")
+    known = one_zero(e, x, aval)
+    return e.op("stablehlo.select", [nan, e.full(np.array(np.nan).astype(aval.dtype), aval), known], [aval])
+
+
 def flip(e: Any, i: Any, aval: ShapedArray) -> Any:
     """Convert the bits of a float to the integer of the same order, or back: the order of negative ones is reversed."""
     negative = e.compare("LT", i, e.full(0, aval), aval.update(dtype=dtypes.bool_), "SIGNED")

@@ -22,7 +22,7 @@ from functorch_like.primitives import structural
 from functorch_like.primitives.base.elementwise_makers import align
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
-from functorch_like.primitives.ordering.keys import one_nan, one_zero
+from functorch_like.primitives.ordering.keys import one_nan, one_zero, one_zero_and_nan
 from functorch_like.primitives.ordering.sort_cpu import FORMS, sort_sample
 
 
@@ -66,11 +66,14 @@ def _ref(*operands: Any, dimension: int, is_stable: bool = True, num_keys: int =
 def _lower(e: Any, *operands: Any, dimension: int, is_stable: bool = True, num_keys: int = 1) -> list[Any]:
     scalars = [ShapedArray((), x.dtype) for x in e.ins]
     flag = ShapedArray((), dtypes.bool_)
+    single = len(scalars) == 1 and dtypes.is_float(scalars[0].dtype)
+    if single and e.platform != "cpu":  # XLA takes CUB's radix sort for plain comparisons: 13 times faster
+        operands = (one_nan(e, operands[0], e.ins[0]),)
 
     def before(inner: Any, *pairs: Any) -> list[Any]:
         a, b = pairs[0 : 2 * num_keys : 2], pairs[1 : 2 * num_keys : 2]
-        if len(scalars) == 1 and dtypes.is_float(scalars[0].dtype):
-            x, y = (one_nan(inner, v, scalars[0]) for v in pairs)
+        if single:
+            x, y = pairs if e.platform != "cpu" else (one_nan(inner, v, scalars[0]) for v in pairs)
             return [inner.compare("LT", x, y, flag, "TOTALORDER")]
         left, right = ([p for x, s in zip(side, scalars, strict=False) for p in _keys(inner, x, s)] for side in (a, b))
         less = None
@@ -99,7 +102,7 @@ def _keys(e: Any, x: Any, aval: ShapedArray) -> list[tuple[Any, ShapedArray]]:
         known = [e.op("stablehlo.select", [nan, zero, part], [real]) for nan, part in zip(missing, parts, strict=True)]
         return [*((nan, flag) for nan in missing), *((one_zero(e, part, real), real) for part in known)]
     if dtypes.is_float(aval.dtype):
-        return [(one_zero(e, one_nan(e, x, aval), aval), aval)]
+        return [(one_zero_and_nan(e, x, aval), aval)]
     return [(x, aval)]
 
 
