@@ -94,8 +94,9 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
         )
     if kind == _CPU:
         return arrays.device_put(_host(x, {}), where)
-    if kind == _CUDA and (where is None or where.platform != "cpu"):
-        made = _copied_on_gpu(x, client.find_device(f"gpu:{number}"))
+    gpu = _gpu(number) if kind == _CUDA and (where is None or where.platform != "cpu") else None
+    if gpu is not None:
+        made = _copied_on_gpu(x, gpu)
         return made if where is None else arrays.device_put(made, where)
     if where is None or where.platform != "cpu":
         why = f"memory of DLPack device type {kind} cannot be taken over"
@@ -106,6 +107,13 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
 def is_on_gpu(x: Any) -> bool:
     """Return True for a tensor of another library in the memory of one of NVIDIA's GPUs."""
     return hasattr(type(x), "__dlpack__") and x.__dlpack_device__()[0] == _CUDA
+
+
+def _gpu(number: int) -> Any:
+    """Return the GPU with NVIDIA's number, or None if this process has no such device."""
+    if client.default_backend() == "cpu":
+        return None
+    return next((gpu for gpu in client.local_devices() if gpu.local_hardware_id == number), None)
 
 
 def _copied_on_gpu(x: Any, gpu: Any) -> Any:

@@ -62,6 +62,9 @@ UNOPTIMIZED = {"xla_backend_optimization_level": 0}
 QUICK = {**UNOPTIMIZED, "xla_cpu_parallel_codegen_split_count": 1}
 if VERSION < (0, 11):
     QUICK["xla_cpu_use_fusion_emitters"] = False
+#: For GPUs: kernels that XLA guesses to be fast. By default it times many for each product and convolution, which takes
+#: seconds.
+UNTIMED = {**UNOPTIMIZED, "xla_gpu_autotune_level": 0}
 #: Kernels of a GPU recorded as one graph, however few they are.
 GRAPHS = {
     "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL",

@@ -117,7 +117,7 @@ def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
         platform: "cpu" or "gpu".
     """
     if mode == "fast-compile":
-        return sets.UNOPTIMIZED
+        return sets.UNOPTIMIZED if platform == "cpu" else sets.UNTIMED
     if platform != "cpu":
         return sets.GRAPHS if mode == "reduce-overhead" else {}
     facts = content(jaxpr)
