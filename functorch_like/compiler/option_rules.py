@@ -6,10 +6,10 @@ recurrent products by a factor of 2 to 3, in either direction.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from functorch_like.backends.xla import option_sets as sets
 from functorch_like.backends.xla import processor
@@ -45,7 +45,7 @@ def content(jaxpr: Jaxpr) -> Content:
     result = Content()
     largest = max((v.aval.size for v in jaxpr.inputs), default=0)
     _read(jaxpr, result, largest, looped=False)
-    result.chained = _chain(jaxpr, [False] * len(jaxpr.inputs))[0]
+    result.chained = result.products > 0 and _chained(jaxpr)
     return result
 
 
@@ -77,35 +77,86 @@ def _read_dot(e: Equation, work: float, facts: Content, looped: bool) -> None:
         facts.batched += work
 
 
-def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
-    """Return True if a product's left operand depends on another product; and the mask of outputs that depend on one.
+class _Step(NamedTuple):
+    """An equation outside of calls.
 
-    YNNPACK fuses two such products into one kernel and computes the inner one again for each block of the outer one.
+    Attributes:
+        equation: the equation.
+        inputs, outputs: names of its values, which are unique where a function is called several times.
+    """
+
+    equation: Equation
+    inputs: list[Any]
+    outputs: list[Any]
+
+
+def _steps(jaxpr: Jaxpr, names: dict[Any, Any], place: tuple[int, ...] = ()) -> Iterator[_Step]:
+    """Yield the equations of a jaxpr with those of the functions that it calls.
 
     Args:
-        jaxpr: the program, or the jaxpr of a call in it.
-        of_product: mask of the inputs that depend on a product that nothing else reads.
+        jaxpr: the jaxpr.
+        names: of its inputs; receives those of its values.
+        place: positions of the calls that led here.
     """
-    reads = Counter(a for e in jaxpr.equations for a in e.inputs if type(a) is Var)
-    reads.update(a for a in jaxpr.outputs if type(a) is Var)
-    made = {v for v, m in zip(jaxpr.inputs, of_product, strict=True) if m}
-    for e in jaxpr.equations:
-        marks = [type(a) is Var and a in made and reads[a] == 1 for a in e.inputs]
-        if e.prim is dot_general:
-            if marks[0]:
-                return True, []
-            made.add(e.outputs[0])
-        elif e.prim.kind == "call":
-            chained, outs = _chain(e.params["jaxpr"], marks)
-            if chained:
-                return True, []
-            made.update(v for v, m in zip(e.outputs, outs, strict=True) if m)
-        elif e.prim.partial_eval is not None:
-            if any(_chain(inner, [False] * len(inner.inputs))[0] for inner in inner_jaxprs(e.params)):
-                return True, []
-        elif any(marks) and (e.prim.kind == "elementwise" or e.prim in _MOVES):
-            made.add(e.outputs[0])
-    return False, [a in made for a in jaxpr.outputs]
+    for k, e in enumerate(jaxpr.equations):
+        inputs = [names.get(a) if type(a) is Var else None for a in e.inputs]
+        if e.prim.kind == "call":
+            inner = e.params["jaxpr"]
+            inside = dict(zip(inner.inputs, inputs, strict=True))
+            yield from _steps(inner, inside, (*place, k))
+            outputs = [inside.get(a) if type(a) is Var else None for a in inner.outputs]
+        else:
+            outputs = [(place, k, i) for i in range(len(e.outputs))]
+            yield _Step(e, inputs, outputs)
+        names.update(zip(e.outputs, outputs, strict=True))
+
+
+def _chained(jaxpr: Jaxpr) -> bool:
+    """Return True if a product's left operand is computed of another product by what YNNPACK fuses with products.
+
+    Where nothing else reads what is between them, YNNPACK makes one kernel of both. It may then compute the inner
+    product again for each block of the outer one.
+    """
+    names: dict[Any, Any] = {v: ("input", k) for k, v in enumerate(jaxpr.inputs)}
+    steps = list(_steps(jaxpr, names))
+    makers = {name: k for k, step in enumerate(steps) for name in step.outputs}
+    readers: dict[Any, list[int]] = {}
+    for k, step in enumerate(steps):
+        for name in step.inputs:
+            readers.setdefault(name, []).append(k)
+    for a in jaxpr.outputs:
+        readers.setdefault(names.get(a) if type(a) is Var else None, []).append(len(steps))
+    for k, step in enumerate(steps):
+        e = step.equation
+        if e.prim is dot_general and step.inputs[0] != step.inputs[1] and _reaches_product(k, steps, makers, readers):
+            return True
+        if e.prim.partial_eval is not None and any(map(_chained, inner_jaxprs(e.params))):
+            return True
+    return False
+
+
+def _reaches_product(
+    product: int, steps: Sequence[_Step], makers: Mapping[Any, int], readers: Mapping[Any, list[int]]
+) -> bool:
+    """Return True if the kernel of a product takes another one in, by its left operand.
+
+    Equations are taken in from the last one back, so that all readers of a value are known before its maker.
+    """
+    fused = {product}
+    candidates = [-makers[name] for name in steps[product].inputs[:1] if name in makers]
+    while candidates:
+        k = -heapq.heappop(candidates)
+        equation, inputs, outputs = steps[k]
+        if k in fused or not all(r in fused for name in outputs for r in readers.get(name, ())):
+            continue
+        if equation.prim is dot_general:
+            return True
+        if equation.prim.kind == "elementwise" or equation.prim in _MOVES:
+            fused.add(k)
+            for name in inputs:
+                if name in makers:
+                    heapq.heappush(candidates, -makers[name])
+    return False
 
 
 def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:

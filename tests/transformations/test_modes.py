@@ -197,6 +197,13 @@ def test_a_trial_lives_or_dies_in_a_process_of_its_own(monkeypatch, tmp_path):
         (True, lambda x, w: ft.jit(lambda y: fnp.maximum(y + 1, 0))(x @ w).T @ w),
         (True, lambda x, w: ft.jit(lambda x: x @ w)(x) @ w),
         (True, lambda x, w: ft.lax.fori_loop(0, 3, lambda i, x: fnp.tanh(x @ w) @ w, x)),
+        (True, lambda x, w: ft.nn.silu(x @ w + w[0]) @ w),  # read twice, by what is fused, too
+        (True, lambda x, w: ft.nn.gelu(x @ w) @ w),
+        (True, lambda x, w: (ft.nn.silu(x @ w) * (x @ w.T)) @ w),
+        (True, lambda x, w: (lambda layer: layer(layer(x)))(ft.jit(lambda x: ft.nn.silu(x @ w)))),
+        (False, lambda x, w: (lambda y: (ft.nn.silu(y) @ w, y))(x @ w)),
+        (False, lambda x, w: ft.nn.silu(ft.nn.softmax(x @ w)) @ w),
+        (False, lambda x, w: x @ ft.nn.silu(x @ w)),
         (False, lambda x, w: x @ (x @ w)),
         (False, lambda x, w: (lambda y: (y @ w, y))(fnp.tanh(x @ w))),  # read twice, so kept in memory
         (False, lambda x, w: ft.nn.softmax(x @ w) @ w),

@@ -72,6 +72,36 @@ def test_options_version_and_processor_split_it(folder, monkeypatch):
     assert compile() == COMPILED
 
 
+class Gpu:
+    """What the key of a program reads of a GPU."""
+
+    platform, compute_capability, core_count = "gpu", "9.0", 132
+
+    def __init__(self, kind="NVIDIA H200", version="cuda 13000", processes=1):
+        self.device_kind, self.platform_version, self.processes = kind, version, processes
+        self.client = self  # of this one device
+
+    def local_devices(self):
+        return [self]
+
+    def devices(self):
+        return [self] * self.processes
+
+
+def test_programs_for_gpus_are_those_of_a_card_and_its_libraries(folder, monkeypatch, tmp_path):
+    options = xla.compile_options.options(xla.default_device(), None, None)
+    key = lambda gpu: cache.key(b"a fingerprint", options, gpu)
+    assert key(Gpu()) == key(Gpu()) != key(Gpu("NVIDIA H100"))
+    assert key(Gpu()) != key(Gpu(version="cuda 12090"))
+    assert key(Gpu()) != cache.key(b"a fingerprint", options, xla.default_device())
+    assert key(Gpu(processes=2)) is None, "all processes compile, since they share the work"
+    before = key(Gpu())
+    library = tmp_path / "libcudnn.so.9"
+    library.write_bytes(b"9.1")
+    monkeypatch.setattr(cache.cuda, "_loaded_libraries", [library])
+    assert key(Gpu()) != before
+
+
 @pytest.mark.parametrize(
     "damage",
     [
