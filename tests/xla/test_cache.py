@@ -73,7 +73,7 @@ def test_options_version_and_processor_split_it(folder, monkeypatch):
 
 
 class Gpu:
-    """What the key of a program reads of a GPU."""
+    """A GPU, as far as the key of a program reads it."""
 
     platform, compute_capability, core_count = "gpu", "9.0", 132
 
