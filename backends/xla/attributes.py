@@ -19,6 +19,11 @@ class Attributes:
         """The attribute written as `text`: "#stablehlo<comparison_direction LT>"."""
         return mlir.parsed(text)
 
+    def layouts(self, orders: Sequence[Sequence[int]]) -> Any:
+        """Layouts of arrays, each as its dimensions from the fastest varying to the slowest."""
+        texts = (f"dense<{list(order) or ''}> : tensor<{len(order)}xindex>" for order in orders)
+        return mlir.parsed(f"[{', '.join(texts)}]")
+
     def i64s(self, values: Sequence[int]) -> Any:
         """array<i64: ...>, StableHLO's attribute for dimensions."""
         return mlir.i64_array(tuple(values))

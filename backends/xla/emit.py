@@ -409,8 +409,8 @@ class Emitter(Attributes, Effects, Partitioned):
         TRAP: without them XLA:GPU chooses the layouts, and code that takes them for row-major computes wrong numbers.
         """
         return {
-            "operand_layouts": self.attr(_row_major([x.type.rank for x in operands])),
-            "result_layouts": self.attr(_row_major([aval.ndim for aval in out_avals])),
+            "operand_layouts": self.layouts([range(x.type.rank)[::-1] for x in operands]),
+            "result_layouts": self.layouts([range(aval.ndim)[::-1] for aval in out_avals]),
         }
 
     def _unique(self, name: str) -> str:
@@ -499,13 +499,6 @@ def _constant_operation(x: Value) -> Any:
     """The operation that makes a constant of rank 0; None for other values."""
     made = getattr(x.owner, "operation", None)  # of an argument it is a block, which is not an operation
     return made if made is not None and made.name == "stablehlo.constant" and not x.type.shape else None
-
-
-def _row_major(ranks: Sequence[int]) -> str:
-    """Return the layouts of arrays as MLIR writes them: dimensions from the fastest varying to the slowest."""
-    orders = [", ".join(map(str, reversed(range(rank)))) for rank in ranks]
-    texts = [f"dense<{f'[{o}]' if o else ''}> : tensor<{r}xindex>" for o, r in zip(orders, ranks, strict=True)]
-    return f"[{', '.join(texts)}]"
 
 
 @functools.lru_cache(1024)

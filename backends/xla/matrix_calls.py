@@ -38,8 +38,8 @@ def matrix_call(
         "api_version": e.i32(4),
         "backend_config": e.attr("{" + ", ".join(f"{key} = {value}" for key, value in attrs.items()) + "}"),
         "has_side_effect": e.flag(False),
-        "operand_layouts": e.attr(_layouts(in_avals, lead)),
-        "result_layouts": e.attr(_layouts(out_avals, lead)),
+        "operand_layouts": e.layouts([_order(aval.ndim, lead) for aval in in_avals]),
+        "result_layouts": e.layouts([_order(aval.ndim, lead) for aval in out_avals]),
     }
     if aliases:
         texts = (
@@ -52,13 +52,7 @@ def matrix_call(
     return [outs] if len(out_avals) == 1 else outs
 
 
-def _layouts(avals: Sequence[ShapedArray], lead: int) -> str:
-    """The dimensions of each, from the fastest varying to the slowest."""
-    return "[" + ", ".join(_layout(aval.ndim, lead) for aval in avals) + "]"
-
-
-def _layout(ndim: int, lead: int) -> str:
-    if not ndim:
-        return "dense<> : tensor<0xindex>"
-    order = [ndim - 2, ndim - 1, *range(ndim - 3, -1, -1)] if ndim == lead + 2 else list(range(ndim - 1, -1, -1))
-    return f"dense<{order}> : tensor<{ndim}xindex>"
+def _order(ndim: int, lead: int) -> list[int]:
+    """The dimensions of an array, from the fastest varying to the slowest: matrices column by column."""
+    by_rows = list(range(ndim))[::-1]
+    return [by_rows[1], by_rows[0], *by_rows[2:]] if ndim == lead + 2 else by_rows

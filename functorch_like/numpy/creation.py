@@ -306,10 +306,11 @@ def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any, we
         if weak:
             return promotion.broadcast(xla.device_put(value, weak_type=True), sizes)
         return structural.full(sizes, value.item(), result_dtype) if sizes else asarray(value, result_dtype)
-    where = xla.find_device(device)
-    if value.itemsize * math.prod(sizes) >= _MUCH and isinstance(where, xla.Device) and where.platform != "cpu":
-        one = xla.device_put(value, None if device is None else where, weak_type=weak)
-        return promotion.broadcast(one, sizes)
+    if value.itemsize * math.prod(sizes) >= _MUCH:
+        where = xla.find_device(device)
+        if isinstance(where, xla.Device) and where.platform != "cpu":
+            one = xla.device_put(value, None if device is None else where, weak_type=weak)
+            return promotion.broadcast(one, sizes)
     return _put(np.broadcast_to(value, sizes), device, weak)
 
 

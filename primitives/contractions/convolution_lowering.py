@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.primitives.base.window_geometry import dilated, emit_pad, emit_tap
+from functorch_like.primitives.base.window_geometry import dilated, emit_pad, emit_tap, window_count
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.precision import emit_dot, precision_config
 
@@ -106,8 +106,9 @@ def _with_more_padding(
     padding = [(low, high + (d in dims)) for d, (low, high) in enumerate(params["padding"])]
     shape = list(out.shape)
     for d in dims:
-        length = dilated(ins[0].shape[ls[2 + d]], params["lhs_dilation"][d]) + sum(padding[d])
-        shape[os[2 + d]] = (length - ins[1].shape[rs[2 + d]]) // params["window_strides"][d] + 1
+        length = dilated(ins[0].shape[ls[2 + d]], params["lhs_dilation"][d])
+        kernel, stride = ins[1].shape[rs[2 + d]], params["window_strides"][d]
+        shape[os[2 + d]] = window_count(length, *padding[d], kernel, stride)
     whole = out.update(shape=tuple(shape))
     made = convolution(e, lhs, rhs, ins, whole, params | {"padding": tuple(padding)})
     return emit_tap(e, made, [slice(0, n, 1) for n in out.shape], out)

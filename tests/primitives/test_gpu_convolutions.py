@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
+from support.gpu_programs import executed
 
-from functorch_like import core
-from functorch_like.backends import xla
-from functorch_like.compiler.lower import lower
-from functorch_like.core import TABLE, aval_of
-from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.core import TABLE
 from functorch_like.primitives.contractions.convolution_cpu_table import conv_sample
 
 CONV = TABLE["conv_general_dilated"]
@@ -16,11 +13,7 @@ CONV = TABLE["conv_general_dilated"]
 def run(x, k, **params):
     """Return the result of the program lowered for GPUs."""
     sample = conv_sample(x.shape, k.shape, dtype=x.dtype.name, **params)
-    jaxpr, _ = stage(
-        lambda x, k: [CONV(x, k, **sample.params)], [aval_of(x), aval_of(k)], name="conv", parent=core.EVALUATE
-    )
-    lowered = lower(jaxpr, name="conv", platform="gpu")
-    return np.asarray(lowered.compile(xla.default_device()).execute([x, k])[0])
+    return executed(lambda x, k: CONV(x, k, **sample.params), x, k)[0]
 
 
 def expected(x, k, stride=1, groups=1):
