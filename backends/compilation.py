@@ -26,14 +26,14 @@ class _Settings(Module, name="compilation"):
     tiers = Setting(
         "auto",
         one_of("auto", "off", "quick"),
-        "The tiers in which programs for CPUs are compiled, those of eager functions among them.\n\n"
+        "The tiers in which programs for one device are compiled, those of eager functions among them.\n\n"
         "'auto': a new program is compiled under quick options. Once it has run long enough, it is compiled again in "
         "the background, and later calls run the optimised form, which is also kept on disk. "
-        "Programs with convolutions that run longer are compiled once more if another library computes these faster. "
+        "On CPUs, programs with convolutions that run longer are compiled once more if another library computes these "
+        "faster. On GPUs, programs with large matrix products have tiers: quick options leave the products to cuBLAS. "
         "'off': each program is compiled under its full options at once. 'quick': under quick options alone, for "
         "programs that run once. The last digits of results may differ between tiers.",
         changes="compile options",
-        elsewhere={"gpu": "programs for GPUs have one tier"},
     )
 
 

@@ -41,9 +41,9 @@ class Determinism(Module):
         Kind("'off', 'warn' or 'on'", _check, _parse, _MODES),
         "Whether programs must give the same bits in each run.\n\n"
         "'on': kernels with a fixed order of sums, chosen without timing; operations that have none are refused before "
-        "anything is compiled. 'warn': these are warned of. Programs for CPUs are optimised at once, whatever "
+        "anything is compiled. 'warn': these are warned of. Programs are optimised at once, whatever "
         "`compilation.tiers` says, because the last digits may differ between tiers.",
-        changes="compile option xla_gpu_deterministic_ops; how select_and_scatter is lowered; tiers on CPUs",
+        changes="compile option xla_gpu_deterministic_ops; how select_and_scatter is lowered; tiers",
         options=lambda mode, platform: (
             {} if mode == "off" or platform == "cpu" else {"xla_gpu_deterministic_ops": True}
         ),

@@ -1,7 +1,8 @@
 """Forms of attention for `nn.dot_product_attention`: PyTorch's settings of scaled_dot_product_attention.
 
 `math` computes the whole matrix of logits; `flash` goes by blocks of keys, `mem_efficient` by blocks of queries, and
-both compute blocks again for derivatives. `cudnn`'s kernel is not called by this package.
+both compute blocks again for derivatives. `cudnn` is one kernel for all of it, and a second one for derivatives, on
+NVIDIA's GPUs.
 
 >>> from functorch_like import backends
 >>> with backends.mha.flags(math=False):
@@ -13,10 +14,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.flag_blocks import Block, Module, adopt
-from functorch_like.backends.settings import Setting
+from functorch_like.backends.settings import SETTINGS, Setting
 from functorch_like.backends.validators import boolean, integer
+from functorch_like.backends.xla import cudnn_attention
 
 _CHANGES = "which form nn.dot_product_attention takes"
 
@@ -29,12 +32,12 @@ class _Settings(Module, name="mha"):
     flash = Setting(True, boolean, "Whether attention may go by blocks of keys.", changes=_CHANGES)
     mem_efficient = Setting(True, boolean, "Whether attention may go by blocks of queries.", changes=_CHANGES)
     cudnn = Setting(
-        False,
+        True,
         boolean,
-        "Whether attention may call cuDNN's kernel. This package does not call it: True changes nothing.",
-        changes="nothing",
-        elsewhere=dict.fromkeys(("cpu", "gpu"), "cuDNN's kernel is not called by this package"),
-        in_key=False,
+        "Whether attention may call cuDNN's kernel, which goes before the other forms where it can be used.\n\n"
+        "It takes bfloat16 and float16 without bias or mask, on GPUs of compute capability 8.0 or more.",
+        changes=_CHANGES,
+        elsewhere={"cpu": "cuDNN is a library for GPUs"},
     )
     most_logits = Setting(
         None,
@@ -124,10 +127,10 @@ def enable_mem_efficient_sdp(enabled: bool) -> None:
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
-    """Set a value that has no effect: this package does not call cuDNN's kernel.
+    """Allow attention to call cuDNN's kernel, or forbid it, in every thread.
 
     Args:
-        enabled: the value that `cudnn_sdp_enabled` returns.
+        enabled: True to allow it.
 
     >>> from functorch_like import backends
     >>> with backends.mha.flags(cudnn=False):  # in a block that sets it, this thread alone
@@ -172,7 +175,7 @@ def mem_efficient_sdp_enabled() -> bool:
 
 
 def cudnn_sdp_enabled() -> bool:
-    """Return the value given to `enable_cudnn_sdp`; it has no effect.
+    """Return True if attention may call cuDNN's kernel.
 
     >>> from functorch_like import backends
     >>> with backends.mha.flags(cudnn=True):
@@ -244,28 +247,41 @@ def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool
 
 
 def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
-    """Return False: this package does not call cuDNN's kernel.
+    """Return True if attention can call cuDNN's kernel.
 
     Args:
         params: the arguments of attention.
-        debug: whether to print the reason.
+        debug: whether to print the reason where it cannot.
 
     >>> import functorch_like as ft
     >>> x = ft.ShapeDtypeStruct((1, 64, 2, 16), "float32")
     >>> ft.backends.mha.can_use_cudnn_attention(ft.backends.mha.SDPAParams(x, x, x), debug=True)
-    cudnn: the kernel is not called by this package
+    cudnn: it takes bfloat16 and float16, not float32
     False
     """
-    if debug:
-        print("cudnn: the kernel is not called by this package")
-    return False
+    return _say("cudnn", _Settings.cudnn, params, debug)
 
 
-def uncut(form: str, params: SDPAParams) -> str:
-    """Return the reason why attention cannot go by blocks in the form "flash" or "mem_efficient"; "" if it can."""
+def unfit(form: str, params: SDPAParams) -> str:
+    """Return the reason why the form "flash", "mem_efficient" or "cudnn" cannot be taken; "" if it can."""
+    if form == "cudnn":
+        return _unfit_for_cudnn(params)
     x, what = (params.key, "keys") if form == "flash" else (params.query, "queries")
     count = x.shape[-3]
     return "" if block_of(count) else f"{count} {what} cannot be cut into equal blocks of {LEAST} to {MOST}"
+
+
+def _unfit_for_cudnn(params: SDPAParams) -> str:
+    arrays = [ShapedArray((1, *x.shape)[-4:], x.dtype) for x in params[:3]]
+    why = cudnn_attention.unfit(*arrays)
+    if why or params.attn_mask is not None:
+        return why or "it takes no mask and no bias"
+    if SETTINGS["deterministic_algorithms"].value != "off" or SETTINGS["cudnn.deterministic"].value:
+        return "its derivative adds in no fixed order, and settings ask for the same bits in each run"
+    gpus = [d for d in xla.devices() if d.platform != "cpu"] if xla.default_backend() != "cpu" else []
+    if not any(float(d.compute_capability) >= 8 for d in gpus):
+        return "no GPU of compute capability 8.0 or more is the default device"
+    return ""
 
 
 def _say(form: str, setting: Setting[bool], params: SDPAParams, debug: bool) -> bool:
@@ -274,7 +290,7 @@ def _say(form: str, setting: Setting[bool], params: SDPAParams, debug: bool) -> 
     elif params.dropout:
         why = f"weights are not dropped here, and dropout={params.dropout}"
     else:
-        why = uncut(form, params)
+        why = unfit(form, params)
     if debug and why:
         print(f"{form}: {why}")
     return not why
@@ -290,6 +306,8 @@ def choose(params: SDPAParams, bytes_of_logits: int) -> str:
     most = _Settings.most_logits.value
     if most is None:
         most = 64 << 20 if xla.default_backend() == "cpu" else 1 << 30
+    if _Settings.fastpath.value and can_use_cudnn_attention(params):
+        return "cudnn"
     small = bytes_of_logits <= most
     if _Settings.math.value and (small or not _Settings.fastpath.value):
         return "math"

@@ -1,8 +1,9 @@
 """Operations on a GPU beside JAX: first calls and later ones.
 
-    python -m benchmarks.gpu_operations --ours PY --jax PY [--json FILE] [--scale 1]
+    python -m benchmarks.gpu_operations --ours PY --jax PY [--json FILE] [--scale 1] [--case "*attention*"]
 
-Each side runs in its own process, without caches on disk. JAX's products have full float32, as this package's do.
+Each side runs in its own process, without caches on disk. JAX's products have full float32, as this package's do. First
+calls end in the quick tier, where there is one; later ones are of the last tier.
 """
 
 import argparse
@@ -18,12 +19,12 @@ from benchmarks.report import duration
 ROOT = Path(__file__).parents[1]
 
 
-def measured(python: str, side: str, scale: int) -> dict:
+def measured(python: str, side: str, scale: int, pattern: str) -> dict:
     """Return the figures of one side."""
     environment = {**os.environ, "FT_CACHE": "0", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [python, "-m", "benchmarks.worker.gpu_operations", side, str(scale)]
+    command = [python, "-m", "benchmarks.worker.gpu_operations", side, str(scale), pattern]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -50,9 +51,10 @@ def main() -> None:
         default = os.environ.get(f"FT_BENCH_{side.upper()}", sys.executable)
         parser.add_argument(f"--{side}", default=default, metavar="PYTHON", help=f"interpreter of the {side} side")
     parser.add_argument("--scale", type=int, default=1, help="divides all sizes, to try the cases on a CPU")
+    parser.add_argument("--case", default="*", metavar="PATTERN", help="only the operations with these names")
     parser.add_argument("--json", metavar="FILE", help="write every figure to this file")
     options = parser.parse_args()
-    sides = {side: measured(getattr(options, side), side, options.scale) for side in ("ours", "jax")}
+    sides = {side: measured(getattr(options, side), side, options.scale, options.case) for side in ("ours", "jax")}
     print(table(**sides))
     if options.json:
         Path(options.json).write_text(json.dumps(sides, indent=1))

@@ -197,13 +197,25 @@ def split_of(x: Any) -> Any:
     return x._sharding if type(x) is ArrayImpl and type(x._sharding) is not sharding.OneDevice else None
 
 
-def block_until_ready(x: Any) -> Any:
-    """`x`, once it is computed."""
-    check_alive(x)
+_wait = ArrayImpl.block_until_ready
+
+
+def block_until_ready(self: Any) -> Any:
+    """The array, once it is computed.
+
+    Raises:
+        OutOfMemoryError, CompileError: where its computation failed after the call that began it.
+        DonatedError: where its memory is gone.
+    """
     try:
-        return x.block_until_ready()
-    except JaxRuntimeError as error:
-        raise failure(f"the computation of {x.aval!r}", device_of(x), error) from error
+        return _wait(self)
+    except RuntimeError as error:
+        check_alive(self)
+        raise failure(f"the computation of {self.aval!r}", device_of(self), error) from error
+
+
+# Elsewhere it would only make the method slower.
+client.on_late_errors(lambda: attach("block_until_ready", block_until_ready))
 
 
 def to_numpy(x: Any) -> np.ndarray[Any, Any]:

@@ -24,6 +24,7 @@ from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 _MAGIC = b"functorch_like executable 4\n"
 _UNFINISHED = ".new-"
 _TEXT = ".text"
+_KERNELS = "kernels-"
 _NAME = re.compile(r"[0-9a-f]{64}(\.text)?|\.new-.*")
 # On Windows these bits are not about other users.
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH if hasattr(os, "getuid") else 0
@@ -112,6 +113,23 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
         hashed.update(len(part).to_bytes(8, "little"))
         hashed.update(part)
     return hashed.hexdigest()
+
+
+def kernels(device: Any) -> Path | None:
+    """Return the directory in which XLA keeps which kernels were the fastest on a GPU; None if they are not kept.
+
+    The cache's limit does not count them: they are small.
+    """
+    folder, client = directory(), device.client
+    if folder is None or device.platform == "cpu" or len(client.devices()) > len(client.local_devices()):
+        return None
+    on = digest.sha256(FULL_VERSION.encode() + cuda.identity(client.local_devices()[0])).hexdigest()
+    path = folder / f"{_KERNELS}{on[:16]}"
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    return path
 
 
 def home(name: str | None) -> str:
@@ -255,6 +273,8 @@ def files(folder: Path) -> list[File]:
             seen = entry.stat()
         except OSError:
             continue  # another process was faster
+        if not stat.S_ISREG(seen.st_mode):
+            continue
         entries.append(File(seen.st_mtime, seen.st_size, entry.name))
     return entries
 
@@ -278,6 +298,10 @@ def clear() -> int:
     folder = directory()
     if folder is None:
         return 0
+    import shutil  # 3 ms
+
+    for path in folder.glob(f"{_KERNELS}*"):
+        shutil.rmtree(path, ignore_errors=True)
     own = [file for file in files(folder) if _NAME.fullmatch(file.name)]
     for file in own:
         _remove(folder / file.name)

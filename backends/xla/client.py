@@ -62,6 +62,8 @@ def _start() -> dict[str, Any]:
         for client in made.values():
             jax_import_stubs.prime(client.local_devices()[0])
             break  # C++ keeps the answers once per process
+        if "gpu" in made or CPU_ASYNC:
+            _expect_late_errors()
         _default = next(iter(made.values())).local_devices()[0]
         _clients = made
     return _clients
@@ -69,6 +71,13 @@ def _start() -> dict[str, Any]:
 
 _asked_threads: Callable[[], int] = lambda: 0
 _asked_memory: Callable[[], int | None] = lambda: None
+_expect_late_errors: Callable[[], None] = lambda: None
+
+
+def on_late_errors(prepare: Callable[[], None]) -> None:
+    """Set the function that is called once, where computations may fail after the calls that began them."""
+    global _expect_late_errors
+    _expect_late_errors = prepare
 
 
 def on_threads(read: Callable[[], int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,3 +125,12 @@ def options(device: Any, overrides: dict[str, Any] | None = None, fitting: dict[
     made.device_assignment = xc.DeviceAssignment.create(np.array([ids], np.int32))
     made.env_option_overrides = list(chosen(device.platform, overrides, fitting).items())
     return made
+
+
+def keep_kernels(made: Any, directory: Path | None) -> None:
+    """Let XLA read from a directory which kernels were the fastest on the GPU, and add those that it times.
+
+    No part of the key of a program: call it after that was computed.
+    """
+    if directory is not None and option_sets.TIMING.isdisjoint(name for name, _ in made.env_option_overrides):
+        made.executable_build_options.debug_options.xla_gpu_per_fusion_autotune_cache_dir = str(directory)

@@ -434,6 +434,7 @@ def _built(module: Any, device: Any, options: Any, host_calls: list[Any]) -> Any
     from functorch_like.backends.xla import mlir
 
     where = sharding.device_list(device)
+    compile_options.keep_kernels(options, cache.kernels(device))
     if host_calls:  # jaxlib takes them with a module only, which gets a context of its own
         return device.client.compile_and_load(mlir.secluded(module), where, options, list(host_calls))
     # As bytes, not as the module: C++ compiles with the interpreter released, and another thread may by then be

@@ -54,5 +54,7 @@ def lost_process(error: BaseException, name: str) -> FtError | None:
 
 def _allocation(text: str) -> str:
     """The size that could not be allocated, as the end of a sentence; XLA's whole text where it names none."""
-    size = re.search(r"allocat\w+ (\d+) ?bytes", text, re.IGNORECASE)
-    return f": one allocation of {bytes_text(int(size[1]))}" if size else f": {text}"
+    size = re.search(r"allocat\w+ (?:(\d+) ?bytes|([\d.]+) ?([KMGT]iB))", text, re.IGNORECASE)
+    if size is None:
+        return f": {text}"
+    return f": one allocation of {bytes_text(int(size[1])) if size[1] else f'{size[2]} {size[3]}'}"

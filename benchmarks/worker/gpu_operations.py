@@ -1,13 +1,14 @@
-"""Operations at sizes that keep a GPU busy, on one side: `python -m benchmarks.worker.gpu_operations SIDE SCALE`.
+"""Operations at sizes that keep a GPU busy: `python -m benchmarks.worker.gpu_operations SIDE SCALE PATTERN`.
 
 Prints one line of JSON: for each operation the seconds of the first call, which compiles, and the least seconds of
-later ones. SCALE divides all sizes, to try the cases on a CPU.
+later ones. SCALE divides all sizes, to try the cases on a CPU; PATTERN selects operations by name.
 """
 
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,16 +76,20 @@ def cases(api: SimpleNamespace, scale: int) -> Iterator[tuple[str, Callable[...,
     yield "loop", lambda x: lax.fori_loop(0, 500, lambda i, x: x * 0.99 + 0.01, x), (normal(1000),)
 
 
-def main(side: str, scale: int) -> dict:
+def main(side: str, scale: int, pattern: str) -> dict:
     """Measure, and return the seconds."""
     api = sides.load(side)
     wait = api.ft.block_until_ready
     seconds = {}
     for name, function, args in cases(api, scale):
+        if not fnmatch(name, pattern):
+            continue
         jitted = api.ft.jit(function)
         begun = time.perf_counter()
         wait(jitted(*args))
         first = time.perf_counter() - begun
+        if hasattr(jitted, "optimised"):  # JAX's programs have one tier
+            jitted.optimised()
         sample = repeated(lambda jitted=jitted, args=args: jitted(*args), wait)
         seconds[name] = {"first": first, "least": min(sample() for _ in range(ROUNDS))}
     device = api.ft.devices()[0]
@@ -92,4 +97,4 @@ def main(side: str, scale: int) -> dict:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], int(sys.argv[2]))))
+    print(json.dumps(main(sys.argv[1], int(sys.argv[2]), sys.argv[3])))

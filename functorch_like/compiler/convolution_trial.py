@@ -38,7 +38,7 @@ class Trial:
 
     Args:
         lowered: the program.
-        device: a CPU.
+        device: the device. XLA itself times convolutions on GPUs: there is nothing to choose.
         options: the user's compile options.
         fingerprint: of the program; None if it has none.
 
@@ -53,7 +53,7 @@ class Trial:
         self, lowered: Lowered, device: Any, options: dict[str, Any] | None, fingerprint: bytes | None
     ) -> None:
         self.fitting, self.is_over, self.worth, self.report = lowered.fitting(device), True, 0.0, ""
-        self._convolutions = _convolutions(lowered.jaxpr)
+        self._convolutions = _convolutions(lowered.jaxpr) if device.platform == "cpu" else {}
         if not self._convolutions:
             return
         self._ways = {"XLA": self.fitting, "YNNPACK": option_sets.with_convolutions(self.fitting)}
@@ -119,5 +119,6 @@ def _seconds(e: Equation, device: Any, ways: dict[str, dict[str, Any]]) -> dict[
     operands = [xla.device_put(np.zeros(a.shape, a.dtype), device) for a in avals]
     alone = lower(jaxpr, name="convolution")
     # What is not computed by a library is compiled quickly; it is the same for both ways.
-    programs = {way: alone.compile(device, fitting=alone.quick_fitting(fitting)) for way, fitting in ways.items()}
+    quick = {way: alone.quick_fitting(fitting, device) for way, fitting in ways.items()}
+    programs = {way: alone.compile(device, fitting=fitting) for way, fitting in quick.items()}
     return least_seconds(programs, operands)

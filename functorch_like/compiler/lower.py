@@ -83,8 +83,10 @@ class Lowered:
     def _starts_as_one_kernel(self) -> bool:
         return self.partitioning is None and kernels.programs_on() and one_kernel.program_fits(self.jaxpr)
 
-    def quick_fitting(self, fitting: dict[str, Any]) -> dict[str, Any]:
+    def quick_fitting(self, fitting: dict[str, Any], device: Any) -> dict[str, Any]:
         """Return the options of the quick tier, from those of the last one."""
+        if device.platform != "cpu":
+            return {**fitting, **option_sets.CUBLAS}
         without_libraries = option_sets.NONE if self._starts_as_one_kernel() else {}
         return {**fitting, **option_sets.QUICK, **without_libraries}
 

@@ -168,7 +168,7 @@ def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
         platform: "cpu" or "gpu".
     """
     if mode == "fast-compile":
-        return sets.UNOPTIMIZED if platform == "cpu" else sets.UNTIMED
+        return sets.UNOPTIMIZED if platform == "cpu" else sets.CUBLAS
     if platform != "cpu":
         return sets.GRAPHS if mode == "reduce-overhead" else {}
     facts = content(jaxpr)

@@ -5,16 +5,19 @@ time saved. `transforms/tier_watch.py` measures its run time. When that reaches 
 form, a background thread compiles it. The next call of the function exchanges the two forms. So the time lost to slow
 code and the time lost to needless compiling are about equal at worst.
 
-After much longer, the convolutions of a program are tried both ways (`convolution_trial`), and the program may be
-exchanged a second time.
+On a GPU the cost of the optimised form is the timing of kernels for its matrix products; programs without them have
+one tier. On a CPU, after much longer, the convolutions of a program are tried both ways (`convolution_trial`), and the
+program may be exchanged a second time.
 """
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -22,7 +25,7 @@ from typing import Any
 from functorch_like.backends import compilation, determinism, settings, xla
 from functorch_like.backends.xla import client, configuration, events, option_sets
 from functorch_like.backends.xla.jaxlib_api import VERSION
-from functorch_like.compiler import tier_costs
+from functorch_like.compiler import gpu_costs, run_times, tier_costs
 from functorch_like.compiler.convolution_trial import Trial
 from functorch_like.compiler.lower import Lowered
 
@@ -31,6 +34,8 @@ from functorch_like.compiler.lower import Lowered
 _PATIENCE = 0.5
 #: The same fraction if an earlier process has left the quick form on disk: such a program is likely to run again.
 _PATIENCE_AGAIN = 0.1
+#: The same fractions on GPUs, where quick forms run nearly as fast, and compiling keeps all cores busy.
+_PATIENCE_ON_GPU, _PATIENCE_ON_GPU_AGAIN = 1.0, 0.25
 #: Seconds of a program's first run that are not counted: libraries prepare themselves (for a convolution in 27 ms), and
 #: later runs will not.
 _PREPARATION = 30e-3
@@ -48,11 +53,13 @@ class Improvement:
         worth: seconds of run time after which it is compiled.
         name: name of the program.
         quick: True if the form that runs meanwhile is the quick one.
+        on_gpu: True for a program whose calls return before their results are computed.
         report: gives a text about the exchange.
         then: gives the improvement of the form, if there is one.
 
     Attributes:
         spent: seconds that the program has run, but for those that libraries needed once.
+        on_gpu: as given.
         compiled: future of the form; None until its compilation is requested.
         watchers: objects whose `note()` is called after the compilation: one for each jitted function of the program.
     """
@@ -64,6 +71,7 @@ class Improvement:
         name: str,
         *,
         quick: bool,
+        on_gpu: bool = False,
         report: Callable[[Improvement], str],
         then: Callable[[xla.Executable], Improvement | None] = lambda executable: None,
     ) -> None:
@@ -72,8 +80,24 @@ class Improvement:
         self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._compile, self._report, self.then = compile, report, then
         self._settings = configuration.snapshot()
-        self._uncounted = _PREPARATION
+        self.on_gpu = on_gpu
+        self._sample = run_times.Sampling() if on_gpu else None
+        self._uncounted = math.inf if on_gpu else _PREPARATION  # GPUs load kernels and libraries in the first run
         _alive.add(self)
+
+    def measured(self, run: Callable[..., list[Any]], args: Sequence[Any], more: float = 0.0) -> list[Any]:
+        """Return the results of a run from Python, and credit its time and `more` seconds."""
+        if self._sample is None:
+            started = time.perf_counter()
+            results = run(args)
+            self.credit(time.perf_counter() - started + more)
+            return results
+        stands = self._sample.count()
+        if not stands:
+            return run(args)
+        results, seconds = run_times.seconds_of(lambda: run(args), args)
+        self.credit(stands * (seconds + more))
+        return results
 
     def credit(self, seconds: float) -> None:
         """Add run time; when it reaches `worth`, start to compile the better form."""
@@ -192,10 +216,10 @@ def begin(
     def tried(executable: xla.Executable) -> Improvement | None:
         return None if trial.is_over else _by_trial(trial, compile, executable, lowered.name)
 
-    if compilation.tiers != "quick" and not _starts_quick(lowered):
+    if compilation.tiers != "quick" and not _starts_quick(lowered, device):
         executable = compile(full)
         return executable, tried(executable)
-    quick = lowered.quick_fitting(full)
+    quick = lowered.quick_fitting(full, device)
     if compilation.tiers == "quick":
         return compile(quick), None
     # First by the fingerprint alone, which saves lowering.
@@ -207,12 +231,12 @@ def begin(
         known = compile(full)
     if known is not None:
         return known, tried(known)
-    cost = tier_costs.estimate(lowered.jaxpr).compile_seconds
     return again or compile(quick), Improvement(
         lambda: compile(full),
-        cost * (_PATIENCE_AGAIN if again else _PATIENCE),
+        _worth(lowered, device, again is not None),
         lowered.name,
         quick=True,
+        on_gpu=_on_gpu(device),
         report=lambda own: f"after {own.spent * 1e3:.3g} ms of running in the quick tier",
         then=tried,
     )
@@ -238,27 +262,45 @@ def begin_eager(
     program has tiers. Others, such as one operation on many elements, are optimised at once.
     """
     if mode == "default" and _has_tiers(lowered, device, options):
+        if _on_gpu(device):
+            return begin(lowered, device, options, mode)
         costs = tier_costs.estimate(lowered.jaxpr)
         if costs.run_seconds <= _UNNOTICED:
-            return lowered.compile(device, options, fitting=lowered.quick_fitting(lowered.fitting(device))), None
+            quick = lowered.quick_fitting(lowered.fitting(device), device)
+            return lowered.compile(device, options, fitting=quick), None
         if costs.compile_seconds >= _LARGE or compilation.tiers == "quick":
             return begin(lowered, device, options, mode)
     return lowered.compile(device, options, mode=mode), None
 
 
-def _starts_quick(lowered: Lowered) -> bool:
+def _starts_quick(lowered: Lowered, device: Any) -> bool:
     """Return True if a program is worth the quick tier."""
+    if _on_gpu(device):
+        return gpu_costs.seconds_of_timing(lowered.jaxpr) > 0
     costs = tier_costs.estimate(lowered.jaxpr)
     return costs.equations >= tier_costs.FEWEST and costs.run_seconds < costs.compile_seconds
 
 
+def _worth(lowered: Lowered, device: Any, again: bool) -> float:
+    """Return the seconds of run time after which a program is optimised; `again`: its quick form was on disk."""
+    if _on_gpu(device):
+        seconds = gpu_costs.seconds_of_timing(lowered.jaxpr)
+        return seconds * (_PATIENCE_ON_GPU_AGAIN if again else _PATIENCE_ON_GPU)
+    return tier_costs.estimate(lowered.jaxpr).compile_seconds * (_PATIENCE_AGAIN if again else _PATIENCE)
+
+
 def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None) -> bool:
     """Return True unless settings, options or effects of a program exclude tiers."""
-    if compilation.tiers == "off" or lowered.partitioning is not None:
+    if compilation.tiers == "off" or lowered.partitioning is not None or lowered.jaxpr.effects:
         return False
-    if device.platform != "cpu" or client.CPU_ASYNC or lowered.jaxpr.effects:
+    if client.CPU_ASYNC and not _on_gpu(device):
         return False
     if determinism.are_deterministic_algorithms_enabled():
         return False
     # A user who sets one of these options has chosen a tier.
-    return option_sets.QUICK.keys().isdisjoint({**dict(settings.compile_options("cpu")), **(options or {})})
+    quick = option_sets.TIMING if _on_gpu(device) else option_sets.QUICK.keys()
+    return quick.isdisjoint({**dict(settings.compile_options(device.platform)), **(options or {})})
+
+
+def _on_gpu(device: Any) -> bool:
+    return device.platform != "cpu"

@@ -6,7 +6,6 @@ most of them are called a few times. So the 50 us that a call through Python cos
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,9 +27,7 @@ def run(program: Program, args: Sequence[Any]) -> list[Any]:
     if improvement.is_over:
         exchange(program)
         return program.run(args)
-    started = time.perf_counter()
-    results = program.run(args)
-    improvement.credit(time.perf_counter() - started + _DETOUR)
+    results = improvement.measured(program.run, args, _DETOUR)
     events.emit("tier", program.lowered.name, how=improvement.where)
     return results
 

@@ -11,6 +11,7 @@ import numpy as np
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.backends import mha
+from functorch_like.backends.precision_names import Fp32
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.nn.blockwise import Parts, by_keys, by_queries
@@ -18,11 +19,20 @@ from functorch_like.nn.softmax import masked_softmax, over, shift_of
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions.dot_general import dot_general
+from functorch_like.primitives.higher_order.fused_attention import fused_attention
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
+
+#: Precision of derivatives by query and key of 16 bits. They are products with derivatives of logits, in float32: on
+#: GPUs products of full float32 take several times as long, and the result has 16 bits. float16 has the digits of TF32,
+#: but not its range.
+_PRECISIONS = {
+    dtypes.bfloat16: Fp32(gpu="BF16_BF16_F32", cpu="highest"),
+    dtypes.float16: Fp32(gpu="TF32_TF32_F32", cpu="highest"),
+}
 
 
 def dot_product_attention(
@@ -57,7 +67,8 @@ def dot_product_attention(
         local_window_size: pair (l, r): target t attends to sources t - l ... t + r only; an int stands for both.
         implementation: "math" (or "xla") computes all logits at once. "flash" computes blocks of keys in turn,
             "mem_efficient" blocks of queries: both need little memory, and compute blocks again for derivatives.
-            None follows the settings of `backends.mha`: "math" unless the logits are large.
+            "cudnn" is cuDNN's kernel, for 16-bit floats without bias or mask on GPUs. None follows the settings of
+            `backends.mha`: "cudnn" where it can be used, and else "math" unless the logits are large.
 
     Returns:
         An array [B, T, N, H], or [T, N, H], in the dtype of query. Logits of 16-bit floats are computed in float32.
@@ -76,7 +87,7 @@ def dot_product_attention(
     mask = _restricted(q, k, mask, query_seq_lengths, key_value_seq_lengths, local_window_size)
     length = q.shape[-1]
     factor = (1 / math.sqrt(length) if length else 1.0) if scale is None else float(scale)
-    form = _form(mha.SDPAParams(q, k, v, mask, is_causal=is_causal), implementation)
+    form = _form(mha.SDPAParams(q, k, v, bias if mask is None else mask, is_causal=is_causal), implementation)
     return _attention(query, key, value, bias, mask, scale=factor, is_causal=bool(is_causal), form=form)
 
 
@@ -113,13 +124,15 @@ def _form(params: mha.SDPAParams, implementation: str | None) -> str:
         return form
     if implementation in ("math", "xla"):
         return "math"
-    if implementation not in ("flash", "mem_efficient"):
+    if implementation not in ("flash", "mem_efficient", "cudnn"):
         raise promotion.error(
             ArgumentError,
             f"there is no implementation {implementation!r}",
-            "use 'math', 'flash', 'mem_efficient' or None",
+            "use 'math', 'flash', 'mem_efficient', 'cudnn' or None",
         )
-    why = mha.uncut(implementation, params)
+    why = mha.unfit(implementation, params)
+    if why and implementation == "cudnn":
+        raise promotion.error(ArgumentError, f"cuDNN's attention cannot be used: {why}", "leave implementation out")
     if why:
         fix = "pad them and mask the padding, or use implementation='math'"
         raise promotion.error(ArgumentError, f"{why}, which {implementation!r} needs", fix)
@@ -151,12 +164,15 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: fl
     single = aval_of(query).ndim == 3
     if single:
         query, key, value = (structural.reshape(x, shape=(1, *aval_of(x).shape)) for x in (query, key, value))
-    parts = _parts(query, key, value, bias, mask, scale, is_causal)
-    if form == "math":
-        out = parts.combine(parts.softmax(parts.logits(parts.query, key, np.int32(0), np.int32(0))), value)
+    if form == "cudnn":
+        out, _ = fused_attention(query, key, value, scale=scale, causal=is_causal)
     else:
-        out = (by_keys if form == "flash" else by_queries)(parts)
-    out = promotion.convert(structural.transpose(out, permutation=(0, 2, 1, 3)), aval_of(query).dtype)
+        parts = _parts(query, key, value, bias, mask, scale, is_causal)
+        if form == "math":
+            out = parts.combine(parts.softmax(parts.logits(parts.query, key, np.int32(0), np.int32(0))), value)
+        else:
+            out = (by_keys if form == "flash" else by_queries)(parts)
+        out = promotion.convert(structural.transpose(out, permutation=(0, 2, 1, 3)), aval_of(query).dtype)
     return structural.reshape(out, shape=aval_of(out).shape[1:]) if single else out
 
 
@@ -175,7 +191,7 @@ def _parts(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float,
 
     def logits(query: Any, key: Any, row: Any, column: Any) -> Any:
         scores = dot_general(
-            query, key, dimension_numbers=(((4,), (3,)), ((0, 1), (0, 2))), precision=None,
+            query, key, dimension_numbers=(((4,), (3,)), ((0, 1), (0, 2))), precision=_PRECISIONS.get(dtype),
             preferred_element_type=None if wide == dtype else wide,
         )  # fmt: skip
         shape = (b, n, aval_of(query).shape[3], aval_of(key).shape[1])

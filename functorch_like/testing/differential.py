@@ -194,7 +194,7 @@ def compiled_ways(
             lowered = lower(narrow.jaxpr, name="f", platform=device.platform)
             fitting = way.fitting
             if fitting is None and options == QUICK:
-                fitting = lowered.quick_fitting(lowered.fitting(device, way.mode))
+                fitting = lowered.quick_fitting(lowered.fitting(device, way.mode), device)
             try:
                 all_options = lowered.options(device, options, mode=way.mode, fitting=fitting)
                 identity = (all_options, "cpu.fast_lowerings" in (way.settings or {}))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.xla import events, nesting
 from functorch_like.compiler.program import Program
+from functorch_like.compiler.run_times import Sampling, seconds_of
 from functorch_like.compiler.tiers import Improvement
 from functorch_like.interpreters import eager_tiers
 
@@ -48,10 +49,9 @@ class TierWatch:
 
     def run(self, program: Program, leaves: Sequence[Any]) -> list[Any]:
         """Run a program before its last tier from Python, and measure it."""
-        started = time.perf_counter()
-        results = program.run(leaves)
+        improvement = program.improvement
+        results = program.run(leaves) if improvement is None else improvement.measured(program.run, leaves)
         self.follow(program)
-        _credit(program, time.perf_counter() - started)
         if events.has_listeners():
             events.emit("tier", program.lowered.name, how=_tier(program))
         return results
@@ -67,7 +67,8 @@ class TierWatch:
             self._ready |= improvement.is_over
             self._limit = max(min(self._limit, _SHARE * improvement.worth), _LEAST)
             if self._installed is None:
-                self._installed = self._jitted.public._function = nesting.with_room(self._jitted.checked(self._timed()))
+                timed = self._sampled() if improvement.on_gpu else self._timed()
+                self._installed = self._jitted.public._function = nesting.with_room(self._jitted.checked(timed))
 
     def _timed(self) -> Callable[..., Any]:
         fast, name, clock, events_seen = (
@@ -92,6 +93,29 @@ class TierWatch:
 
         return timed
 
+    def _sampled(self) -> Callable[..., Any]:
+        """Return the function that calls of programs on a GPU run."""
+        fast, name, events_seen = self._jitted.fast, self._jitted.spec.name, events.has_listeners
+        sample = Sampling()
+
+        def sampled(*args: Any, **kwargs: Any) -> Any:
+            if self._ready:
+                self.exchange()
+            stands, misses = sample.count(), self.misses
+            if not stands:
+                out = fast(*args, **kwargs)
+            else:
+                out, seconds = seconds_of(lambda: fast(*args, **kwargs), (args, kwargs))
+                if self.misses == misses:
+                    self._spent += stands * seconds
+                    if self._spent >= self._limit:
+                        self._attribute(args, kwargs)
+            if self.misses == misses and events_seen():
+                events.emit("tier", name, how=self._now(args, kwargs))
+            return out
+
+        return sampled
+
     def _attribute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Credit the accumulated time to the program of the last call. On average each program gets its own time."""
         spent, self._spent = self._spent, 0.0
@@ -99,8 +123,8 @@ class TierWatch:
             self.forget()
             return
         program = self._jitted.compiled_before(args, kwargs)
-        if program is not None:
-            _credit(program, spent)
+        if program is not None and program.improvement is not None:
+            program.improvement.credit(spent)
 
     def _now(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         program = self._jitted.compiled_before(args, kwargs)
@@ -158,8 +182,3 @@ class TierWatch:
 
 def _tier(program: Program) -> str:
     return "optimised" if program.improvement is None else program.improvement.where
-
-
-def _credit(program: Program, seconds: float) -> None:
-    if program.improvement is not None:
-        program.improvement.credit(seconds)

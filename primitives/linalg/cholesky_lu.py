@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,19 +32,20 @@ def _cholesky_ref(x: Any) -> Any:
 
 
 def _cholesky_lower(k: Stack, x: Any) -> Any:
-    return _factorized(k, x, {"uplo": "U"})
+    # The transpose of A is U^H U, and U the transpose of L. LAPACK lays matrices out by columns: nothing is copied.
+    return _factorized(k, k.inline(M.transposed, x), {"uplo": "U"}, lambda u: M.tril(M.transposed(u)))
 
 
 def _cholesky_lower_gpu(k: Stack, x: Any) -> Any:
-    return _factorized(k, x, {"lower": False})
+    # For upper triangles cuSOLVER takes 2.5 times as long. To transpose takes a hundredth of it.
+    return _factorized(k, x, {"lower": True}, M.tril)
 
 
-def _factorized(k: Stack, x: Any, upper: dict[str, Any]) -> Any:
-    """Call `potrf`, which gets its attribute for upper triangles."""
+def _factorized(k: Stack, x: Any, triangle: dict[str, Any], result: Callable[[Any], Any]) -> Any:
+    """Call `potrf`, which gets its attribute for a triangle, and return the result of its factor."""
     outs = [k.outs[0], k.aval((), I32)]
-    # The transpose of A is U^H U, and U the transpose of L. LAPACK lays matrices out by columns: nothing is copied.
-    factor, info = k.call("potrf", [k.inline(M.transposed, x)], k.ins, outs, attrs=upper, aliases=[(0, 0)])
-    return k.or_nan(info, [k.inline(lambda u: M.tril(M.transposed(u)), factor)], k.outs)[0]
+    factor, info = k.call("potrf", [x], k.ins, outs, attrs=triangle, aliases=[(0, 0)])
+    return k.or_nan(info, [k.inline(result, factor)], k.outs)[0]
 
 
 def _cholesky_jvp(primals: Any, tangents: Any) -> Any:

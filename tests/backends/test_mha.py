@@ -111,7 +111,7 @@ def test_why_not(capsys):
     assert capsys.readouterr().out.splitlines() == [
         "flash: 7 keys cannot be cut into equal blocks of 32 to 512",
         "mem_efficient: 7 queries cannot be cut into equal blocks of 32 to 512",
-        "cudnn: the kernel is not called by this package",
+        "cudnn: it takes bfloat16 and float16, not float32",
     ]
     with backends.mha.flags(flash=False):
         assert not mha.can_use_flash_attention(mha.SDPAParams(Q, K, V), debug=True)
@@ -125,5 +125,7 @@ def test_why_not(capsys):
 def test_what_cannot_be_used_says_so():
     with pytest.raises(ft.errors.ArgumentError, match="7 keys cannot be cut into equal blocks"):
         nn.dot_product_attention(Q[:, :7], Q[:, :7], Q[:, :7], implementation="flash")
-    with pytest.raises(ft.errors.ArgumentError, match="no implementation 'cudnn'"):
+    with pytest.raises(ft.errors.ArgumentError, match=r"not float32(?s:.*)leave implementation out"):
         nn.dot_product_attention(Q, K, V, implementation="cudnn")
+    with pytest.raises(ft.errors.ArgumentError, match="no implementation 'triton'"):
+        nn.dot_product_attention(Q, K, V, implementation="triton")

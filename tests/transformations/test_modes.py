@@ -64,7 +64,7 @@ def test_random_bits_take_wide_registers(monkeypatch):
 def test_other_modes_and_platforms():
     f = lambda x: x @ x
     assert chosen(f, X, mode="fast-compile") is sets.UNOPTIMIZED
-    assert chosen(f, X, mode="fast-compile", platform="gpu") is sets.UNTIMED
+    assert chosen(f, X, mode="fast-compile", platform="gpu") is sets.CUBLAS
     assert chosen(f, X, mode="reduce-overhead", platform="gpu") is sets.GRAPHS
     assert chosen(f, X, platform="gpu") == {}
     assert chosen(f, X, mode="reduce-overhead") == chosen(f, X)

@@ -1,5 +1,8 @@
 import copy
+import os
 import pickle
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -7,7 +10,9 @@ import pytest
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.errors import DonatedError, DtypeError
+from functorch_like.backends.xla import arrays
+from functorch_like.backends.xla.jaxlib_api import JaxRuntimeError
+from functorch_like.errors import DonatedError, DtypeError, OutOfMemoryError
 
 DTYPES = [
     np.dtype(d)
@@ -128,3 +133,32 @@ def test_transfers_are_counted(x):
     before = xla.counters.snapshot()
     xla.to_numpy(xla.device_put(np.zeros(2)))
     assert xla.counters.since(before) == {"host_to_device": 1, "device_to_host": 1}
+
+
+def test_computations_that_fail_late_raise_the_packages_errors(monkeypatch):
+    def fail(x):
+        raise JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 335.28GiB with allocator GPU")
+
+    x = xla.device_put(np.ones(3, np.float32))
+    monkeypatch.setattr(arrays, "_wait", fail)
+    with pytest.raises(OutOfMemoryError, match=r"f32\[3\] ran out of memory .* allocation of 335.28 GiB"):
+        arrays.block_until_ready(x)
+    x.delete()
+    with pytest.raises(DonatedError):
+        arrays.block_until_ready(x)
+
+
+def test_the_method_raises_them_where_computations_may_fail_late():
+    script = """
+import functorch_like as ft, functorch_like.numpy as fnp
+x = fnp.ones(3)
+ft.jit(lambda x: x + 1, donate_argnums=0)(x)
+try:
+    x.block_until_ready()
+except ft.errors.DonatedError:
+    print("donated")
+print(fnp.ones(2).block_until_ready().tolist())
+"""
+    environment = {**os.environ, "FT_CPU_ASYNC": "1", "FT_PLATFORM": "cpu"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["donated", "[1.0, 1.0]"]

@@ -88,6 +88,18 @@ class Gpu:
         return [self] * self.processes
 
 
+def test_the_fastest_kernels_of_a_card_are_kept_beside_the_programs(folder, use):
+    kernels = cache.kernels(Gpu())
+    assert kernels.parent == folder and kernels == cache.kernels(Gpu()) != cache.kernels(Gpu("NVIDIA H100"))
+    (kernels / "choice").write_text("a kernel")
+    assert not cache.files(folder), "they are no programs"
+    cache.clear()
+    assert not kernels.exists()
+    assert cache.kernels(Gpu(processes=2)) is cache.kernels(xla.default_device()) is None
+    use(folder, enabled=False)
+    assert cache.kernels(Gpu()) is None
+
+
 def test_programs_for_gpus_are_those_of_a_card_and_its_libraries(folder, monkeypatch, tmp_path):
     options = xla.compile_options.options(xla.default_device(), None, None)
     key = lambda gpu: cache.key(b"a fingerprint", options, gpu)
