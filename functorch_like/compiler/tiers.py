@@ -299,7 +299,7 @@ def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None) ->
         return False
     # A user who sets one of these options has chosen a tier.
     quick = option_sets.TIMING if _on_gpu(device) else option_sets.QUICK.keys()
-    return quick.isdisjoint({**dict(settings.compile_options(device.platform)), **(options or {})})
+    return quick.isdisjoint([*dict(settings.compile_options(device.platform)), *(options or {})])
 
 
 def _on_gpu(device: Any) -> bool:
