@@ -21,28 +21,30 @@ def ynn(*kinds: str) -> dict[str, Any]:
     return {_YNN: ",".join(f"LIBRARY_FUSION_TYPE_{kind}" for kind in kinds)}
 
 
-#: Reductions and products, fused with the operations around them. Good for nearly all programs in float32;
-#: `library_check` finds those that it is wrong for.
-PLAIN = ynn("REDUCE", "DOT")
-#: Products that stand alone as well: XLA's own in bfloat16 and int8 are five times slower.
-ALL_DOTS = ynn("REDUCE", "DOT", "INDIVIDUAL_DOT")
-#: Products that stand alone, without fusions: operands are arrays in memory, so that none is misread.
+#: Products alone, and reductions fused with the operations around them. Good for nearly all programs; `library_check`
+#: finds those that it is wrong for.
+PLAIN = ynn("REDUCE", "INDIVIDUAL_DOT")
+#: Products fused with the operations around them as well. Most programs take 1 to 1.25 times as long, and a product
+#: whose left operand depends on another one may be computed again and again.
+FUSED_DOTS = ynn("REDUCE", "DOT", "INDIVIDUAL_DOT")
+#: Products alone: operands are arrays in memory, so that none is misread. XLA's own loops fuse a reduction with the
+#: computation of its operand, which is good for short ones.
 NO_FUSIONS = ynn("INDIVIDUAL_DOT")
 #: True if YNNPACK is slow at many sums over the first dimension.
 SLOW_COLUMNS = VERSION < (0, 11)
-#: Nothing. XLA's own loops fuse a reduction with the computation of its operand.
+#: Nothing.
 NONE = ynn()
-#: Products that stand alone, to oneDNN. Never with "LIBRARY_FUSION_TYPE_DOT" here: attention then crashes on 0.10.
+#: Products to oneDNN, alone. Never with "LIBRARY_FUSION_TYPE_DOT" here: attention then crashes on 0.10.
 ONEDNN = {
-    **PLAIN,
+    **ynn("REDUCE"),
     "xla_cpu_use_onednn": True,
     "xla_cpu_experimental_onednn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
 }
 #: Many products at once, outside of loops. Later versions do these well by themselves.
-BATCHED_DOTS = ONEDNN if VERSION < (0, 11) else ALL_DOTS
+BATCHED_DOTS = ONEDNN if VERSION < (0, 11) else {}
 #: Convolutions that stand alone as well: depending on channels, window and processor, they take 0.6 to 1.6 times as
 #: long as XLA's.
-CONVOLUTIONS = ynn("REDUCE", "DOT", "INDIVIDUAL_CONVOLUTION")
+CONVOLUTIONS = ynn("REDUCE", "INDIVIDUAL_DOT", "INDIVIDUAL_CONVOLUTION")
 
 
 def with_convolutions(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ CANDIDATES: dict[str, tuple[Candidate, ...]] = {
     "cpu": (
         DEFAULT,
         Candidate("plain", sets.PLAIN),
-        Candidate("all dots", sets.ALL_DOTS),
+        Candidate("fused products", sets.FUSED_DOTS),
         Candidate("oneDNN", sets.ONEDNN, risky=True),
         Candidate("no library", sets.NONE),
         Candidate("convolutions", sets.CONVOLUTIONS, of=b"convolution"),

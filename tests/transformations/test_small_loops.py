@@ -283,7 +283,7 @@ def test_loops_that_xla_refuses_are_compiled_in_the_usual_form(monkeypatch):
     monkeypatch.setattr(one_kernel, "LOOPS", one_kernel.LOOPS._replace(side=12))
     x = normal(12, 12).astype("float32") * 0.2
     f = lambda x: lax.fori_loop(0, 3, lambda i, y: y @ x + x, x)
-    with backends.xla.options(option_sets.ALL_DOTS), backends.flags({"cache.enabled": False}):
+    with backends.xla.options(option_sets.FUSED_DOTS), backends.flags({"cache.enabled": False}):
         assert kernels(f, x) == 1
         done = ft.jit(f)(x)
     want = x.astype("d")

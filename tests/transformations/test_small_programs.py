@@ -124,7 +124,7 @@ def test_text_is_that_of_the_program():
 def test_programs_that_xla_refuses_are_compiled_in_the_usual_form():
     """The user's options may hand YNNPACK operations that the tier's options do not."""
     x = normal(12, 12).astype("float32")
-    with backends.xla.options(option_sets.ALL_DOTS):
+    with backends.xla.options(option_sets.FUSED_DOTS):
         out, _ = compiled(lambda x: fnp.tanh(x @ x) + x, x)
     np.testing.assert_allclose(out, np.tanh(x.astype("d") @ x) + x, rtol=1e-4, atol=1e-5)
 

@@ -12,7 +12,7 @@ RNG = np.random.default_rng(0)
 SETS = {
     "default": {},
     "reductions": option_sets.ynn("REDUCE"),
-    "all dots": option_sets.ALL_DOTS,
+    "fused products": option_sets.FUSED_DOTS,
     "oneDNN": option_sets.ONEDNN,
 }
 
@@ -109,7 +109,8 @@ ENTRY main {
 
 def test_explain_says_why_a_program_has_no_fusions():
     """The operand is flipped, so that only XLA can find out that it is a broadcast."""
-    with backends.flags({"cache.enabled": False}):
+    fused = backends.xla.options(option_sets.FUSED_DOTS)
+    with fused, backends.flags({"cache.enabled": False}):
         done = ft.explain(ft.jit(lambda a, s: a @ fnp.flip(fnp.full((8, 5), s), 1)))(normal(16, 8), 1.0)
     assert "YNNPACK" in str(done) and "would misread" in str(done)
 
