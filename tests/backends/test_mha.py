@@ -71,13 +71,13 @@ def form_taken(*args, **flags):
 
 def test_the_form_that_is_taken():
     assert form_taken(128, 2, 16) == "math"
-    assert form_taken(4096, 8, 16) == "flash"
-    assert form_taken(4096, 8, 16, flash=False) == "mem_efficient"
+    assert form_taken(4096, 8, 16) == "mem_efficient"
+    assert form_taken(4096, 8, 16, mem_efficient=False) == "flash"
     assert form_taken(4096, 8, 16, flash=False, mem_efficient=False) == "math"
     assert form_taken(4096, 8, 16, fastpath=False) == "math"
-    assert form_taken(128, 2, 16, math=False) == "flash"
+    assert form_taken(128, 2, 16, math=False) == "mem_efficient"
     assert form_taken(521, 2, 16, math=False) == ""
-    assert form_taken(128, 2, 16, most_logits=1) == "flash"
+    assert form_taken(128, 2, 16, most_logits=1) == "mem_efficient"
 
 
 def test_settings_change_what_is_traced():
@@ -109,8 +109,8 @@ def test_why_not(capsys):
     assert not mha.can_use_efficient_attention(params, debug=True)
     assert not mha.can_use_cudnn_attention(params, debug=True)
     assert capsys.readouterr().out.splitlines() == [
-        "flash: 7 keys cannot be cut into equal blocks of 32 to 512",
-        "mem_efficient: 7 queries cannot be cut into equal blocks of 32 to 512",
+        "flash: 7 keys cannot be cut into equal blocks of 32 to 256",
+        "mem_efficient: 7 queries cannot be cut into equal blocks of 32 to 256",
         "cudnn: it takes bfloat16 and float16, not float32",
     ]
     with backends.mha.flags(flash=False):
