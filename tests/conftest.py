@@ -124,3 +124,13 @@ def _settings_as_before():
         setting = SETTINGS[name]
         if (setting.value, setting.source) != (value, source):
             setting.reset() if source == "default" else setting.set(value)
+
+
+@pytest.fixture
+def users_tiers(tmp_path):
+    """Tiers of compilation as users have them, with no program in memory or on disk."""
+    background.finish()  # compilations of earlier tests
+    ft.clear_caches()  # jitted forms of one function share programs
+    with ft.backends.cache.flags(directory=str(tmp_path)):
+        ft.backends.compilation.tiers = "auto"
+        yield

@@ -94,8 +94,7 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
     """
     client = device.client
     on_gpu = device.platform != "cpu"
-    # Processes with GPUs share the work of compiling, so that all of them must do so.
-    if directory() is None or (on_gpu and len(client.devices()) > len(client.local_devices())):
+    if directory() is None or (on_gpu and _compiles_with_others(client)):
         return None
     if not isinstance(program, bytes):
         from functorch_like.backends.xla import mlir
@@ -115,13 +114,18 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
     return hashed.hexdigest()
 
 
+def _compiles_with_others(client: Any) -> bool:
+    """Return True for GPUs of several processes: they share the work of compiling, so that all of them must do so."""
+    return len(client.devices()) > len(client.local_devices())
+
+
 def kernels(device: Any) -> Path | None:
     """Return the directory in which XLA keeps which kernels were the fastest on a GPU; None if they are not kept.
 
     The cache's limit does not count them: they are small.
     """
     folder, client = directory(), device.client
-    if folder is None or device.platform == "cpu" or len(client.devices()) > len(client.local_devices()):
+    if folder is None or device.platform == "cpu" or _compiles_with_others(client):
         return None
     on = digest.sha256(FULL_VERSION.encode() + cuda.identity(client.local_devices()[0])).hexdigest()
     path = folder / f"{_KERNELS}{on[:16]}"

@@ -21,6 +21,11 @@ class Manual(NamedTuple):
     mesh: AbstractMesh
     axes: tuple[str, ...]
 
+    @property
+    def is_whole(self) -> bool:
+        """True if it is written for parts along all axes, so that XLA splits nothing."""
+        return len(self.axes) == len(self.mesh.axis_names)
+
 
 class Partitioned:
     """The part of the emitter that is about meshes.
@@ -87,7 +92,7 @@ class Partitioned:
         TRAP: over split dimensions XLA combines partial sums, products and extremes; it does not compile other folds.
         """
         mesh = self.manual.mesh if self.manual is not None else self.partitioning and self.partitioning.mesh
-        if mesh is None or not dims or (self.manual is not None and len(self.manual.axes) == len(mesh.axis_names)):
+        if mesh is None or not dims or (self.manual is not None and self.manual.is_whole):
             return x
         ndim = ir.RankedTensorType(x.type).rank
         spec = PartitionSpec(*(None if d in dims else UNCONSTRAINED for d in range(ndim)))

@@ -94,8 +94,7 @@ def _sum(x: Any) -> Any:
     return structural.reduce_sum(x, axes=(4,))
 
 
-def _weights(query: Any, key: Any, stats: Any, scale: float, causal: bool) -> Any:
-    logits = _logits(query, key, scale, causal)
+def _weights(logits: Any, stats: Any) -> Any:
     return elementwise.exp(elementwise.sub(logits, _by_logits(stats, logits)))
 
 
@@ -108,15 +107,14 @@ def _attention(query: Any, key: Any, value: Any, *, scale: float, causal: bool) 
     greatest = reduce_max(logits, axes=(4,))
     sums = _sum(elementwise.exp(elementwise.sub(logits, _spread(greatest, logits))))
     stats = _stats_of(elementwise.add(greatest, elementwise.log(sums)))
-    weights = elementwise.exp(elementwise.sub(logits, _by_logits(stats, logits)))
-    return [_ungrouped(_combined(weights, value), aval_of(query).dtype), stats]
+    return [_ungrouped(_combined(_weights(logits, stats), value), aval_of(query).dtype), stats]
 
 
 def _tangent(
     query: Any, key: Any, value: Any, stats: Any, dq: Any, dk: Any, dv: Any, *, scale: float, causal: bool
 ) -> list[Any]:
     """dL = scale (dQ K^T + Q dK^T), and with weights P: dO = (P * (dL - rowsum(P * dL))) V + P dV."""
-    weights = _weights(query, key, stats, scale, causal)
+    weights = _weights(_logits(query, key, scale, causal), stats)
     change = elementwise.add(_products(dq, key, scale), _products(query, dk, scale))
     mean = _sum(elementwise.mul(weights, change))
     steeper = elementwise.mul(weights, elementwise.sub(change, _spread(mean, change)))
@@ -125,13 +123,13 @@ def _tangent(
 
 
 def _gradient(
-    query: Any, key: Any, value: Any, out: Any, stats: Any, ct: Any, ct_stats: Any = None, *, scale: float, causal: bool
+    query: Any, key: Any, value: Any, stats: Any, ct: Any, ct_stats: Any = None, *, scale: float, causal: bool
 ) -> list[Any]:
     """dP = dO V^T, and dL = scale P * (dP - rowsum(P * dP)): dQ = dL K, dK = dL^T Q, dV = P^T dO.
 
     The sum is that of dO * O, by which the kernel computes it.
     """
-    weights = _weights(query, key, stats, scale, causal)
+    weights = _weights(_logits(query, key, scale, causal), stats)
     rows, queries = _grouped(ct, value), _grouped(query, key)
     change = _dot(rows, _wide(value), ((4,), (3,)), ((0, 1), (0, 2)))
     change = elementwise.sub(change, _spread(_sum(elementwise.mul(weights, change)), weights))
@@ -245,7 +243,7 @@ def _written(e: Any, meaning: Callable[..., Any], operands: _Values) -> list[Any
 
 def _has_kernel(e: Any) -> bool:
     """Return True if cuDNN's kernel can be called: XLA cannot split it over a mesh."""
-    whole = e.partitioning is None or (e.manual is not None and len(e.manual.axes) == len(e.manual.mesh.axis_names))
+    whole = e.partitioning is None or (e.manual is not None and e.manual.is_whole)
     return e.platform == "gpu" and whole and not e.portable and cudnn_attention.fits(*e.ins[:3])
 
 
@@ -258,7 +256,7 @@ def _lower(e: Any, *operands: Any, **params: Any) -> list[Any]:
 def _gradient_lower(e: Any, *operands: Any, **params: Any) -> list[Any]:
     if _has_kernel(e):
         return cudnn_attention.backward(e, operands, **params)
-    return _written(e, lambda *xs: _gradient(*xs, **params), operands)
+    return _written(e, lambda q, k, v, out, stats, ct: _gradient(q, k, v, stats, ct, **params), operands)
 
 
 # --------------------------------------------------------------------------------------------------------------- rules
@@ -291,7 +289,7 @@ def _tangent_transpose(cts: _Values, args: _Values, **params: Any) -> list[Any]:
     if ct_stats is None:
         grads = fused_attention_grad(query, key, value, out, stats, ct, **params)
     else:
-        grads = _gradient(query, key, value, out, stats, ct, ct_stats, **params)
+        grads = _gradient(query, key, value, stats, ct, ct_stats, **params)
     wanted = [g if isinstance(x, UndefinedPrimal) else None for g, x in zip(grads, moving, strict=True)]
     return [None] * 5 + wanted
 
@@ -300,7 +298,7 @@ def _gradient_jvp(primals: _Values, tangents: _Values, **params: Any) -> tuple[A
     *fixed, ct = primals
     if all(t is None for t in tangents[:5]):
         return fused_attention_grad(*primals, **params), fused_attention_grad(*fixed, tangents[5], **params)
-    again = lambda q, k, v, ct: _gradient(q, k, v, *_attention(q, k, v, **params), ct, **params)
+    again = lambda q, k, v, ct: _gradient(q, k, v, _attention(q, k, v, **params)[1], ct, **params)
     return forward.jvp(again, [*primals[:3], ct], [*tangents[:3], tangents[5]])
 
 

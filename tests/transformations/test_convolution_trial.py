@@ -26,13 +26,7 @@ X = DRAW.normal(size=(2, 16, 16, 8)).astype(np.float32)
 W = DRAW.normal(size=(3, 3, 8, 24)).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def _auto(tmp_path):
-    finish()  # background compilations of earlier tests
-    ft.clear_caches()
-    with backends.cache.flags(directory=str(tmp_path)):
-        backends.compilation.tiers = "auto"
-        yield
+pytestmark = pytest.mark.usefixtures("users_tiers")
 
 
 @pytest.fixture

@@ -26,13 +26,7 @@ class Gpu:
     platform = "gpu"
 
 
-@pytest.fixture(autouse=True)
-def _auto(tmp_path):
-    finish()
-    ft.clear_caches()
-    with backends.cache.flags(directory=str(tmp_path)):
-        backends.compilation.tiers = "auto"
-        yield
+pytestmark = pytest.mark.usefixtures("users_tiers")
 
 
 @pytest.fixture

@@ -26,13 +26,7 @@ from functorch_like.transforms import tier_watch
 X = np.linspace(0.1, 2, 12, dtype=np.float32)
 
 
-@pytest.fixture(autouse=True)
-def _auto(tmp_path):
-    finish()  # background compilations of earlier tests
-    ft.clear_caches()  # jitted forms of one function share programs
-    with backends.cache.flags(directory=str(tmp_path)):
-        backends.compilation.tiers = "auto"
-        yield
+pytestmark = pytest.mark.usefixtures("users_tiers")
 
 
 @pytest.fixture
