@@ -195,16 +195,20 @@ class Trace:
         staging: True if this trace, or one it runs under, processes every primitive, also those without its tracers
             among the operands: it stages a jaxpr, for example. Concrete values are then not computed with at once.
         finished: True once the transformation has returned; its tracers are leaks from then on.
+        broadcasts: Python numbers that the function being staged has broadcast, to be recorded once each: by the
+            identity of a key, the key and the result. None for a trace that may treat constants in its own way.
     """
 
-    __slots__ = ("finished", "name", "parent", "staging")
+    __slots__ = ("broadcasts", "finished", "name", "parent", "staging")
     name: str
     parent: Trace
     staging: bool
     finished: bool
+    broadcasts: dict[int, tuple[Any, Any]] | None
 
     def __init__(self, name: str, parent: Trace) -> None:
         self.name, self.parent, self.staging, self.finished = name, parent, parent.staging, False
+        self.broadcasts = None
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply a primitive. A transformation defines this method alone."""
@@ -230,6 +234,7 @@ class Evaluate(Trace):
 
     def __init__(self) -> None:
         self.name, self.parent, self.staging, self.finished = "eval", self, False, False
+        self.broadcasts = None
 
 
 EVALUATE = Evaluate()

@@ -58,9 +58,10 @@ def part_key(part: Jaxpr) -> Any:
     key: list[Any] = []
     append = key.append
     for e in part.equations:
-        if e.signature is None or not e.signature.interned:
+        signature = e.signature
+        if signature is None or not signature.interned:
             return part
-        append(e.signature)
+        append(signature)
         append(e.source)
         for a in e.inputs:
             append(places[a] if type(a) is Var else (a.aval, a.value.tobytes()))
@@ -177,8 +178,17 @@ def _copies(jaxpr: Jaxpr) -> tuple[list[int], dict[Atom, int]]:
 
 
 def _part(run: Sequence[Equation], made: dict[Atom, Equation], last: dict[Atom, int], end: int, name: str) -> Jaxpr:
-    inside = {v for e in run for v in e.outputs}
-    read = dict.fromkeys(a for e in run for a in e.inputs if type(a) is Var and a not in inside)
+    inside: set[Var] = set()
+    read: dict[Var, None] = {}
+    outputs: list[Atom] = []
+    for e in run:
+        for a in e.inputs:
+            if type(a) is Var and a not in inside:
+                read[a] = None
+        v = e.outputs[0]  # cheap equations have one result
+        inside.add(v)
+        if last.get(v, -1) > end:
+            outputs.append(v)
     constants = [made[a] for a in read if a in made]
-    outputs = [v for e in run for v in e.outputs if last.get(v, -1) > end]
-    return Jaxpr([a for a in read if a not in made], [*constants, *run], list(outputs), f"{name}_part", "kept apart")
+    inputs = [a for a in read if a not in made] if constants else [*read]
+    return Jaxpr(inputs, [*constants, *run], outputs, f"{name}_part", "kept apart")

@@ -78,6 +78,7 @@ class BatchTrace(Trace):
     def __init__(self, name: str, parent: Trace, axis: BatchAxis) -> None:
         super().__init__(name, parent)
         self.axis = axis
+        self.broadcasts = parent.broadcasts
         self.again = False
         self.unseen = axis.name is not None or axis.randomness != "same"
         self.staging = parent.staging or self.unseen

@@ -54,6 +54,10 @@ class JVPTrace(Trace):
 
     __slots__ = ()
 
+    def __init__(self, name: str, parent: Trace) -> None:
+        super().__init__(name, parent)
+        self.broadcasts = parent.broadcasts
+
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         primals: list[Any] = []
         tangents: list[Any] = []

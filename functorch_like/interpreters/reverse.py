@@ -45,6 +45,7 @@ class TapeTrace(Trace):
 
     def __init__(self, parent: Trace) -> None:
         super().__init__("", parent)  # no name: errors name the JVPTrace that runs under it
+        self.broadcasts = parent.broadcasts
         self.equations: list[Equation] = []
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:

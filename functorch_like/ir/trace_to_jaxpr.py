@@ -77,6 +77,7 @@ class StageTrace(Trace):
     def __init__(self, name: str, parent: Trace) -> None:
         super().__init__(name, parent)
         self.staging = True
+        self.broadcasts = {}
         self.equations: list[Equation] = []
         self.consts: list[Any] = []
         self.const_vars: list[Var] = []
@@ -123,6 +124,8 @@ class StageTrace(Trace):
     def forget(self, start: int) -> None:
         """Drop the equations from a position on, since their function is staged again in another way."""
         del self.equations[start:]
+        if self.broadcasts:
+            self.broadcasts.clear()
 
     @staticmethod
     def body(fun: Callable[..., Any], avals: Sequence[Any], **of: Any) -> tuple[Jaxpr, list[Any]]:

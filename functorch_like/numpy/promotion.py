@@ -290,7 +290,13 @@ def _number_beside(x: Any, number: Any, kind: type) -> Any:
     constant = _beside(number, kind, _signs(number, kind), x.aval, (_default.value, _default_int.value), in_force())
     if constant is None or constant[1] is None:
         return constant and constant[0]
-    return structural.broadcast_in_dim(constant[0], shape=constant[1], broadcast_dimensions=())
+    known = state.trace.broadcasts
+    if known is not None and (seen := known.get(id(constant))) is not None:
+        return seen[1]
+    made = structural.broadcast_in_dim(constant[0], shape=constant[1], broadcast_dimensions=())
+    if known is not None:
+        known[id(constant)] = constant, made
+    return made
 
 
 def promote_and_broadcast2(x: Any, y: Any, notify: bool = True) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like import lax
 
 X = np.ones(3, np.float32)
 
@@ -53,6 +54,67 @@ def test_a_jaxpr_of_jit_is_a_call():
     text = str(ft.make_jaxpr(lambda x: f(x) + f(x))(X))
     assert text.count("def ") == 2, "the same function is printed once"
     assert text.count(" = call(") == 2
+
+
+def test_a_number_is_broadcast_once_for_each_shape():
+    def fun(x):
+        for _ in range(5):
+            x = x * 0.5 + 0.0 - 1.0
+        return x[:2] * 0.5 + -0.0
+
+    for transformed, argument in (
+        (fun, X),
+        (ft.vmap(fun), np.ones((4, 3), np.float32)),
+        (lambda x: ft.vjp(fun, x)[0], X),
+        (lambda x: ft.jvp(fun, (x,), (x,))[0], X),
+    ):
+        text = str(ft.make_jaxpr(transformed)(argument))
+        numbers = re.findall(r"broadcast_in_dim\((-?[\d.]+),", text)
+        assert len(numbers) == 5, "three numbers in the loop, and two of another shape"
+        assert sum("-0.0" in number for number in numbers) == 1, "0.0 is not -0.0"
+
+
+def test_a_broadcast_number_stays_in_its_function():
+    def fun(x):
+        y = lax.cond(x[0] > 0.5, lambda x: x * 0.25 + 3.0, lambda x: x * 3.0 - 0.25, x)
+        y = lax.scan(lambda c, _: (c * 0.25, c + 3.0), y, None, 4)[0] * 0.25 + 3.0
+        y = lax.fori_loop(0, 3, lambda i, c: c * 3.0 + 0.25, y)
+        with ft.ensure_compile_time_eval():
+            three = X * 3.0
+        return y * 0.25 + three + ft.jit(lambda x: x * 3.0 - 0.25)(x)
+
+    def expected(x):
+        y = x * 0.25 + 3.0 if x[0] > 0.5 else x * 3.0 - 0.25
+        y = y * 0.25**4 * 0.25 + 3.0
+        for _ in range(3):
+            y = y * 3.0 + 0.25
+        return y * 0.25 + 3.0 + x * 3.0 - 0.25
+
+    for x in (np.float32([2.0, 1.0, 0.5]), np.float32([-2.0, 1.0, 0.5])):
+        np.testing.assert_allclose(ft.jit(fun)(x), expected(x.astype(np.float64)), rtol=1e-6)
+        np.testing.assert_allclose(ft.jit(fun, control_flow="paths")(x), expected(x.astype(np.float64)), rtol=1e-6)
+        slopes = ft.jit(ft.jacrev(fun))(x), ft.jit(ft.jacfwd(fun))(x)
+        steps = np.eye(3) * 1e-6
+        exact = [(expected(x + s) - expected(x - s)) / 2e-6 for s in steps]
+        for slope in slopes:
+            np.testing.assert_allclose(slope, np.transpose(exact), rtol=1e-5, atol=1e-6)
+
+
+def test_a_number_beside_a_followed_condition():
+    @ft.jit(control_flow="paths")
+    def fun(x):
+        y = x * 2.0
+        if y[0] > 1.0:
+            y = y * 3.0 + 5.0
+        else:
+            y = y - 5.0
+        return y * 3.0 + 5.0
+
+    for first in (2.0, -2.0, 3.0):
+        x = np.float32([first, 1.0, 4.0])
+        y = x * 2
+        y = y * 3 + 5 if y[0] > 1 else y - 5
+        np.testing.assert_array_equal(fun(x), y * 3 + 5)
 
 
 def test_user_functions_leave_no_calls():

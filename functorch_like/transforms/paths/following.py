@@ -63,6 +63,7 @@ class FollowingTrace(StageTrace):
 
     def __init__(self, name: str, parent: Trace) -> None:
         super().__init__(name, parent)
+        self.broadcasts = None  # they would count as values that Python still holds
         self.guards: list[Guard] = []
         self.base: list[Any] = []
         self.entered: list[frozenset[Any]] = []
