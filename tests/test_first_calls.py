@@ -84,3 +84,27 @@ def test_each_works_as_the_first():
     run = subprocess.run([sys.executable, "-c", DRIVER], input=json.dumps(FIRST), capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout == ""
+
+
+#: What a program that is found on disk does without: each takes a millisecond or more.
+WITHOUT = ("hashlib", "concurrent.futures", "functorch_like.primitives.ordering.sort")
+LOADING = f"""
+import sys
+import numpy as np, functorch_like as ft, functorch_like.numpy as fnp
+before = set(sys.modules)
+ft.jit(ft.grad(lambda w, x: fnp.sum(fnp.tanh(x @ w))))(np.ones((3, 3), np.float32), np.ones((2, 3), np.float32))
+counts = ft.backends.cache.stats()
+print(counts.compiles, *(set(sys.modules) - before) & set({WITHOUT!r}))
+"""
+
+
+def test_a_program_on_disk_runs_without_what_compiling_needs(tmp_path):
+    environment = dict(os.environ, FT_CACHE_DIR=str(tmp_path))
+    tmp_path.chmod(0o700)
+    run = [sys.executable, "-c", LOADING]
+    first, second = (
+        subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(2)
+    )
+    assert first[0] == "1"
+    assert second == ["0"]

@@ -18,14 +18,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from functorch_like.backends.xla import cache_policy, counters, cuda, digest, host_kernels, processor, sharding
+from functorch_like.backends.xla import cache_policy, counters, cuda, host_kernels, processor, sharding
+from functorch_like.backends.xla.digest import SIZE, digest
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
 _MAGIC = b"functorch_like executable 4\n"
 _UNFINISHED = ".new-"
 _TEXT = ".text"
 _KERNELS = "kernels-"
-_NAME = re.compile(r"[0-9a-f]{64}(\.text)?|\.new-.*")
+_NAME = r"[0-9a-f]{64}(\.text)?|\.new-.*"
 # On Windows these bits are not about other users.
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH if hasattr(os, "getuid") else 0
 # Listing the directory takes time: 0.2 s for 50,000 files. Most processes write little, so the first listing comes
@@ -100,7 +101,7 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
         from functorch_like.backends.xla import mlir
 
         program = mlir.anonymous_bytecode(program)
-    hashed = digest.sha256(_MAGIC)
+    hashed = digest(_MAGIC)
     for part in (
         FULL_VERSION.encode(),
         cuda.identity(client.local_devices()[0]) if on_gpu else processor.identity(),
@@ -127,7 +128,7 @@ def kernels(device: Any) -> Path | None:
     folder, client = directory(), device.client
     if folder is None or device.platform == "cpu" or _compiles_with_others(client):
         return None
-    on = digest.sha256(FULL_VERSION.encode() + cuda.identity(client.local_devices()[0])).hexdigest()
+    on = digest(FULL_VERSION.encode() + cuda.identity(client.local_devices()[0])).hexdigest()
     path = folder / f"{_KERNELS}{on[:16]}"
     try:
         path.mkdir(mode=0o700, exist_ok=True)
@@ -197,7 +198,7 @@ def _read(name: str | None) -> bytes | None:
             content = file.read()
     except OSError:
         return None
-    header = len(_MAGIC) + digest.SIZE
+    header = len(_MAGIC) + SIZE
     body = content[header:]
     # The directory was checked once; since then, a user who can write to its parent may have replaced it.
     trusted = not _belongs_to_another(seen) and not seen.st_mode & _WRITABLE_BY_OTHERS
@@ -209,7 +210,7 @@ def _read(name: str | None) -> bytes | None:
 
 def _header(name: str, body: bytes) -> bytes:
     """Return the first bytes of a file. They cover the name: an entry under another name is another program."""
-    return _MAGIC + digest.sha256(name.encode() + b"\n" + body).digest()
+    return _MAGIC + digest(name.encode() + b"\n" + body).digest()
 
 
 def store(name: str, executable: Any) -> None:
@@ -306,7 +307,7 @@ def clear() -> int:
 
     for path in folder.glob(f"{_KERNELS}*"):
         shutil.rmtree(path, ignore_errors=True)
-    own = [file for file in files(folder) if _NAME.fullmatch(file.name)]
+    own = [file for file in files(folder) if re.fullmatch(_NAME, file.name)]
     for file in own:
         _remove(folder / file.name)
     return programs(own)

@@ -20,13 +20,12 @@ from functorch_like.backends.xla import (
     counters,
     events,
     host_kernels,
-    library_check,
     memory,
     option_sets,
     processes,
     sharding,
 )
-from functorch_like.backends.xla.digest import sha256
+from functorch_like.backends.xla.digest import digest
 from functorch_like.backends.xla.failures import failure
 from functorch_like.backends.xla.jaxlib_api import HANDLER_SKIPS_CHECKS, ArrayImpl, JaxRuntimeError, xc
 from functorch_like.errors import ArgumentError, CompileError, DeviceError
@@ -329,10 +328,10 @@ def loaded(
     from functorch_like.backends.xla import mlir
 
     module = make()
-    digest = sha256(mlir.anonymous_bytecode(module))
-    digest.update(repr((sorted((overrides or {}).items()), [d.id for d in device.devices.flat])).encode())
+    program = digest(mlir.anonymous_bytecode(module))
+    program.update(repr((sorted((overrides or {}).items()), [d.id for d in device.devices.flat])).encode())
     home = cache.home(cache.key(module, compile_options.options(device, overrides, fitting), device))
-    with processes.one_compiles(digest.digest(), name, spanned, home, cache.has(home)):
+    with processes.one_compiles(program.digest(), name, spanned, home, cache.has(home)):
         return _loaded(lambda: module, device, overrides, fitting, name, None, host_calls)
 
 
@@ -351,7 +350,7 @@ def _loaded(
         program, key, note = _from_disk(make, device, chosen, name, fingerprint, host_calls)
         if program is not None:
             return program
-        from functorch_like.backends.xla import mlir
+        from functorch_like.backends.xla import library_check, mlir  # what is found on disk needs neither
 
         module = make()
         started = time.perf_counter()

@@ -280,7 +280,7 @@ def _check_same(leaves: Sequence[Any], places: Sequence[Any]) -> None:
 
     All processes of a mesh meet here, at each call.
     """
-    from functorch_like.backends.xla.digest import sha256
+    from functorch_like.backends.xla.digest import digest
     from functorch_like.backends.xla.mesh import Mesh
 
     spread: dict[Mesh, tuple[list[str], Any]] = {}
@@ -291,14 +291,14 @@ def _check_same(leaves: Sequence[Any], places: Sequence[Any]) -> None:
         if type(leaf) is ArrayImpl and not leaf.sharding.is_fully_addressable:
             continue  # it is one array already
         aval = aval_of(leaf)
-        shown, digest = spread.setdefault(mesh, ([], sha256()))
+        shown, hashed = spread.setdefault(mesh, ([], digest()))
         shown.append(repr(aval))
-        digest.update(repr(aval).encode())
-        digest.update(np.asarray(leaf, aval.dtype).tobytes())
-    for mesh, (shown, digest) in spread.items():
+        hashed.update(repr(aval).encode())
+        hashed.update(np.asarray(leaf, aval.dtype).tobytes())
+    for mesh, (shown, hashed) in spread.items():
         processes.compare(
             "the values of device_put",
-            f"{', '.join(shown[:3])}{', ...' if len(shown) > 3 else ''} with hash {digest.hexdigest()[:16]}",
+            f"{', '.join(shown[:3])}{', ...' if len(shown) > 3 else ''} with hash {hashed.hexdigest()[:16]}",
             mesh,
             "give every process the same values, e.g. by multihost_utils.broadcast_one_to_all; or each process its own "
             "part: ft.make_array_from_process_local_data(sharding, part)",

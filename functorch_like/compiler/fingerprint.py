@@ -19,7 +19,7 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import __file__ as _backends_file
 from functorch_like.backends import settings, xla
-from functorch_like.backends.xla.digest import sha256
+from functorch_like.backends.xla.digest import digest
 from functorch_like.ir.jaxpr import Jaxpr, Literal, effects
 from functorch_like.primitives import __file__ as _primitives_file
 
@@ -40,7 +40,7 @@ def fingerprint(jaxpr: Jaxpr, *parts: Any) -> bytes | None:
         _write((parts, xla.settings()), texts)
     except _Opaque:
         return None
-    return sha256("\n".join(texts).encode()).digest()
+    return digest("\n".join(texts).encode()).digest()
 
 
 def _digest(jaxpr: Jaxpr) -> str:
@@ -78,7 +78,7 @@ def _read(jaxpr: Jaxpr) -> str | None:
         write(jaxpr.outputs)
     except _Opaque:
         return None
-    return sha256("\n".join(texts).encode()).hexdigest()
+    return digest("\n".join(texts).encode()).hexdigest()
 
 
 def _write(value: Any, texts: list[str]) -> None:
@@ -133,7 +133,7 @@ def _write_object(value: Any, kind: type[Any], texts: list[str]) -> None:
 def _code() -> str:
     """Hash of the sizes and times of the source files by which a jaxpr becomes a program, part of each cache key."""
     status = [(entry.name, entry.stat()) for entry in _sources()]
-    return sha256("\n".join(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in status).encode()).hexdigest()
+    return digest("\n".join(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in status).encode()).hexdigest()
 
 
 def _sources() -> Iterator[os.DirEntry[str]]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 from functorch_like.backends.xla.kernel_limits import LOOPS, PROGRAMS, Limits
-from functorch_like.core import Primitive
+from functorch_like.core import TABLE, Primitive
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Var, inner_jaxprs
 from functorch_like.primitives.base.lowering import alternatives_of
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.primitives.updates.dynamic_slice import dynamic_update_slice
 
 #: Kinds of primitives that XLA can compile as part of a kernel, unlike sorts, scatters and calls of libraries.
 _KINDS = frozenset(("elementwise", "movement", "reduction", "bits", "random"))
@@ -61,7 +60,7 @@ def _is_short(e: Equation, limits: Limits) -> bool:
     """Return True if XLA can compile an equation as part of a kernel, which is as fast as one of its own."""
     if e.prim is dot_general:
         return _is_small_product(e, limits)
-    if e.prim is dynamic_update_slice:  # in place: what counts is the slice
+    if e.prim is TABLE.get("dynamic_update_slice"):  # in place: what counts is the slice
         return e.inputs[1].aval.size <= limits.elements
     if not is_plain(e.prim) or any(a.on_host for a in alternatives_of(e.prim.lower)):
         return False

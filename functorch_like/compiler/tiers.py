@@ -18,9 +18,8 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends import compilation, determinism, settings, xla
 from functorch_like.backends.xla import client, configuration, events, option_sets
@@ -28,6 +27,9 @@ from functorch_like.backends.xla.jaxlib_api import VERSION
 from functorch_like.compiler import gpu_costs, run_times, tier_costs
 from functorch_like.compiler.convolution_trial import Trial
 from functorch_like.compiler.lower import Lowered
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 #: Run time after which the optimised form is compiled, as a fraction of its estimated cost. Optimised code is several
 #: times faster, so waiting for all of the cost would lose more than it saves.
@@ -108,6 +110,8 @@ class Improvement:
 
     def start(self) -> Future[xla.Executable]:
         """Compile the better form in the background, once; return its future."""
+        from concurrent.futures import Future  # few programs run for long
+
         with _lock:
             future = self.compiled
             if future is None:

@@ -104,10 +104,7 @@ def test_a_number_beside_a_followed_condition():
     @ft.jit(control_flow="paths")
     def fun(x):
         y = x * 2.0
-        if y[0] > 1.0:
-            y = y * 3.0 + 5.0
-        else:
-            y = y - 5.0
+        y = y * 3.0 + 5.0 if y[0] > 1.0 else y - 5.0
         return y * 3.0 + 5.0
 
     for first in (2.0, -2.0, 3.0):
