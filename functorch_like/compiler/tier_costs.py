@@ -17,8 +17,10 @@ _PROGRAM, _EQUATION = (10e-3, 3e-3) if VERSION < (0, 11) else (5e-3, 1.5e-3)
 _ELEMENT = 2e-9
 #: Cost of an element in units of `_ELEMENT`: of transcendental functions, and of random bits.
 _FUNCTION, _BITS = 5, 100
-#: Assumed number of steps of a loop whose number is unknown, and which gives no expected number.
-_STEPS = 1000
+#: Assumed numbers of steps of a loop whose number is unknown, and which gives no expected number: of one that is in no
+#: other such loop, as in a solver; and inside of it, as in a line search. (For three nested loops, as in NUTS, a thousand
+#: steps each would be days.)
+_STEPS, _INNER_STEPS = 1000, 3
 #: Cost, in equations, of an operation of several kernels: sorting, cumulative sums, factorizations, random bits.
 _KERNELS = 6
 #: Cost of special functions, by family, in equations and elements. Iterative ones cost as much as whole programs.
@@ -49,25 +51,30 @@ class Estimate(NamedTuple):
         return _ELEMENT * self.elements
 
 
-def estimate(jaxpr: Jaxpr) -> Estimate:
-    """Return the estimate of a program."""
+def estimate(jaxpr: Jaxpr, *, in_unknown_loop: bool = False) -> Estimate:
+    """Return the estimate of a program, or of a part of it that is in a loop of an unknown number of steps."""
 
     def add() -> Estimate:
-        parts = [_of_equation(e) for e in jaxpr.equations]
+        parts = [_of_equation(e, in_unknown_loop) for e in jaxpr.equations]
         return Estimate(sum(p.equations for p in parts), sum(p.elements for p in parts))
 
-    return jaxpr.memo("tier estimate", add)
+    return jaxpr.memo(("tier estimate", in_unknown_loop), add)
 
 
-def steps(e: Equation) -> int:
+def steps(e: Equation, *, in_unknown_loop: bool = False) -> int:
     """Return how often an equation runs the jaxprs among its parameters."""
-    return e.params.get("length", e.params.get("expected_steps", _STEPS)) if e.prim.kind == "loop" else 1
+    if e.prim.kind != "loop":
+        return 1
+    return e.params.get("length", e.params.get("expected_steps", _INNER_STEPS if in_unknown_loop else _STEPS))
 
 
-def _of_equation(e: Equation) -> Estimate:
-    inner = [estimate(j) for j in inner_jaxprs(e.params)] if e.prim.partial_eval is not None else []
-    if inner:
-        return Estimate(sum(i.equations for i in inner), steps(e) * sum(i.elements for i in inner))
+def _of_equation(e: Equation, in_unknown_loop: bool) -> Estimate:
+    if e.prim.partial_eval is not None:
+        unknown = e.prim.kind == "loop" and e.params.keys().isdisjoint(("length", "expected_steps"))
+        inner = [estimate(j, in_unknown_loop=in_unknown_loop or unknown) for j in inner_jaxprs(e.params)]
+        if inner:
+            times = steps(e, in_unknown_loop=in_unknown_loop)
+            return Estimate(sum(i.equations for i in inner), times * sum(i.elements for i in inner))
     size = max((v.aval.size for v in (*e.inputs, *e.outputs)), default=0)
     if e.prim.kind == "movement":
         return Estimate(0, size)

@@ -231,7 +231,7 @@ def begin(
     again = None if known else lowered.load(device, options, quick, fingerprint, lowering=False)
     if known is None and again is None:
         known = lowered.load(device, options, full, fingerprint, lowering=True)
-    if known is None and again is None and lowered.calls_python:
+    if known is None and again is None and _on_gpu(device) and lowered.calls_python:
         known = compile(full)
     if known is not None:
         return known, tried(known)
@@ -295,7 +295,9 @@ def _worth(lowered: Lowered, device: Any, again: bool) -> float:
 
 def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None) -> bool:
     """Return True unless settings, options or effects of a program exclude tiers."""
-    if compilation.tiers == "off" or lowered.partitioning is not None or lowered.jaxpr.effects:
+    if compilation.tiers == "off" or lowered.partitioning is not None:
+        return False
+    if _on_gpu(device) and lowered.jaxpr.effects:
         return False
     if client.CPU_ASYNC and not _on_gpu(device):
         return False

@@ -191,10 +191,59 @@ def test_effects_happen_once_in_each_call():
     assert seen == [0.0, 1.0, 2.0]
 
 
-def test_programs_that_call_python_have_one_tier():
-    f = ft.jit(lambda x: curve(ft.pure_callback(lambda v: v, ft.ShapeDtypeStruct(X.shape, X.dtype), x)))
+def test_programs_that_call_python_are_exchanged():
+    """Among them are those of libraries that check values by callbacks, as equinox and diffrax do."""
+    refused = np.float32(-1)
+
+    def same(v):
+        if v[0] == refused:
+            raise ValueError("refused")
+        return v
+
+    f = ft.jit(lambda x: curve(ft.pure_callback(same, ft.ShapeDtypeStruct(X.shape, X.dtype), x)))
+    for quick in (True, False):
+        check(f(X))
+        assert in_quick_tier(f, X) == quick
+        with pytest.raises(ValueError, match="refused"):
+            f(np.full_like(X, refused))
+        assert compiled(f.optimised) == quick
     check(f(X))
-    assert not in_quick_tier(f, X)
+
+
+def test_ordered_effects_keep_their_order_while_the_forms_are_exchanged(clock):
+    seen = []
+
+    @ft.jit
+    def f(x):
+        for k in range(3):
+            kept = ft.io_callback(lambda v, k=k: seen.append((int(v), k)), None, x, ordered=True)
+            assert kept is None
+        return curve(x)
+
+    clock[1] = 1.0  # the second call starts the compilation
+    for call in range(8):
+        check(f(np.float32(call)), np.float32(call))
+        if call == 4:
+            clock[1] = 0.0
+            finish()
+    assert seen == [(call, k) for call in range(8) for k in range(3)]
+    assert not in_quick_tier(f, np.float32(0))
+
+
+def test_a_branch_that_calls_python_is_exchanged():
+    """The callback is in one branch of a loop's body, as a library's checks are."""
+    seen = []
+
+    def body(k, x):
+        shape = ft.ShapeDtypeStruct(X.shape, X.dtype)
+        call = lambda x: ft.pure_callback(lambda v: (seen.append(v.copy()), v)[1], shape, x)
+        return lax.cond(k == 2, call, lambda x: x + 1, x)
+
+    f = ft.jit(lambda x: curve(lax.fori_loop(0, 4, body, x)))
+    for runs in (1, 2):
+        np.testing.assert_allclose(f(X), expected(X + np.float32(3)), rtol=1e-5)
+        np.testing.assert_array_equal(seen, [X + np.float32(1) + np.float32(1)] * runs)
+        f.optimised()
 
 
 # -------------------------------------------------------------------------------------------------------------- threads
@@ -266,18 +315,19 @@ def test_what_cannot_be_compiled_again_stays_quick_and_says_so_once(monkeypatch,
 SCRIPT = """
 import numpy as np, functorch_like as ft, functorch_like.numpy as fnp
 from functorch_like.compiler import tiers
-f = ft.jit(lambda x: sum(fnp.sin(k * x) * fnp.exp(-x) for k in range(30)))
+same = lambda x: {same}
+f = ft.jit(lambda x: sum(fnp.sin(k * same(x)) * fnp.exp(-x) for k in range(30)))
 f(np.ones(5, np.float32))
 for improvement in list(tiers._alive):
     improvement.start()
 """
 
 
-def test_a_process_ends_while_its_programs_are_compiled(tmp_path):
+@pytest.mark.parametrize("same", ["x", "ft.pure_callback(lambda v: v, ft.ShapeDtypeStruct((5,), 'float32'), x)"])
+def test_a_process_ends_while_its_programs_are_compiled(tmp_path, same):
     settings = {"FT_CACHE_DIR": str(tmp_path), "FT_COMPILATION_TIERS": "auto"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", SCRIPT], env=os.environ | settings, capture_output=True, text=True, timeout=300
-    )
+    command = [sys.executable, "-P", "-c", SCRIPT.format(same=same)]
+    done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -433,6 +483,19 @@ def test_one_long_run_is_worth_its_compile_time():
         assert few.equations == many.equations
         assert few.run_seconds < few.compile_seconds and many.run_seconds > many.compile_seconds
         assert in_quick_tier(ft.jit(f), X * 0 + 3 if f is unknown else X)
+
+
+def test_loops_of_unknown_length_within_others_are_short():
+    """A step of NUTS is three such loops within one another; with 1,000 steps each it would take days."""
+
+    def nested(depth):
+        step = nested(depth - 1) if depth > 1 else lambda x: fnp.sin(x) * 1.01 + x
+        return lambda x: lax.while_loop(lambda c: fnp.sum(c) < 1e30, step, x)
+
+    one, three = estimate(nested(1), X), estimate(nested(3), X)
+    assert one.run_seconds * 9 < three.run_seconds < one.run_seconds * 20
+    known = estimate(lambda x: lax.scan(lambda c, _: (nested(1)(c), None), x, None, length=7)[0], X)
+    assert known.run_seconds == pytest.approx(7 * one.run_seconds)
 
 
 def test_what_libraries_prepare_in_a_first_run_is_not_counted():
