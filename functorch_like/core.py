@@ -288,6 +288,7 @@ def new_trace(trace: Trace) -> Generator[Trace]:
             yield trace
         finally:
             trace.finished = True
+            trace.broadcasts = None  # they would keep tracers alive with a tracer that leaks
 
 
 @contextmanager

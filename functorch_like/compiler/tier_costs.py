@@ -17,9 +17,8 @@ _PROGRAM, _EQUATION = (10e-3, 3e-3) if VERSION < (0, 11) else (5e-3, 1.5e-3)
 _ELEMENT = 2e-9
 #: Cost of an element in units of `_ELEMENT`: of transcendental functions, and of random bits.
 _FUNCTION, _BITS = 5, 100
-#: Assumed numbers of steps of a loop whose number is unknown, and which gives no expected number: of one that is in no
-#: other such loop, as in a solver; and inside of it, as in a line search. (For three nested loops, as in NUTS, a thousand
-#: steps each would be days.)
+#: Assumed number of steps of a loop whose number is unknown, and which gives no expected number; and of such a loop
+#: inside of another one, as a line search. (With a thousand steps each, the three loops of NUTS would take days.)
 _STEPS, _INNER_STEPS = 1000, 3
 #: Cost, in equations, of an operation of several kernels: sorting, cumulative sums, factorizations, random bits.
 _KERNELS = 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -155,6 +156,38 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.inputs, equations, outputs, jaxpr.name, jaxpr.origin)
 
 
+_AXES = {"axes"}
+
+
+def merged_reductions(jaxpr: Jaxpr) -> Jaxpr:
+    """Reduce over all axes at once where a reduction is reduced again, and nothing else reads it.
+
+    Nested maps make such pairs: the gradient of a bias is summed over each mapped axis in turn. XLA merges them only if
+    both have the form that it gives reductions.
+    """
+    made: dict[Any, Equation] = {}  # reductions by their results
+    readers: Counter[Any] = Counter()  # of results that are reduced again
+    for e in jaxpr.equations:
+        # Reductions without other parameters are associative: sums, products, extreme values, logical ones.
+        if e.prim.kind == "reduction" and e.prim.builtin and e.params.keys() == _AXES:
+            if e.inputs[0] in made and made[e.inputs[0]].prim is e.prim:
+                readers[e.inputs[0]] = 0
+            made[e.outputs[0]] = e
+    if not readers:
+        return jaxpr
+    readers.update(a for e in jaxpr.equations for a in e.inputs if a in readers)
+    readers.update(a for a in jaxpr.outputs if a in readers)
+    equations: list[Equation] = []
+    for e in jaxpr.equations:
+        if e.outputs and e.outputs[0] in made and readers[e.inputs[0]] == 1:
+            first = made[e.inputs[0]]
+            kept = [d for d in range(first.inputs[0].aval.ndim) if d not in first.params["axes"]]
+            axes = tuple(sorted((*first.params["axes"], *(kept[d] for d in e.params["axes"]))))
+            e = made[e.outputs[0]] = Equation(e.prim, first.inputs, {"axes": axes}, e.outputs, e.source)
+        equations.append(e)
+    return dead_code(Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name, jaxpr.origin))
+
+
 def simplify(jaxpr: Jaxpr) -> Jaxpr:
     """Apply the passes that run before lowering."""
-    return common_subexpressions(fold_constants(dead_code(jaxpr)))
+    return common_subexpressions(merged_reductions(fold_constants(dead_code(jaxpr))))

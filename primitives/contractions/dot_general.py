@@ -162,6 +162,11 @@ def _batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params:
     else:
         free: list[Any] = free_dims(aval_of(rhs).ndim, rc, rb)
         left = aval_of(lhs).ndim - len(lc) - len(lb)
+        if free == [rd] and left and aval_of(lhs).dtype == aval_of(rhs).dtype:
+            # One matrix times many vectors. With the operands exchanged the mapped axis comes first, where `vmap` and
+            # the operations after it want it, and neither the vectors nor the result are transposed.
+            params["precision"] = exchanged(params["precision"])
+            return dot_general(rhs, lhs, dimension_numbers=((rc, lc), (rb, lb)), **params), len(lb)
         numbers, out = ((lc, rc), (lb, rb)), len(lb) + left + free.index(rd)
     return dot_general(lhs, rhs, dimension_numbers=numbers, **params), out
 

@@ -76,3 +76,47 @@ def test_gradients_through_both_operands(sizes, dtype):
     tolerance = 1e-4 if dtype == "float32" else 1e-11
     np.testing.assert_allclose(dx, wide[1] @ wide[2].T, atol=tolerance)
     np.testing.assert_allclose(dy, wide[0] @ wide[2], atol=tolerance)
+
+
+def primitives(fun, *args):
+    return [e.prim.name for e in ft.make_jaxpr(fun)(*args).equations]
+
+
+def test_a_matrix_times_mapped_vectors_is_not_transposed():
+    """As in equinox, whose layers are written for one vector."""
+    w, b, x = DRAW.normal(size=(5, 4)), DRAW.normal(size=5), DRAW.normal(size=(2, 3, 4))
+    layer = lambda x: fnp.tanh(w @ x + b)
+    last = lambda x: ft.vmap(ft.vmap(layer, 1))(x.transpose(0, 2, 1))
+    for fun, transposed in ((ft.vmap(ft.vmap(layer)), 0), (last, 1)):
+        assert primitives(fun, x).count("transpose") == transposed
+        np.testing.assert_allclose(ft.jit(fun)(x), np.tanh(x @ w.T + b), rtol=1e-6)
+    slopes = ft.jit(ft.grad(lambda w: fnp.tanh(ft.vmap(ft.vmap(lambda x: w @ x))(x)).sum()))(w)
+    np.testing.assert_allclose(slopes, np.einsum("abo,abi->oi", 1 / np.cosh(x @ w.T) ** 2, x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("numbers", [(((1,), (0,)), ((), ())), (((0,), (0,)), ((), ())), (((2,), (1,)), ((0,), (0,)))])
+def test_mapped_right_operands(numbers):
+    ndim = 2 + len(numbers[1][0])
+    w, x = DRAW.normal(size=(4, 4, 4)[:ndim]), DRAW.normal(size=(3, 4, 4)[:ndim])
+    product = lambda w, x: lax.dot_general(w, x, numbers)
+    for axis in range(x.ndim):
+        got = ft.vmap(product, (None, axis))(w, np.moveaxis(x, 0, axis))
+        np.testing.assert_allclose(got, [np.asarray(product(w, each)) for each in x], rtol=1e-6)
+
+
+def test_the_precision_of_each_operand_follows_it():
+    w, x = np.ones((5, 4), np.float32), np.ones((3, 4), np.float32)
+    product = lambda x: lax.dot_general(w, x, (((1,), (0,)), ((), ())), precision=("highest", "default"))
+    (e,) = [e for e in ft.make_jaxpr(ft.vmap(product))(x).equations if e.prim is dot_general]
+    assert [a.aval.shape for a in e.inputs] == [(3, 4), (5, 4)]
+    plain = ft.make_jaxpr(product)(x[0]).equations[-1].params["precision"]
+    assert e.params["precision"] == plain[::-1] != plain
+
+
+def test_a_transposed_operand_is_in_memory_before_its_product():
+    """XLA would compute the operand once more, along columns."""
+    x, g = np.ones((256, 128), np.float32), np.ones((256, 128), np.float32)
+    text = ft.jit(lambda x, g: fnp.tanh(x).T @ g).lower(x, g).as_text()
+    assert text.count("func.func private @transpose") == 1 and "call @transpose" in text
+    few = ft.jit(lambda x, g: fnp.tanh(x).T @ g).lower(x[:64], g[:64]).as_text()
+    assert "call @transpose" not in few
