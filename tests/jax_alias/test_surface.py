@@ -420,3 +420,38 @@ def test_the_number_of_traces(run):
     assert f._cache_size() == 0
     """
     run(text)
+
+
+def test_exceptions_of_callbacks_are_jax_s(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from jax.experimental import io_callback
+
+    class Refused(ValueError):
+        pass
+
+    def refuse(x):
+        if x > 1:
+            raise Refused("too large")
+        return x
+
+    shape = jax.ShapeDtypeStruct((), "float32")
+    pure = lambda x: jax.pure_callback(refuse, shape, x)
+    ordered = lambda x: io_callback(refuse, shape, x, ordered=True)
+    watched = lambda x: (jax.debug.callback(refuse, x), x)[1]
+    each = jax.vmap(lambda x: jax.pure_callback(refuse, shape, x, vmap_method="sequential"))
+    for f in (pure, ordered, watched, each):
+        for g in (f, jax.jit(f)):
+            one, two = (jnp.ones(2), jnp.array([1.0, 2.0])) if f is each else (1.0, 2.0)
+            assert jnp.all(g(one) == one)
+            try:
+                jax.block_until_ready(g(two))
+            except jax.errors.JaxRuntimeError as error:
+                assert "Refused: too large" in str(error) and isinstance(error, RuntimeError), error
+                assert type(error.__cause__) is Refused
+            else:
+                raise AssertionError(g)
+            assert jnp.all(g(one) == one)
+    print(jax.pure_callback.__name__, jax.pure_callback is jax.experimental.pure_callback)
+    """
+    assert run(text) == "pure_callback True"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functorch_like.calling.host_callbacks import io_callback as io_callback
-from functorch_like.calling.host_callbacks import pure_callback as pure_callback
+from functorch_like.jax_alias.modules.callbacks import io_callback as io_callback
+from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
 from functorch_like.jax_alias.modules.configuration import config
 from functorch_like.jax_alias.modules.core import primal_dtype_to_tangent_dtype as primal_tangent_dtype
 from functorch_like.jax_alias.modules.root import enable_x64 as enable_x64

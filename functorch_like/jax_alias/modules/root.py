@@ -16,6 +16,7 @@ from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.core import Tracer, named_axis
 from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
+from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
 from functorch_like.jax_alias.modules.configuration import config
 from functorch_like.jax_alias.modules.sharding import P, concrete, make_mesh, reshard, set_mesh
 from functorch_like.primitives.higher_order.call import CallSpec
@@ -35,6 +36,7 @@ __all__ = [
     "enable_x64",
     "jit",
     "make_mesh",
+    "pure_callback",
     "reshard",
     "set_mesh",
 ]  # fmt: skip

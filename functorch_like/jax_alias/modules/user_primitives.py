@@ -10,12 +10,12 @@ import numpy as np
 
 from functorch_like import core, numpy, tree_util
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
-from functorch_like.calling.host_callbacks import pure_callback
 from functorch_like.compiler.lower import emit
 from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.core import aval_of, is_value
 from functorch_like.errors import UnsupportedError
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.jax_alias.modules.callbacks import pure_callback
 
 # The registries: rules by primitive.
 primitive_jvps: dict[Any, Callable[..., Any]] = {}
