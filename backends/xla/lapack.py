@@ -24,7 +24,7 @@ from functorch_like.backends.xla.matrix_calls import matrix_call
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 #: Names of routines for complex numbers, where they differ.
-_COMPLEX = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr"}
+_COMPLEX = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr", "ormqr": "unmqr"}
 
 #: SciPy's modules that hold the addresses of the routines.
 _BINDINGS = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
@@ -100,7 +100,7 @@ def call(
     out_avals: Sequence[ShapedArray],
     *,
     lead: int,
-    attrs: Mapping[str, str | int] | None = None,
+    attrs: Mapping[str, str | int | bool] | None = None,
     aliases: Sequence[tuple[int, int]] = (),
 ) -> list[Any]:
     """Emit a call of a routine for each matrix of a stack.
@@ -108,13 +108,17 @@ def call(
     Args:
         routine: without the letter of its dtype, by the name for real numbers: "potrf", "syevd". The dtype of the first
             operand chooses the letter.
-        attrs: LAPACK's letters, or 32-bit integers.
+        attrs: LAPACK's letters, 32-bit integers or booleans.
         e, operands, in_avals, out_avals, lead, aliases: as for `matrix_call`.
     """
     ensure()
-    texts = {
-        key: f"{ord(value)} : ui8" if isinstance(value, str) else f"{value} : i32"
-        for key, value in (attrs or {}).items()
-    }
+    texts = {key: _text(value) for key, value in (attrs or {}).items()}
     target = f"lapack_{named(routine, in_avals[0].dtype)}_ffi"
     return matrix_call(e, target, operands, in_avals, out_avals, lead=lead, attrs=texts, aliases=aliases)
+
+
+def _text(value: str | int | bool) -> str:
+    """An attribute as MLIR has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{ord(value)} : ui8" if isinstance(value, str) else f"{value} : i32"

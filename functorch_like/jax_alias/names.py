@@ -55,7 +55,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.interpreters.pxla": (".modules.mesh_utils",),
     "jax.interpreters.xla": (".modules.core",),
     "jax.lax": (".modules.lax", "lax"),
-    "jax.lax.linalg": (".modules.lax_linalg", "lax.linalg"),
+    "jax.lax.linalg": ("lax.linalg",),
     "jax.lib": (),
     "jax.lib.xla_bridge": (".modules.backend",),
     "jax.monitoring": (".modules.monitoring",),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product",
-    "lu", "lu_pivots_to_permutation", "qdwh", "qr", "schur", "svd", "symmetric_product", "triangular_solve",
+    "lu", "lu_pivots_to_permutation", "ormqr", "qdwh", "qr", "schur", "svd", "symmetric_product", "triangular_solve",
     "tridiagonal", "tridiagonal_solve",
 ]  # fmt: skip
 
@@ -193,6 +193,35 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     (3, 2)
     """
     return orthogonal.householder_product(a, taus)
+
+
+@eager_jit(static=("left", "transpose"))
+def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
+    """The product of a matrix and the square Q of Householder reflections, as `geqrf` returns them.
+
+    LAPACK's routine of this name (`unmqr` for complex numbers): the reflections are applied one after another, and Q is
+    not made. On GPUs it is.
+
+    Args:
+        a: Householder vectors in the columns, of shape (..., m, n).
+        taus: their factors, of shape (..., k), at most min(m, n) of them.
+        c: array of shape (..., m, p), or (..., p, m) for a Q on the right.
+        left: whether the product is Q c; else it is c Q.
+        transpose: whether Q is replaced by its conjugate transpose.
+
+    Returns:
+        An array of the shape of `c`.
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+
+    >>> a, taus = lax.linalg.geqrf(fnp.asarray([[3.0, 1.0], [4.0, 1.0]]))
+    >>> lax.linalg.ormqr(a, taus, fnp.asarray([[3.0], [4.0]]), transpose=True).round(4).tolist()
+    [[-5.0], [0.0]]
+    """
+    if not aval_of(taus).shape[-1] or not aval_of(c).size:
+        return structural.copy(c)
+    return orthogonal.ormqr(a, taus, c, left=left, transpose=transpose)
 
 
 class SvdAlgorithm(enum.StrEnum):

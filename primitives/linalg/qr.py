@@ -8,12 +8,13 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import SampleInput, aval_of
+from functorch_like.core import BatchAxis, SampleInput, aval_of
 from functorch_like.errors import ShapeError, UnsupportedError
-from functorch_like.primitives import elementwise
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import solved
 from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, no_jvp, routine, square
+from functorch_like.primitives.linalg.triangular_solve import folded
 
 
 # --------------------------------------------------------------------------------------- geqrf, householder_product
@@ -58,6 +59,116 @@ householder_product = linalg_primitive(
         _product_sample((3, 2), 2, "float32"), _product_sample((2, 3, 3), 2, "float64"),
         _product_sample((2, 2), 2, "complex64"), _product_sample((3, 0), 0, "float32"),
         _product_sample((0, 3, 2), 2, "complex128"),
+    ],
+)  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------------- ormqr
+def _ormqr_shape(a: Any, taus: Any, c: Any, *, dtype: Any, left: bool, transpose: bool) -> Any:
+    if not 0 < taus[0] <= min(a):
+        raise ShapeError(f"{taus[0]} reflections in a matrix of {a[0]} by {a[1]}", fix="take both from one geqrf")
+    if c[0 if left else 1] != a[0]:
+        side = f"{c[0]} rows on the right" if left else f"{c[1]} columns on the left"
+        raise ShapeError(f"a matrix of {side} of reflections of size {a[0]}", fix=f"give one with {a[0]}")
+    return [(c, dtype)]
+
+
+def _ormqr_ref(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
+    adjoint = "C" if a.dtype.kind == "c" else "T"
+    multiply = routine(a, "ormqr")
+    given = ("L" if left else "R", adjoint if transpose else "N", a[:, : len(taus)], taus, c)
+    space = int(multiply(*given, -1)[1][0].real)
+    return np.ascontiguousarray(multiply(*given, space)[0])
+
+
+def _ormqr_by_q(k: Stack, *operands: Any, left: bool, transpose: bool) -> Any:
+    """Through Q as a matrix, where there is no kernel that applies the reflections."""
+
+    def multiply(a: Any, taus: Any, c: Any) -> Any:
+        m, count = aval_of(a).shape[-2], aval_of(taus).shape[-1]
+        *lead, _ = aval_of(taus).shape
+        more = ((0, 0, 0),) * len(lead) + ((0, m - count, 0),)
+        taus = structural.pad(taus, np.zeros((), aval_of(taus).dtype), padding_config=more)
+        q = householder_product(M.padded(M.block(a, (0, m), (0, count)), m, m), taus)
+        q = M.adjoint(q) if transpose else q
+        return M.mm(q, c) if left else M.mm(c, q)
+
+    return k.inline(multiply, *operands)
+
+
+def _ormqr_jvp(primals: Any, tangents: Any, *, left: bool, transpose: bool) -> Any:
+    """Use Q = I - V T V^H with T = (I + D U)^-1 D: V has the vectors, D their factors, U the upper part of V^H V.
+
+    This is the compact WY form of Schreiber and Van Loan, "A storage-efficient WY representation for products of
+    Householder transformations" (1989).
+    """
+    (a, taus, c), (da, dtaus, dc) = primals, tangents
+    multiply = lambda c: ormqr(a, taus, c, left=left, transpose=transpose)
+    change = None if dc is None else multiply(dc)
+    if da is not None or dtaus is not None:
+        da = structural.zeros(aval_of(a)) if da is None else da
+        dtaus = structural.zeros(aval_of(taus)) if dtaus is None else dtaus
+        turned = _change_of_q(a, taus, da, dtaus, c if left else M.adjoint(c), adjoint=transpose == left)
+        turned = turned if left else M.adjoint(turned)
+        change = turned if change is None else elementwise.add(change, turned)
+    return multiply(c), change
+
+
+def _change_of_q(a: Any, taus: Any, da: Any, dtaus: Any, c: Any, *, adjoint: bool) -> Any:
+    """The change of Q, or of its adjoint, times c."""
+    m, count = aval_of(a).shape[-2], aval_of(taus).shape[-1]
+    below = M.tril(M.block(a, (0, m), (0, count)), -1)
+    v, dv = elementwise.add(below, M.eye_like(below)), M.tril(M.block(da, (0, m), (0, count)), -1)
+    inner = M.mm(M.adjoint(v), v)
+    u, du = M.triu(inner, 1), M.triu(elementwise.add(M.mm(M.adjoint(dv), v), M.mm(M.adjoint(v), dv)), 1)
+    d, dd = M.rows(taus, u), M.rows(dtaus, u)  # as factors of the rows
+    system = elementwise.mul(d, u)
+    inverse = lambda x: solved(system, x, lower=False, unit=True)
+    t = inverse(M.only(M.on_diagonal(u), d))
+    dsystem = elementwise.add(elementwise.mul(dd, u), elementwise.mul(d, du))
+    dt = inverse(elementwise.sub(M.only(M.on_diagonal(u), dd), M.mm(dsystem, t)))
+    t, dt = (M.adjoint(t), M.adjoint(dt)) if adjoint else (t, dt)
+    z = M.mm(M.adjoint(v), c)
+    terms = M.mm(dv, t, z), M.mm(v, dt, z), M.mm(v, t, M.adjoint(dv), c)
+    return elementwise.neg(elementwise.add(elementwise.add(*terms[:2]), terms[2]))
+
+
+def _ormqr_transpose(ct: Any, args: Any, *, left: bool, transpose: bool) -> Any:
+    a, taus, _ = args
+    return [None, None, M.conj(ormqr(a, taus, M.conj(ct), left=left, transpose=not transpose))]
+
+
+def _ormqr_batch(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> Any:
+    """One Q for all: the mapped axis of c joins its columns (or rows)."""
+    a, taus, c = args
+    if dims[0] is None and dims[1] is None:
+        return folded(lambda c: ormqr(a, taus, c, **params), c, dims[2], -1 if params["left"] else -2)
+    moved = [
+        structural.widen(x, axis.size) if d is None else structural.move(x, d, 0)
+        for x, d in zip(args, dims, strict=True)
+    ]
+    return ormqr(*moved, **params), 0
+
+
+def _ormqr_sample(m: int, n: int, c: Any, dtype: str, lead: Any = (), **how: bool) -> SampleInput:
+    params = {"left": True, "transpose": False, **how}
+    shapes = (*lead, m, n), (*lead, min(m, n)), (*lead, *c)
+    return SampleInput(tuple(ShapedArray(shape, dtype) for shape in shapes), params)
+
+
+#: The product of a matrix and the square Q that is the product of reflections, or its adjoint.
+ormqr = linalg_primitive(
+    "ormqr", (2, 1, 2), shape=_ormqr_shape, ref=_ormqr_ref, multiple_results=False, linear=2,
+    lower=lambda k, *xs, left, transpose: k.call(
+        "ormqr", xs, k.ins, k.outs, attrs={"left": left, "transpose": transpose}, aliases=[(2, 0)]
+    )[0],
+    gpu=_ormqr_by_q, jvp=_ormqr_jvp, transpose=_ormqr_transpose, batch=_ormqr_batch,
+    samples=lambda: [
+        _ormqr_sample(4, 2, (4, 3), "float32"), _ormqr_sample(4, 2, (3, 4), "float64", left=False),
+        _ormqr_sample(3, 3, (3, 1), "float32", (2,), transpose=True),
+        _ormqr_sample(2, 3, (2, 2), "complex64", transpose=True), _ormqr_sample(3, 2, (3, 2), "complex128", (2,)),
+        _ormqr_sample(3, 2, (1, 3), "complex128", left=False, transpose=True),
+        _ormqr_sample(1, 1, (1, 1), "float64"), _ormqr_sample(3, 2, (3, 0), "float32"),
     ],
 )  # fmt: skip
 

@@ -23,6 +23,7 @@ CALLS = {
     "geqrf": {"cusolver_geqrf_ffi"},
     "geqp3": {"cuhybrid_geqp3"},
     "householder_product": {"cusolver_orgqr_ffi"},
+    "ormqr": {"cusolver_orgqr_ffi"},
     "qr": {"cusolver_geqrf_ffi", "cusolver_orgqr_ffi", "cuhybrid_geqp3"},
     "svd": {"cusolver_gesvdj_ffi", "cusolver_gesvd_ffi"},
     "pinv": {"cusolver_gesvdj_ffi"},

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -251,3 +252,32 @@ def test_polar_factors_of_matrices_that_are_hard():
         lax.linalg.qdwh(fnp.ones((2, 3)))
     with pytest.raises(UnsupportedError, match="dynamic_shape"):
         lax.linalg.qdwh(fnp.ones((3, 2)), dynamic_shape=(2, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (6, 1)])
+def test_ormqr_applies_the_reflections_of_geqrf(shape, dtype):
+    draw = np.random.default_rng(0)
+    drawn = lambda *s: (draw.normal(size=s) + 1j * draw.normal(size=s)).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        a, m = drawn(*shape), shape[0]
+        q = scipy.linalg.qr(a, mode="full")[0]  # by the same LAPACK, so that signs agree
+        packed, taus = lax.linalg.geqrf(a)
+        for left in (True, False):
+            c = drawn(m, 2) if left else drawn(2, m)
+            for transpose in (False, True):
+                factor = q.conj().T if transpose else q
+                got = lax.linalg.ormqr(packed, taus, c, left=left, transpose=transpose)
+                np.testing.assert_allclose(got, factor @ c if left else c @ factor, atol=2e-5)
+                each = ft.vmap(lambda c, l=left, t=transpose: lax.linalg.ormqr(packed, taus, c, left=l, transpose=t))
+                np.testing.assert_allclose(each(np.stack([c, 2 * c]))[1], 2 * got, atol=2e-5)
+
+
+def test_ormqr_of_nothing():
+    packed, taus = lax.linalg.geqrf(np.ones((3, 0), np.float32))
+    c = np.arange(9, dtype=np.float32).reshape(3, 3)
+    np.testing.assert_array_equal(lax.linalg.ormqr(packed, taus, c), c)
+    assert lax.linalg.ormqr(*lax.linalg.geqrf(np.ones((3, 2))), np.ones((3, 0))).shape == (3, 0)
+    with pytest.raises(ShapeError, match="rows on the right"):
+        lax.linalg.ormqr(*lax.linalg.geqrf(np.ones((3, 2))), np.ones((2, 2)))
