@@ -103,4 +103,5 @@ def user_line(source: Any = None) -> Line | None:
 
 def name_of(fun: Any) -> str:
     """Return the name of a function in errors and jaxprs; for other callables the name of their type."""
-    return getattr(fun, "__name__", type(fun).__name__)
+    name = getattr(fun, "__name__", None)
+    return name if isinstance(name, str) else type(fun).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -55,6 +56,15 @@ def check_callable(fun: Any, name: str, usage: str = "") -> None:
             f"{name} takes a function, got {fun!r:.60} of type {type(fun).__name__}",
             fix=usage or f"{name}(f)(x), not {name}(f(x))",
         )
+
+
+def wraps(fun: Any) -> Callable[[Any], Any]:
+    """`functools.wraps` for a callable of the user's: its attributes are not copied, and names that are no texts neither.
+
+    A module of equinox whose fields are being replaced has other objects as its names.
+    """
+    names = {name for name in ("__name__", "__qualname__") if not isinstance(getattr(fun, name, ""), str)}
+    return functools.wraps(fun, [name for name in functools.WRAPPER_ASSIGNMENTS if name not in names], ())
 
 
 def arguments(args: Sequence[Any]) -> FlatCall:

@@ -10,7 +10,7 @@ from functorch_like import tree
 from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import P, R, T
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.effects.checkpoint_name import name as named
@@ -87,7 +87,7 @@ def checkpoint(
         )
     static = resolve_argnums(fun, static_argnums, static_argnames)
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         call = FlatCall(static, args, kwargs)
         body = traced_function.staged(fun, call, "checkpoint")

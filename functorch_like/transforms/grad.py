@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Literal, overload
 
@@ -12,7 +11,7 @@ from functorch_like import source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import Aux, P, R, T
 from functorch_like.core import aval_of
 from functorch_like.errors import DifferentiationError
@@ -87,7 +86,7 @@ def grad(
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")  # pyright: ignore[reportCallIssue]  # no option for users
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
@@ -161,7 +160,7 @@ def value_and_grad(
     """
     check_callable(fun, _name)
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = argnums_partial(fun, args, kwargs, positions(argnums, len(args), _name))
         leaves, in_tree = xla.flatten(dynamic)
@@ -228,7 +227,7 @@ def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = F
     """
     both = value_and_grad(fun, argnums, has_aux, _name="grad_and_value", **options)  # pyright: ignore[reportCallIssue]
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         value, gradient = both(*args, **kwargs)
         return gradient, value

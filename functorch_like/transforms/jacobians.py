@@ -6,7 +6,6 @@ for each element of the arguments, reverse mode its rows, one for each element o
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, overload
@@ -17,7 +16,7 @@ from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import Aux, P
 from functorch_like.core import BatchAxis, aval_of
 from functorch_like.interpreters import batching, forward, reverse
@@ -214,7 +213,7 @@ def _jacobian_function(
     check_chunk_size(chunk_size, name)
     make = _columns if name == "jacfwd" else _rows
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = argnums_partial(fun, args, kwargs, positions(argnums, len(args), name))
         leaves, in_tree = xla.flatten(dynamic)

@@ -6,13 +6,13 @@ those of any jitted function. The work around each call costs some 25 microsecon
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling.call_signature import FlatCall, Static, argument_path
+from functorch_like.calling.traced_function import wraps
 from functorch_like.errors import ArgumentError, FtError, UnsupportedError
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs
 from functorch_like.ref.captured import among, captured_here, check_once, checked_result, hold
@@ -142,7 +142,7 @@ def of_arrays(
         was written.
     """
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def pure(held: list[Any], *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
         inner = WithoutRefs(static, args, kwargs)
         refs = [Ref(inner.flat.leaves[i], lent=True) for i in positions]

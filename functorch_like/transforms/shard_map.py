@@ -21,7 +21,7 @@ from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionS
 from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import FlatCall, Static, argument_path
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.higher_order.shard_map.replication import varying
@@ -87,7 +87,7 @@ def shard_map(
         in_specs = tuple(in_specs)
 
     @api_boundary.public
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def mapped(*args: Any) -> Any:
         where = current_mesh.value if mesh is None else mesh
         if where is None:

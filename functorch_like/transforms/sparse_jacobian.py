@@ -7,7 +7,6 @@ Jacobian of any size. (Curtis, Powell and Reid, "On the estimation of sparse Jac
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from functorch_like import source_info
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import P
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -77,7 +76,7 @@ def sparse_jacobian(
 
     function: Callable[..., Any] = fun
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def entries(x: Any, *args: Any, **kwargs: Any) -> Any:
         check_forward_input(x, False, "sparse_jacobian")
         at = Linearized(lambda x: function(x, *args, **kwargs), (x,), False, "sparse_jacobian")

@@ -14,7 +14,7 @@ from functorch_like.backends import xla
 from functorch_like.calling.call_signature import argument_path, flatten_values
 from functorch_like.calling.float0 import is_float0, with_axis, without_axis
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, BatchAxis, Tracer, aval_of, is_value
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
@@ -106,7 +106,7 @@ def vmap(
         named = (axis_name, axis_size, spmd_axis_name)
         return vmap(fun, in_axes, out_axes, *named, chunk_size=chunk_size, randomness=randomness, buckets=buckets)
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = xla.flatten((args, kwargs))
         flat_axes = _flat_in_axes(in_axes, args, kwargs, leaves, name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like.backends import xla
 from functorch_like.calling.call_signature import argument_path
+from functorch_like.calling.traced_function import wraps
 from functorch_like.errors import FtError
 from functorch_like.ref.captured import among, check_once, checked_result
 from functorch_like.ref.cells import refuse_paths
@@ -45,7 +45,7 @@ def mapped_refs(
     refs: list[Ref] = [leaves[i] for i in mapped]
     written = [False] * len(refs)
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def pure(*args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
         inner = xla.flatten((args, kwargs))[0]
         ref_list = [Ref(inner[i], lent=True) for i in mapped]

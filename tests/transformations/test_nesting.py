@@ -140,3 +140,17 @@ def test_many_threads_of_different_depth():
     for t in threads:
         t.join()
     assert len(found) == 18 and all(found)
+
+
+def test_a_callable_s_name_may_be_any_object():
+
+    class Doubling:
+        __name__ = 3
+
+        def __call__(self, x):
+            return 2.0 * x
+
+    f, x = Doubling(), np.ones(3, np.float32)
+    assert ft.vmap(f)(x).tolist() == ft.jit(f)(x).tolist() == ft.checkpoint(f)(x).tolist() == [2, 2, 2]
+    assert ft.grad(f)(1.0) == ft.value_and_grad(f)(1.0)[1] == 2
+    assert ft.jacfwd(f)(x).shape == ft.hessian(f)(x).shape[:2] == (3, 3)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of
 from functorch_like.errors import TreeError
@@ -57,7 +56,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
     """
     check_callable(fun, "custom_gradient")
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def result(*args: Any, **kwargs: Any) -> Any:
         return _pair(fun, fun(*args, **kwargs))[0]
 
