@@ -59,7 +59,7 @@ def check_callable(fun: Any, name: str, usage: str = "") -> None:
 
 
 def wraps(fun: Any) -> Callable[[Any], Any]:
-    """`functools.wraps` for a callable of the user's: its attributes are not copied, and names that are no texts neither.
+    """`functools.wraps` for a callable of the user's: without its attributes, and without names that are no texts.
 
     A module of equinox whose fields are being replaced has other objects as its names.
     """
