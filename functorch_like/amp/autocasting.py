@@ -56,6 +56,7 @@ class AutocastTrace(Trace):
 
     def __init__(self, parent: Trace, policy: Policy) -> None:
         super().__init__("autocast", parent)
+        self.broadcasts = parent.broadcasts
         self.policy, self.changed = policy, False
         self.staging = True  # C++ then does not run compiled functions: they are processed as primitives
 
