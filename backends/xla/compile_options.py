@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.backends.xla import option_sets
+from functorch_like.backends.xla.backend_options import with_backend_options
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import ArgumentError, nearest
 
@@ -124,7 +125,7 @@ def options(device: Any, overrides: dict[str, Any] | None = None, fitting: dict[
         build.use_spmd_partitioning = build.use_shardy_partitioner = True
     made.device_assignment = xc.DeviceAssignment.create(np.array([ids], np.int32))
     made.env_option_overrides = list(chosen(device.platform, overrides, fitting).items())
-    return made
+    return with_backend_options(made, option_sets.SMALL_LOOPS) if device.platform == "cpu" else made
 
 
 def keep_kernels(made: Any, directory: Path | None) -> None:

@@ -59,6 +59,8 @@ def with_convolutions(options: Mapping[str, Any]) -> dict[str, Any]:
 
 #: Integer arithmetic in registers of 512 bits, which LLVM does not choose by itself.
 WIDE = {"xla_cpu_prefer_vector_width": 512}
+#: Bytes that a loop may touch for XLA to make one kernel of it; XLA's own number is 1,024. Of the option of a backend.
+SMALL_LOOPS = {"xla_cpu_small_while_loop_byte_threshold": "2048"}
 #: Compiles 10 to 25 percent sooner, into slower programs.
 UNOPTIMIZED = {"xla_backend_optimization_level": 0}
 #: Compiles in a fifth of the time, from 0.11 on in half of it, into programs that are 1 to 40 times slower. Versions
