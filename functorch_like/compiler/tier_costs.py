@@ -62,15 +62,18 @@ def estimate(jaxpr: Jaxpr, *, in_unknown_loop: bool = False) -> Estimate:
 
 def steps(e: Equation, *, in_unknown_loop: bool = False) -> int:
     """Return how often an equation runs the jaxprs among its parameters."""
-    if e.prim.kind != "loop":
-        return 1
-    return e.params.get("length", e.params.get("expected_steps", _INNER_STEPS if in_unknown_loop else _STEPS))
+    known = _known_steps(e)
+    return known if known is not None else _INNER_STEPS if in_unknown_loop else _STEPS
+
+
+def _known_steps(e: Equation) -> int | None:
+    return e.params.get("length", e.params.get("expected_steps")) if e.prim.kind == "loop" else 1
 
 
 def _of_equation(e: Equation, in_unknown_loop: bool) -> Estimate:
     if e.prim.partial_eval is not None:
-        unknown = e.prim.kind == "loop" and e.params.keys().isdisjoint(("length", "expected_steps"))
-        inner = [estimate(j, in_unknown_loop=in_unknown_loop or unknown) for j in inner_jaxprs(e.params)]
+        unknown = in_unknown_loop or _known_steps(e) is None
+        inner = [estimate(j, in_unknown_loop=unknown) for j in inner_jaxprs(e.params)]
         if inner:
             times = steps(e, in_unknown_loop=in_unknown_loop)
             return Estimate(sum(i.equations for i in inner), times * sum(i.elements for i in inner))

@@ -86,11 +86,7 @@ def linalg_primitive(
         return form(Stack(e, e.ins[0].ndim - ranks[0]), *operands, **params)
 
     def mapped(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> Any:
-        moved = [
-            structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
-            for a, d in zip(args, dims, strict=True)
-        ]
-        out = made(*moved, **params)
+        out = made(*stacked(axis, args, dims), **params)
         return (out, [0] * len(out)) if multiple_results else (out, 0)
 
     made = Primitive(
@@ -129,6 +125,14 @@ def _check(name: str, ranks: Sequence[int], takes: Sequence[Any], avals: Sequenc
                 f"{avals[0]!r} and {a!r} count {leads[0]} and {lead} matrices", fix="broadcast the leading dimensions"
             )
     return leads[0]
+
+
+def stacked(axis: BatchAxis, args: Any, dims: Any) -> list[Any]:
+    """Return operands with the mapped axis as the first one of each."""
+    return [
+        structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
+        for a, d in zip(args, dims, strict=True)
+    ]
 
 
 def _blank(aval: ShapedArray, lead: int) -> Any:

@@ -143,3 +143,9 @@ def permuted(x: Any, order: Any) -> Any:
     shape = aval_of(x).shape
     index = structural.broadcast_in_dim(order, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 1)))
     return along(x, index, len(shape) - 2)
+
+
+def longer(x: Any, by: int, fill: int) -> Any:
+    """Vectors with entries added at the end."""
+    config = ((0, 0, 0),) * (aval_of(x).ndim - 1) + ((0, by, 0),)
+    return structural.pad(x, np.asarray(fill, aval_of(x).dtype), padding_config=config)

@@ -13,7 +13,7 @@ from functorch_like.errors import ShapeError, UnsupportedError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import solved
-from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, no_jvp, routine, square
+from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, no_jvp, routine, square, stacked
 from functorch_like.primitives.linalg.triangular_solve import folded
 
 
@@ -86,9 +86,7 @@ def _ormqr_by_q(k: Stack, *operands: Any, left: bool, transpose: bool) -> Any:
 
     def multiply(a: Any, taus: Any, c: Any) -> Any:
         m, count = aval_of(a).shape[-2], aval_of(taus).shape[-1]
-        *lead, _ = aval_of(taus).shape
-        more = ((0, 0, 0),) * len(lead) + ((0, m - count, 0),)
-        taus = structural.pad(taus, np.zeros((), aval_of(taus).dtype), padding_config=more)
+        taus = M.longer(taus, m - count, 0)
         q = householder_product(M.padded(M.block(a, (0, m), (0, count)), m, m), taus)
         q = M.adjoint(q) if transpose else q
         return M.mm(q, c) if left else M.mm(c, q)
@@ -143,11 +141,7 @@ def _ormqr_batch(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> Any:
     a, taus, c = args
     if dims[0] is None and dims[1] is None:
         return folded(lambda c: ormqr(a, taus, c, **params), c, dims[2], -1 if params["left"] else -2)
-    moved = [
-        structural.widen(x, axis.size) if d is None else structural.move(x, d, 0)
-        for x, d in zip(args, dims, strict=True)
-    ]
-    return ormqr(*moved, **params), 0
+    return ormqr(*stacked(axis, args, dims), **params), 0
 
 
 def _ormqr_sample(m: int, n: int, c: Any, dtype: str, lead: Any = (), **how: bool) -> SampleInput:

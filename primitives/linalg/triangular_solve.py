@@ -178,18 +178,12 @@ def _tri_lower_gpu(k: Stack, *operands: Any) -> Any:
 
     def prepared(dl: Any, d: Any, du: Any, b: Any) -> Any:
         dl, du = _shifted(_shifted(dl, 1, -1), -1, -1), _shifted(_shifted(du, -1, -1), 1, -1)
-        more = lambda x, fill: _longer(x, size - n, fill)
+        more = lambda x, fill: M.longer(x, size - n, fill)
         return more(dl, 0), more(d, 1), more(du, 0), M.padded(b, size, columns)
 
     avals = [*[k.aval((size,))] * 3, k.aval((size, columns))]
     (x,) = k.call("gtsv", k.inline(prepared, *operands), avals, avals[3:], aliases=[(3, 0)])
     return k.inline(lambda x: M.block(x, (0, n), (0, columns)), x, ins=avals[3:])
-
-
-def _longer(x: Any, by: int, fill: int) -> Any:
-    """Vectors with entries added at the end."""
-    config = ((0, 0, 0),) * (aval_of(x).ndim - 1) + ((0, by, 0),)
-    return structural.pad(x, np.asarray(fill, aval_of(x).dtype), padding_config=config)
 
 
 def _tri_product(dl: Any, d: Any, du: Any, x: Any) -> Any:

@@ -452,6 +452,17 @@ def test_exceptions_of_callbacks_are_jax_s(run):
             else:
                 raise AssertionError(g)
             assert jnp.all(g(one) == one)
+
+    class Holder:
+        function = None
+
+        def __init__(self):
+            self.function = refuse
+
+        def __call__(self, x):
+            return 2 * x
+
+    assert jax.pure_callback(Holder(), shape, 1.0) == 2
     print(jax.pure_callback.__name__, jax.pure_callback is jax.experimental.pure_callback)
     """
     assert run(text) == "pure_callback True"

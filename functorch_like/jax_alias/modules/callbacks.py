@@ -23,7 +23,7 @@ class _Reporting:
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.function = function
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> object:
         try:
