@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla.jaxlib_api import JaxRuntimeError
 from functorch_like.errors import DtypeError, ShapeError, UnsupportedError
 
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
@@ -48,12 +49,15 @@ class HostCall:
         fun: takes NumPy arrays, returns a sequence of NumPy values.
         out_avals: avals of its results.
         ordered: whether the last operand and the last result are a token.
+        pure: whether it only computes results, so that `barrier` need not wait for it.
     """
 
-    __slots__ = ("fun", "ordered", "out_avals")
+    __slots__ = ("fun", "ordered", "out_avals", "pure")
 
-    def __init__(self, fun: Callable[..., Sequence[Any]], out_avals: Sequence[ShapedArray], ordered: bool) -> None:
-        self.fun, self.out_avals, self.ordered = fun, list(out_avals), ordered
+    def __init__(
+        self, fun: Callable[..., Sequence[Any]], out_avals: Sequence[ShapedArray], ordered: bool, pure: bool = False
+    ) -> None:
+        self.fun, self.out_avals, self.ordered, self.pure = fun, list(out_avals), ordered, pure
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         _inside.depth += 1
@@ -109,6 +113,8 @@ def recorded(error: BaseException) -> RuntimeError:
 
 def original(error: BaseException) -> BaseException | None:
     """Return the exception of a callback that an error of C++ stands for; None if it has another cause."""
+    if not isinstance(error, (JaxRuntimeError, ValueError)):
+        return None
     text = str(error)
     match = _MARK.search(text)
     if match is not None:

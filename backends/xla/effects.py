@@ -46,7 +46,7 @@ class Effects:
             operands = [self.replicated(x) for x in operands]
             attrs["sdy.sharding"] = self.on_first_device(max(len(out_avals) + ("ordered" in effects), 1))
         ordered = "ordered" in effects
-        self.host_calls.append(callbacks.HostCall(fun, out_avals, ordered))
+        self.host_calls.append(callbacks.HostCall(fun, out_avals, ordered, pure=not effects))
         token = [TOKEN] if ordered else []
         inputs = [*operands, self.token] if ordered else operands
         attrs |= self.row_major(inputs, [*out_avals, *token])

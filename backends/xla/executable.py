@@ -77,14 +77,13 @@ class Executable:
         device: the device that it runs on.
         name: name of the module.
         in_avals, out_avals: avals of its arguments and results.
-        calls_python: whether it has callbacks or kernels of NumPy. A call of it then returns when they are done, and
-            never leaves Python, where their exceptions are caught.
+        calls_python: whether it has callbacks or kernels of NumPy. A call of it then returns when they are done.
     """
 
     __slots__ = (
         "_handlers",
         "_inner",
-        "_only_kernels",
+        "_only_results",
         "_sharding",
         "calls_python",
         "device",
@@ -103,7 +102,7 @@ class Executable:
         host_calls: Sequence[Any] = (),
     ) -> None:
         self._inner, self.device, self.name, self.calls_python = inner, device, name, bool(host_calls)
-        self._only_kernels = host_kernels.only_kernels(host_calls)
+        self._only_results = host_kernels.only_results(host_calls)
         self.in_avals = list(in_avals)
         self._sharding = sharding.single(device)
         self.out_avals = list(out_avals)
@@ -147,7 +146,7 @@ class Executable:
         raise raised  # not in the clause above: C++'s error would become its context
 
     def _run_and_wait(self, ready: Sequence[Any]) -> Any:
-        with nullcontext() if self._only_kernels else callbacks.running():
+        with nullcontext() if self._only_results else callbacks.running():
             results = self._inner.execute_sharded(ready, with_tokens=True)
             results.consume_token().block_until_ready()
             return results
@@ -189,8 +188,11 @@ class Executable:
         kept_inputs: Sequence[bool] | None = None,
         const_args: Sequence[Any] = (),
         committed: bool = False,
+        handles_failures: bool = False,
     ) -> Any:
         """Return the record that lets C++ run this program by itself; None if calls have to come to Python.
+
+        They have to, if callbacks have effects, which `barrier` waits for, or run after the call has returned.
 
         Args:
             out_tree: structure of the result.
@@ -198,8 +200,11 @@ class Executable:
             kept_inputs: for each of `const_args` and then of the flat arguments, whether the program takes it.
             const_args: arrays passed before the arguments.
             committed: whether the results are bound to the device.
+            handles_failures: whether the caller asks `callbacks.original` about each error of C++. Without it, calls
+                of a program with callbacks come to Python.
         """
-        if self.calls_python:
+        at_once = self.device.platform == "cpu" and not client.CPU_ASYNC
+        if self.calls_python and not (handles_failures and self._only_results and at_once):
             return None
         avals = self.out_avals if out_avals is None else list(out_avals)
         ins, outs = [self._sharding] * len(self.in_avals), [self._sharding] * len(avals)

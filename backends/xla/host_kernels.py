@@ -73,3 +73,8 @@ def bind(body: bytes, host_calls: list[Any]) -> None:
 def only_kernels(host_calls: Collection[Any]) -> bool:
     """Return True if a program calls no function of the user."""
     return all(map(is_kernel, host_calls))
+
+
+def only_results(host_calls: Collection[Any]) -> bool:
+    """Return True if nothing that a program calls has effects, so that `barrier` need not wait for it."""
+    return all(is_kernel(call) or call.pure for call in host_calls)

@@ -44,7 +44,7 @@ class ShardedExecutable(Executable):
         self._ins = self._chosen(partitioning.ins, inner.get_parameter_shardings, self.in_avals)
         self._outs = self._chosen(outs, inner.get_output_shardings, self.out_avals)
         self._windowed = window.is_needed(inner, self.mesh)
-        self._only_kernels = False  # programs on a mesh have no kernels of NumPy
+        self._only_results = False
         self._handlers = {}
 
     @property
@@ -153,6 +153,7 @@ class ShardedExecutable(Executable):
         kept: Sequence[bool] | None = None,
         const_args: Sequence[Any] = (),
         committed: bool = True,
+        handles_failures: bool = False,
     ) -> Any:
         """Return the record that lets C++ run this program by itself; None if calls have to come to Python."""
         if self.calls_python or self._windowed:

@@ -116,7 +116,7 @@ def io_callback(
 
 @api_boundary.public
 def effects_barrier() -> None:
-    """Wait until all callbacks of programs that are running have been called.
+    """Wait until all callbacks with effects (not those of `pure_callback`) of programs that run have been called.
 
     A call of a program with callbacks returns when they are done, so in one thread there is never anything to wait
     for; this waits for the programs that other threads run at the moment.

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from functorch_like.backends import xla
-from functorch_like.backends.xla import nesting, pytree
+from functorch_like.backends.xla import callbacks, nesting, pytree
 from functorch_like.calling import api_boundary
 from functorch_like.errors import ArgumentError, FtError
 
@@ -47,8 +47,17 @@ class Transformed(ByName):
             return self._function(*args, **kwargs)
         except Exception as e:
             refused = e if isinstance(e, FtError) else pytree.refused(e, getattr(self, "__name__", ""), args, kwargs)
-            error = api_boundary.finalize_error(refused, self) or refused
-            if error is not e:
+            raised = callbacks.original(refused)
+            if raised is None:
+                error = api_boundary.finalize_error(refused, self) or refused
+                if error is not e:
+                    raise error from None
+                raise
+        try:  # not in the clause above, where C++'s error would become the context of the callback's exception
+            raise raised
+        except BaseException as e:
+            error = api_boundary.finalize_error(e, self)
+            if error is not None:
                 raise error from None
             raise
 

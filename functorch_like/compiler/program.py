@@ -169,13 +169,23 @@ class Program:
         return self.executable.is_windowed and not self.executable.calls_python
 
     def leaves_python(self) -> bool:
-        """Return True if C++ may run the program without Python."""
+        """Return True if C++ may run the program without Python, in eager calls, too."""
         return INSPECTED.value is None and not self.executable.calls_python
 
-    def fastpath(self, out_tree: Any) -> Any:
-        """Return the fast path by which C++ runs later calls of the signature; None if they go through Python."""
-        if not self.leaves_python():
+    def fastpath(self, out_tree: Any, *, handles_failures: bool = False) -> Any:
+        """Return the fast path by which C++ runs later calls of the signature; None if they go through Python.
+
+        Args:
+            out_tree: structure of the result.
+            handles_failures: whether the caller asks `callbacks.original` about each error of C++.
+        """
+        if INSPECTED.value is not None:
             return None
         return self.executable.fastpath(
-            out_tree, self.out_avals, self.kept_inputs, self.consts, committed=self.committed
+            out_tree,
+            self.out_avals,
+            self.kept_inputs,
+            self.consts,
+            committed=self.committed,
+            handles_failures=handles_failures,
         )

@@ -213,7 +213,7 @@ class JitState:
             from functorch_like.transforms import repeated_call  # few programs have several devices
 
             self.repeated = repeated_call.remember(call, program, traced.out_tree)
-        return out, None if by_hand else program.fastpath(tree), False
+        return out, None if by_hand else program.fastpath(tree, handles_failures=True), False
 
     def watch(self) -> TierWatch:
         """The measurement of the programs before their last tier."""

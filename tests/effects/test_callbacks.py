@@ -418,6 +418,59 @@ def test_programs_without_callbacks_stay_in_cpp():
     assert xla.counters.since(before) == {}
 
 
+@pytest.mark.parametrize(
+    "wrap",
+    [ft.jit, lambda f: ft.jit(f, static_argnums=1), lambda f: ft.jit(f, donate_argnums=0)],
+    ids=["jit", "static", "donated"],
+)
+def test_pure_callbacks_stay_in_cpp(wrap):
+    """Later calls raise the same exceptions as the first one, although C++ dispatches them."""
+
+    def host(v):
+        try:
+            if v > 5:
+                failing(v)
+        except Mine as error:
+            raise KeyError("outer") from error
+        if v < 0:
+            raise KeyboardInterrupt
+        return v
+
+    f = wrap(lambda x, n: ft.pure_callback(host, SCALAR, x) * n)
+    call = lambda value: float(f(fnp.float32(value), 2.0))
+    assert [call(1.0), call(1.0)] == [2.0, 2.0]
+    for _ in range(3):
+        with pytest.raises(KeyError, match="outer") as caught:
+            call(10.0)
+        assert isinstance(caught.value.__cause__, Mine) and caught.value.__context__ is caught.value.__cause__
+        assert all("functorch_like" not in entry.path.parts for entry in caught.traceback)
+        assert len(caught.value.__notes__) == 1 and "in <lambda>" in caught.value.__notes__[0]
+        with pytest.raises(KeyboardInterrupt):
+            call(-1.0)
+        assert call(1.5) == 3.0
+    x = fnp.float32(3.0)
+    before = xla.counters.snapshot()
+    f(x, 2.0)
+    assert "misses" not in xla.counters.since(before)
+
+
+def test_an_error_of_the_package_in_a_pure_callback_tells_the_line():
+    f = ft.jit(lambda x: ft.pure_callback(lambda v: np.zeros(2) if v > 5 else v, SCALAR, x))
+    f(fnp.float32(1))
+    for _ in range(2):
+        with pytest.raises(ShapeError, match=r"(?s)shape \(2,\).*test_callbacks.py"):
+            f(fnp.float32(10))
+
+
+def test_callbacks_with_effects_are_called_through_python():
+    """So that the barrier knows of them."""
+    f, x = ft.jit(lambda x: ft.io_callback(lambda v: v, SCALAR, x)), fnp.float32(1)
+    f(x)
+    before = xla.counters.snapshot()
+    f(x)
+    assert xla.counters.since(before)["misses"] == 1
+
+
 def test_tuning_calls_nothing():
     seen, note = logger()
     f = ft.jit(lambda x: (ft.debug.callback(note, x), x * 2)[1], mode="max-autotune")

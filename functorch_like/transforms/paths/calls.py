@@ -299,7 +299,7 @@ class Paths:
 
     def fastpath(self, form: PathProgram, program: Any) -> Any:
         zeros = form.out_tree.unflatten([0] * form.out_tree.num_leaves)
-        return program.fastpath(xla.structure((zeros, 0 if form.guarded else None)))
+        return program.fastpath(xla.structure((zeros, 0 if form.guarded else None)), handles_failures=True)
 
     def follow(self, branches: Branches, call: FlatCall, decided: Sequence[Words]) -> Node:
         """Return the end of the path taken last among those with these values of guards; traced where there is none."""
