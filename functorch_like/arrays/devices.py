@@ -14,7 +14,7 @@ from functorch_like.backends.xla import client, processes
 from functorch_like.calling import api_boundary
 from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native
-from functorch_like.ir import dtype_origins
+from functorch_like.ir import dtype_origins, trace_constants
 from functorch_like.primitives.structural import copy
 
 if TYPE_CHECKING:
@@ -329,7 +329,10 @@ def _put(leaf: Any, device: Any) -> Any:
             return constraints.constrain(constraints.to_memory(leaf, device), device)
         return copy(leaf)  # XLA decides on placement inside a traced program
     if isinstance(leaf, (np.ndarray, np.generic)):
-        return dtype_origins.made(xla.device_put(np.asarray(leaf, aval.dtype), device))
+        host = np.asarray(leaf, aval.dtype)
+        return dtype_origins.made(trace_constants.array_of(host) if device is None else xla.device_put(host, device))
+    if type(leaf) is not ArrayImpl and device is None:
+        return trace_constants.array_of(np.asarray(leaf, aval.dtype), weak_type=aval.weak_type)
     host = leaf if type(leaf) is ArrayImpl else np.asarray(leaf, aval.dtype)
     return xla.device_put(host, device, weak_type=aval.weak_type)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer
-from functorch_like.ir.jaxpr import Equation, Var
+from functorch_like.ir.jaxpr import Atom, Equation, Var
 from functorch_like.ir.trace_to_jaxpr import StageTracer
 
 #: Arrays whose dtype NumPy chose, by identity (arrays have no hash), with a description; freed arrays are removed.
@@ -81,19 +81,18 @@ def _innermost(x: Any) -> Any:
 
 def _staged(trace: Any, var: Var) -> str:
     """Return the `origin` of a variable; follows the equations recorded since the last call."""
-    origins, (equations, constants) = trace.hosts, trace.looked
-    if len(trace.const_vars) > constants:
-        origins.update((v, text) for v, value in trace.originals()[constants:] if (text := origin(value)))
+    origins, (equations, originals) = trace.hosts, trace.looked
+    origins.update((atom, text) for atom, value in trace.originals[originals:] if (text := origin(value)))
     for equation in trace.equations[equations:]:
         origins.update(_computed(equation, origins))
-    trace.looked = len(trace.equations), len(trace.const_vars)
+    trace.looked = len(trace.equations), len(trace.originals)
     return origins.get(var, "")
 
 
-def _computed(equation: Equation, known: dict[Var, str]) -> dict[Var, str]:
+def _computed(equation: Equation, known: dict[Atom, str]) -> dict[Atom, str]:
     """Return the results of an equation whose dtype NumPy alone chose; constants, with an empty text, do not count."""
-    operands = [v for v in equation.inputs if isinstance(v, Var)]
-    result: dict[Var, str] = {}
+    operands = [v for v in equation.inputs if isinstance(v, Var) or v in known]
+    result: dict[Atom, str] = {}
     for out in equation.outputs:
         alike = [v for v in operands if _width(v) == _width(out) and not v.aval.weak_type]
         text = next(filter(None, (known.get(v) for v in alike)), "")
@@ -103,5 +102,5 @@ def _computed(equation: Equation, known: dict[Var, str]) -> dict[Var, str]:
     return result
 
 
-def _width(var: Var) -> Any:
-    return dtypes.real_part(var.aval.dtype)
+def _width(atom: Atom) -> Any:
+    return dtypes.real_part(atom.aval.dtype)

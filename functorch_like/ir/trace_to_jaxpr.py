@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import (
@@ -24,10 +23,8 @@ from functorch_like.core import (
     transform_stack,
 )
 from functorch_like.errors import UnsupportedError
+from functorch_like.ir import trace_constants
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var
-
-#: NumPy constants of up to this many elements are written into the jaxpr; larger ones become inputs.
-LITERAL_SIZE = 16
 
 
 class VarTracer(Tracer):
@@ -63,14 +60,14 @@ class StageTrace(Trace):
         equations: the recorded equations.
         consts, const_vars: values from outside that became inputs, and the variables of these inputs.
         hosts: the variables whose dtype NumPy chose, with descriptions; `dtype_origins.py` updates them.
-        looked: numbers of equations and constants that `hosts` takes into account.
+        looked: numbers of equations and originals that `hosts` takes into account.
+        originals: pairs of an added input, or the literal of an array, and its value from outside, before conversion.
         again: True if the function may be staged again, along other paths; it then has `traced_aux` (see `stage`).
-        literals: literals of read-only arrays, by the identity of the array.
         cells: contents of `ft.Ref`s from outside that were read or written; `ref/reference.py` sets them.
         follows: True if Python control flow on traced values is followed; None if it is not followed inside either.
     """
 
-    __slots__ = ("_const_of", "again", "cells", "const_vars", "consts", "equations", "hosts", "literals", "looked")
+    __slots__ = ("_atoms", "again", "cells", "const_vars", "consts", "equations", "hosts", "looked", "originals")
 
     follows: bool | None = False
 
@@ -81,12 +78,12 @@ class StageTrace(Trace):
         self.equations: list[Equation] = []
         self.consts: list[Any] = []
         self.const_vars: list[Var] = []
-        self.hosts: dict[Var, str] = {}
-        self.literals: dict[int, Literal] = {}  # each keeps its value alive, so that its id is not reused
+        self.hosts: dict[Atom, str] = {}
         self.looked = (0, 0)
         self.again = False
         self.cells: dict[Any, Any] | None = None
-        self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id is not reused
+        self.originals: list[tuple[Atom, Any]] = []  # keeps the values alive, so that their ids are not reused
+        self._atoms: dict[int, Atom] = {}  # by identity of the value
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if prim.stage_params is not None:
@@ -140,41 +137,43 @@ class StageTrace(Trace):
         """Return the atom for a value from outside: a literal if it is small, otherwise a new input."""
         if isinstance(value, StageTracer) and value._trace is self:
             return value._var
-        literal = self.literals.get(id(value))
-        if literal is not None:
-            return literal
-        known = self._const_of.get(id(value))
+        known = self._atoms.get(id(value))
         if known is not None:
-            return known[0]
+            return known
         if isinstance(value, Tracer):
             if value._trace.finished or value._trace.is_nested_in(self):
                 raise leak(value, using)
         elif type(value) is not ArrayImpl:
             aval = aval_of(value)
             host = np.asarray(value, aval.dtype)
-            if host.size <= LITERAL_SIZE and not (host.ndim and dtypes.may_be_narrowed(host.dtype)):
-                if host is value and host.flags.writeable:  # the user may change it before the jaxpr runs again
-                    host = host.copy()
-                if not host.ndim:
-                    host.flags.writeable = False  # read-only arrays of rank 0 are never narrowed (`dtypes.of_host`)
-                literal = Literal(host, aval)
-                if host is value:
-                    self.literals[id(value)] = literal
-                return literal
-            const = xla.device_put(host)
-            return self._constant(value, const)
+            if not trace_constants.is_literal(host):
+                return self._constant(value, xla.device_put(host))
+            if host is value and host.flags.writeable:  # the user may change it before the jaxpr runs again
+                host = host.copy()
+            if not host.ndim:
+                host.flags.writeable = False  # read-only arrays of rank 0 are never narrowed (`dtypes.of_host`)
+            literal = Literal(host, aval)
+            if host is value:
+                return self._remembered(value, literal)
+            if host.ndim:
+                self.originals.append((literal, value))
+            return literal
+        else:
+            made_of = trace_constants.value_of(value)
+            if made_of is not None:
+                return self._remembered(value, Literal(made_of, value.aval))
         return self._constant(value, value)
 
-    def originals(self) -> list[tuple[Var, Any]]:
-        """Return pairs of an added input and its value from outside, before conversion to an array."""
-        return list(self._const_of.values())
-
-    def _constant(self, key: Any, value: Any) -> Var:
+    def _constant(self, key: Any, value: Any) -> Atom:
         var = Var(aval_of(value))
-        self._const_of[id(key)] = (var, key)
         self.consts.append(value)
         self.const_vars.append(var)
-        return var
+        return self._remembered(key, var)
+
+    def _remembered(self, value: Any, atom: Atom) -> Atom:
+        self.originals.append((atom, value))
+        self._atoms[id(value)] = atom
+        return atom
 
 
 class RefusingTrace(StageTrace):

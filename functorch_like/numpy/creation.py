@@ -13,7 +13,7 @@ from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct,
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native, state
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.ir import dtype_origins
+from functorch_like.ir import dtype_origins, trace_constants
 from functorch_like.masked import unmasked
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
@@ -78,13 +78,13 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
         )
     if kind in promotion.NUMBERS:
         weak = dtype is None and kind is not bool
-        return xla.device_put(promotion.host(a, dtype or aval_of(a).dtype), weak_type=weak)
+        return trace_constants.array_of(promotion.host(a, dtype or aval_of(a).dtype), weak_type=weak)
     if isinstance(a, (np.ndarray, np.generic)):
         if dtype is None:
-            return dtype_origins.made(xla.device_put(native(unmasked(a))))
+            return dtype_origins.made(trace_constants.array_of(native(unmasked(a))))
         if a.dtype != dtype:
             a = np.asarray(unmasked(a)).astype(dtype)
-        return xla.device_put(native(unmasked(a)))
+        return trace_constants.array_of(native(unmasked(a)))
     if isinstance(a, (list, tuple, range)):
         return _from_sequence(a, dtype)
     if hasattr(kind, "__dlpack_device__"):
@@ -97,7 +97,9 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
             return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
     if isinstance(a, (bytes, bytearray, memoryview)):
         return _asarray(np.asarray(memoryview(a)), dtype, None)
-    return xla.device_put(promotion.host(a, aval_of(a).dtype))  # subclasses of numbers; aval_of raises for others
+    return trace_constants.array_of(
+        promotion.host(a, aval_of(a).dtype)
+    )  # subclasses of numbers; aval_of raises for others
 
 
 def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
@@ -127,7 +129,7 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
         raise promotion.error(
             DtypeError, f"no array can hold {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits"
         )
-    out = xla.device_put(host.astype(dtypes.as_dtype(dtype)))
+    out = trace_constants.array_of(host.astype(dtypes.as_dtype(dtype)))
     return out if named else dtype_origins.made(out)
 
 
@@ -304,7 +306,7 @@ def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any, we
     value = promotion.host(fill_value, result_dtype)
     if state.trace.staging and value.ndim == 0:
         if weak:
-            return promotion.broadcast(xla.device_put(value, weak_type=True), sizes)
+            return promotion.broadcast(trace_constants.array_of(value, weak_type=True), sizes)
         return structural.full(sizes, value.item(), result_dtype) if sizes else asarray(value, result_dtype)
     if value.itemsize * math.prod(sizes) >= _MUCH:
         where = xla.find_device(device)
@@ -315,8 +317,10 @@ def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any, we
 
 
 def _put(host: np.ndarray[Any, Any], device: Any, weak: bool) -> Any:
-    where = None if device is None else xla.find_device(device)
-    if isinstance(where, xla.Device) or where is None:
+    if device is None:
+        return trace_constants.array_of(np.asarray(host, order="C"), weak_type=weak)
+    where = xla.find_device(device)
+    if isinstance(where, xla.Device):
         host = np.asarray(host, order="C")
     return xla.device_put(host, where, weak_type=weak)  # to several devices it is copied part by part
 

@@ -14,6 +14,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.ir import trace_constants
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of, shape_of
 from functorch_like.numpy.creation import asarray
@@ -96,7 +97,8 @@ def arange(
     if size and result_dtype.kind in "iu":
         promotion.check_int(int(values.min()), result_dtype)
         promotion.check_int(int(values.max()), result_dtype)
-    return xla.device_put(values.astype(result_dtype), None if device is None else xla.find_device(device))
+    values = values.astype(result_dtype)
+    return trace_constants.array_of(values) if device is None else xla.device_put(values, xla.find_device(device))
 
 
 @overload

@@ -59,6 +59,24 @@ def test_recorded_programs_have_jax_s_shape(run):
     run(text)
 
 
+def test_literals_of_recorded_programs_are_numbers(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.extend import core
+    table = np.arange(3.0, dtype=np.float32)
+    f = lambda x: (x * table + jnp.asarray([1.0, 2.0, 3.0]), 2 * x, table, jax.jit(lambda v: v - table)(x))
+    closed = jax.make_jaxpr(f)(1.0)
+    atoms = [v for eqn in closed.eqns for v in eqn.invars] + closed.jaxpr.outvars
+    assert all(v.aval.shape == () for v in atoms if isinstance(v, core.Literal))
+    assert len(closed.consts) == len(closed.jaxpr.constvars) >= 2
+    assert {c.shape for c in closed.consts} == {v.aval.shape for v in closed.jaxpr.constvars} == {(3,)}
+    for found in (jax.core.eval_jaxpr(closed.jaxpr, closed.consts, 0.5), core.jaxpr_as_fun(closed)(0.5)):
+        for ours, wanted in zip(found, (0.5 * table + [1, 2, 3], 1.0, table, 0.5 - table)):
+            np.testing.assert_allclose(ours, wanted)
+    """
+    run(text)
+
+
 def test_primitives_whose_rules_are_registered(run):
     text = """
     import jax, jax.numpy as jnp, numpy as np

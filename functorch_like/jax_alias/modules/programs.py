@@ -73,13 +73,21 @@ def new_jaxpr_eqn(
     return JaxprEqn(invars, outvars, primitive, params, effects)
 
 
-def _viewed(equation: Equation) -> JaxprEqn:
+def _viewed(equation: Equation, constvars: dict[Literal, Var]) -> JaxprEqn:
     params = equation.params
     if equation.prim.name in BY_NAME:
         params = params["params"].values
     shown = {name: _view(value) for name, value in params.items()}
     effects = recorded.effects(equation)
-    return JaxprEqn(equation.inputs, equation.outputs, primitive_of(equation.prim), shown, effects, equation.source)
+    invars = [_without_arrays(atom, constvars) for atom in equation.inputs]
+    return JaxprEqn(invars, equation.outputs, primitive_of(equation.prim), shown, effects, equation.source)
+
+
+def _without_arrays(atom: Any, constvars: dict[Literal, Var]) -> Any:
+    """Return the variable in place of a literal of rank above 0, which JAX does not have; added to `constvars`."""
+    if not isinstance(atom, Literal) or not atom.aval.shape:
+        return atom
+    return constvars.setdefault(atom, Var(atom.aval))
 
 
 class Jaxpr:
@@ -145,15 +153,12 @@ class ClosedJaxpr:
 def view(program: recorded.Jaxpr, consts: Sequence[Any] = ()) -> ClosedJaxpr:
     """Return JAX's view of a recorded program, whose first inputs are `consts`."""
     count = len(consts)
-    inner = Jaxpr(
-        program.inputs[:count],
-        program.inputs[count:],
-        program.outputs,
-        [_viewed(e) for e in program.equations],
-        program.effects,
-        text=program,
-    )
-    return ClosedJaxpr(inner, consts)
+    constvars: dict[Literal, Var] = {}
+    eqns = [_viewed(e, constvars) for e in program.equations]
+    outvars = [_without_arrays(atom, constvars) for atom in program.outputs]
+    known = [*program.inputs[:count], *constvars.values()]
+    inner = Jaxpr(known, program.inputs[count:], outvars, eqns, program.effects, text=program)
+    return ClosedJaxpr(inner, [*consts, *(literal.value for literal in constvars)])
 
 
 def _view(value: Any) -> Any:
