@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,12 +60,19 @@ def check_callable(fun: Any, name: str, usage: str = "") -> None:
 
 
 def wraps(fun: Any) -> Callable[[Any], Any]:
-    """`functools.wraps` for a callable of the user's: without its attributes, and without names that are no texts.
+    """`functools.wraps` for a callable of the user's: without its attributes, and what a function cannot be given.
 
-    A module of equinox whose fields are being replaced has other objects as its names.
+    A module of equinox whose fields are being replaced has other objects as its names and annotations.
     """
-    names = {name for name in ("__name__", "__qualname__") if not isinstance(getattr(fun, name, ""), str)}
-    return functools.wraps(fun, [name for name in functools.WRAPPER_ASSIGNMENTS if name not in names], ())
+
+    def update(wrapper: Any) -> Any:
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            with suppress(AttributeError, TypeError):
+                setattr(wrapper, name, getattr(fun, name))
+        wrapper.__wrapped__ = fun
+        return wrapper
+
+    return update
 
 
 def arguments(args: Sequence[Any]) -> FlatCall:

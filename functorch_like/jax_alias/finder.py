@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
+import os
 import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -101,6 +105,19 @@ def _private_modules() -> set[str]:
 _PRIVATE_MODULES: set[str] = set()
 
 
+class Distribution(metadata.Distribution):
+    """Metadata of the distribution "jax": its name, and the version that `jax.__version__` gives."""
+
+    def read_text(self, filename: str) -> str | None:
+        """Return the text of the metadata; there are no other files."""
+        version = _source(".modules.root").__version__
+        return f"Metadata-Version: 2.1\nName: jax\nVersion: {version}\n" if filename == "METADATA" else None
+
+    def locate_file(self, path: str | os.PathLike[str]) -> Any:
+        """Return the path of a file in the folder of the alias."""
+        return Path(__file__).parent / path
+
+
 class AliasFinder:
     """Finder of `jax` and its submodules."""
 
@@ -117,6 +134,11 @@ class AliasFinder:
             if not (asking.importing and asking.tolerant):
                 return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+
+    def find_distributions(self, context: metadata.DistributionFinder.Context) -> Iterator[Distribution]:
+        """Yield the distribution "jax", of which libraries read the version."""
+        if context.name == "jax":
+            yield Distribution()
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """Make the module."""

@@ -28,6 +28,7 @@ _CHECKED = (
 
 #: Module, its functions, and those parameters that have no effect on results.
 IGNORED: tuple[tuple[str, str, str], ...] = (
+    ("jax", "grad value_and_grad vjp", "reduce_axes"),
     ("jax", "pmap", "backend"),
     ("jax.numpy", _PLACED, "out_sharding"),
     ("jax.numpy.linalg", "tensordot matmul", "out_sharding"),

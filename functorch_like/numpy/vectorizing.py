@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, ParamSpec, TypeVar
@@ -10,8 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import check_callable
-from functorch_like.core import aval_of
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
 from functorch_like.source_info import name_of
@@ -49,15 +47,22 @@ def vectorize(
     >>> product(fnp.ones((4, 2, 3)), fnp.ones(3)).shape
     (4, 2)
     """
+    return by_elements(pyfunc, excluded, signature, asarray)
+
+
+def by_elements(
+    pyfunc: Callable[P, R], excluded: Collection[int | str], signature: str | None, operand: Callable[[Any], Any]
+) -> Callable[P, R]:
+    """Return `vectorize(pyfunc, excluded=excluded, signature=signature)`; `operand` makes an array of an argument."""
     check_callable(pyfunc, "fnp.vectorize")
     ins, outs = _parsed(signature) if signature is not None else (None, None)
     name = name_of(pyfunc)
 
-    @functools.wraps(pyfunc)
+    @wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         places: list[int | str] = [i for i in range(len(args)) if i not in excluded]
         places += [k for k in kwargs if k not in excluded]
-        arrays = [asarray(args[p] if isinstance(p, int) else kwargs[p]) for p in places]
+        arrays = [operand(args[p] if isinstance(p, int) else kwargs[p]) for p in places]
         if ins is not None and len(ins) != len(arrays):
             raise ArgumentError(
                 f"signature={signature!r} of fnp.vectorize({name}) has {len(ins)} argument{'s' * (len(ins) != 1)}, "
@@ -65,7 +70,7 @@ def vectorize(
                 fix="name each argument that is not excluded",
             )
         own = ins or [()] * len(arrays)
-        sizes = _sizes(own, [aval_of(a).shape for a in arrays], name)
+        sizes = _sizes(own, [a.shape for a in arrays], name)
 
         def core(*values: Any) -> Any:
             positional, named = list(args), dict(kwargs)
@@ -138,7 +143,7 @@ def _check_results(out: Any, outs: Dims | None, sizes: dict[str, int], name: str
 
 def _mapped(core: Callable[..., Any], arrays: list[Any], own: list[int], name: str) -> Any:
     """Map `core` over the leading dimensions; an argument that broadcasts along one is passed whole, not copied."""
-    shapes = [aval_of(a).shape for a in arrays]
+    shapes = [a.shape for a in arrays]
     loops = [shape[: len(shape) - n] for shape, n in zip(shapes, own, strict=True)]
     try:
         whole = np.broadcast_shapes(*loops)

@@ -17,7 +17,7 @@ def test_modules_of_jax_are_this_package(run):
     assert jax.__version__ == ".".join(built.split(".")[:3])
     assert jax.__version_info__ == tuple(map(int, jax.__version__.split(".")))
     assert jax.__backend__ == "functorch_like" and "functorch_like" in repr(jax.numpy)
-    assert jnp.sin is ft.numpy.sin and jax.grad is ft.grad and lax.cond is ft.lax.cond
+    assert jnp.sin is ft.numpy.sin and jax.hessian is ft.hessian and lax.cond is ft.lax.cond
     assert jnp.newaxis is None and "stack" in dir(jnp) and "numpy" in dir(jax)
     print(jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x))))(jnp.zeros(2)).tolist(), stats.norm.pdf(0.0).item())
     """
@@ -72,6 +72,21 @@ def test_cpp_finds_the_alias_s_modules(run):
     assert isinstance(sys.modules["jax"], type(sys.modules["jax.numpy"]))
     """
     assert run(text) == "True [2.0, 2.0, 2.0] (3,)"
+
+
+def test_the_distribution_of_jax_has_the_version_of_the_alias(run):
+    text = """
+    import jax
+    from importlib import metadata
+    assert metadata.version("jax") == jax.__version__ and metadata.metadata("jax")["Name"] == "jax"
+    assert metadata.version("numpy") and not metadata.files("jax")
+    print(sum(found.name == "jaxlib" for found in metadata.distributions()))
+    try:
+        metadata.version("jaxx")
+    except metadata.PackageNotFoundError:
+        print("none")
+    """
+    assert run(text) == "1\nnone"
 
 
 def test_installing_twice_is_installing_once(run):

@@ -160,3 +160,19 @@ def test_typed_keys_of_other_generators(run):
         print("no generator" in str(error))
     """
     assert run(text) == "True True True"
+
+
+def test_functions_of_elements_take_typed_keys(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    keys = jax.random.split(jax.random.key(3), (2, 3))
+    draw = lambda k, scale: scale * jax.random.normal(k, (4,))
+    scales = np.arange(3.0, dtype=np.float32)
+    wanted = [[draw(keys[i, j], scales[j]) for j in range(3)] for i in range(2)]
+    drawn = jnp.vectorize(draw, signature="(),()->(n)")(keys, scales)
+    np.testing.assert_allclose(drawn, np.array(wanted), rtol=1e-6)
+    folded = jnp.vectorize(jax.random.fold_in, excluded=(1,))(keys, 5)
+    assert (folded[1, 2] == jax.random.fold_in(keys[1, 2], 5)).item() and folded.shape == (2, 3)
+    assert jnp.vectorize(draw, signature="(),(m)->(m)")(keys[0], np.ones((2, 1, 4), np.float32)).shape == (2, 3, 4)
+    """
+    run(text)

@@ -25,6 +25,7 @@ def test_parameters_without_effect_and_under_jax_s_names(run):
     same(jax.pmap(lambda v: 2 * v, backend="cpu")(x[:1]), 2 * x[:1])
     same(jax.lax.top_k(x, 1, is_stable=False)[0], [[4], [3]])
     same(jax.scipy.linalg.polar(x, method="qdwh", eps=1e-6)[0].round(3), np.eye(2))
+    assert jax.grad(lambda v: v * v, reduce_axes=())(3.0) == jax.vjp(lambda v: 6 * v, 1.0, reduce_axes=())[1](1.0)[0]
     assert jax.random.gamma(key, 2.0, method="any").shape == ()
     assert jax.tree.reduce(function=lambda a, b: a + b, tree=[1, 2, 3]) == 6
     with jax.debug_nans(new_val=True):

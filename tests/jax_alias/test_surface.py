@@ -143,6 +143,7 @@ def test_meshes_and_placements(run):
 
 def test_helpers_of_libraries(run):
     text = """
+    import inspect
     import jax, jax.numpy as jnp, numpy as np
     from jax import monitoring
     from jax.api_util import flatten_fun, flatten_fun_nokwargs
@@ -168,6 +169,13 @@ def test_helpers_of_libraries(run):
         store.reset()
     store.store(3)
     assert store.val == 3
+    from jax._src.api_util import infer_argnums_and_argnames as infer
+    signature = inspect.signature(lambda a, b, *, c: None)
+    assert infer(signature, (0, 1), None) == ((0, 1), ("a", "b")) and infer(signature, None, "b") == ((1,), ("b",))
+    assert infer(signature, 0, ("c",)) == ((0,), ("c",)) and infer(signature, None, None) == ((), ())
+    assert infer(signature, None, ("a", "c")) == ((0,), ("a", "c"))
+    from jax._src.dtypes import to_complex_dtype
+    assert [to_complex_dtype(d).itemsize for d in ("float32", "float64", "int32")] == [8, 16, 8]
     with jax.enable_x64(True):
         check_grads(lambda x: jnp.sin(x) * x, (np.array([0.5, 2.0]),), order=2)
     wrong = jax.custom_jvp(jnp.sin)
@@ -201,6 +209,9 @@ def test_types_of_nodes_and_symbolic_zeros(run):
     class Pair: pass
     jax.tree_util.register_pytree_node(Pair, lambda p: ((), None), lambda data, children: Pair())
     assert all(kind in _registry for kind in (Pair, dict, list, type(None))) and int not in _registry
+    children, data = _registry[dict].to_iter({"b": (1, 2), "a": None})
+    assert children == [None, (1, 2)] and _registry[dict].from_iter(data, [3, 4]) == {"a": 3, "b": 4}
+    assert data == _registry[dict].to_iter({"a": 0, "b": 0})[1] and len(_registry) == len(list(_registry))
     zero = ad.Zero(jax.core.ShapedArray((3,), np.float32))
     leaves, tree = jax.tree.flatten([zero, 1.0])
     assert leaves == [1.0] and jax.tree.unflatten(tree, leaves)[0].aval.shape == (3,)

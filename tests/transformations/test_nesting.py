@@ -142,7 +142,7 @@ def test_many_threads_of_different_depth():
     assert len(found) == 18 and all(found)
 
 
-def test_a_callable_s_name_may_be_any_object():
+def test_a_callable_s_name_and_annotations_may_be_any_object():
 
     class Doubling:
         __name__ = 3
@@ -151,6 +151,8 @@ def test_a_callable_s_name_may_be_any_object():
             return 2.0 * x
 
     f, x = Doubling(), np.ones(3, np.float32)
+    f.__annotations__ = 3
     assert ft.vmap(f)(x).tolist() == ft.jit(f)(x).tolist() == ft.checkpoint(f)(x).tolist() == [2, 2, 2]
+    assert ft.numpy.vectorize(f)(x).tolist() == [2, 2, 2]
     assert ft.grad(f)(1.0) == ft.value_and_grad(f)(1.0)[1] == 2
     assert ft.jacfwd(f)(x).shape == ft.hessian(f)(x).shape[:2] == (3, 3)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
+from functorch_like.calling.call_signature import as_tuple
 from functorch_like.core import argument_aval, is_value
 from functorch_like.jax_alias.modules.core import DebugInfo
 from functorch_like.jax_alias.modules.linear_util import Store, WrappedFun
@@ -59,6 +61,19 @@ def argnums_partial(
 def debug_info(traced_for: str, fun: Any, args: Any, kwargs: Any, **options: Any) -> DebugInfo:
     """Return the name of a function for messages."""
     return DebugInfo(traced_for, getattr(fun, "__name__", repr(fun)))
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature, argnums: int | Iterable[int] | None, argnames: str | Iterable[str] | None
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return positions and names of arguments; where only one of the two is given, the other follows from it."""
+    positions, names = as_tuple(argnums), as_tuple(argnames)
+    both = [p.name if p.kind == p.POSITIONAL_OR_KEYWORD else None for p in sig.parameters.values()]
+    if argnums is None:
+        positions = tuple(i for i, name in enumerate(both) if name in names)
+    elif argnames is None:
+        names = tuple(name for i, name in enumerate(both) if name is not None and i in positions)
+    return positions, names
 
 
 def shaped_abstractify(x: Any) -> Any:

@@ -50,6 +50,11 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     return result if wide else np.dtype(_NARROW.get(result.name, result))
 
 
+def to_complex_dtype(dtype: Any) -> Any:
+    """Return the complex dtype for the numbers of a dtype, which is complex64 for narrower floats than float64."""
+    return dtypes.complex_of(dtypes.exact_dtype(dtype))
+
+
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 
 

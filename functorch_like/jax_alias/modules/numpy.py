@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ import functorch_like as ft
 from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.backends.xla import named_sharding
+from functorch_like.calling.pickling import transformation
 from functorch_like.errors import ArgumentError
 from functorch_like.jax_alias import options
 from functorch_like.jax_alias.modules import dtypes
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.sharding import concrete
 from functorch_like.numpy.einsum import einsum_by
+from functorch_like.numpy.vectorizing import by_elements
 from functorch_like.random.typed_keys import is_keys, over_words
 
 ndarray = Array
@@ -113,6 +115,14 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """Return an array without NaNs and infinities; typed keys have none."""
     return x if is_keys(x) else fnp.nan_to_num(x, copy, nan, posinf, neginf)
+
+
+@transformation
+def vectorize(
+    pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
+) -> Callable[..., Any]:
+    """Return `fnp.vectorize` of a function, whose arguments may be typed keys."""
+    return by_elements(pyfunc, excluded, signature, lambda x: x if is_keys(x) else fnp.asarray(x))
 
 
 def isscalar(element: Any) -> bool:

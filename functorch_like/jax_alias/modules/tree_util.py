@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from functorch_like import tree_util
 from functorch_like.backends.xla import pytree
@@ -16,7 +16,36 @@ tree_flatten_with_path, tree_leaves_with_path = tree.flatten_with_path, tree.lea
 tree_all, tree_reduce, tree_reduce_associative = tree.all, tree.reduce, tree.reduce_associative
 tree_broadcast, tree_transpose = tree.broadcast, tree.transpose
 default_registry = pytree.registry
-_registry = node_types  # libraries test whether a type is in it
+
+
+class RegistryEntry(NamedTuple):
+    """Functions of a type of nodes.
+
+    Attributes:
+        to_iter: `(node) -> (children, data)`; the data is the structure of the node alone.
+        from_iter: `(data, children) -> node`.
+    """
+
+    to_iter: Callable[[Any], tuple[list[Any], Any]]
+    from_iter: Callable[[Any, Any], Any]
+
+
+class Registry(Mapping[type, RegistryEntry]):
+    """Types of nodes, each with its functions, as libraries read them."""
+
+    def __getitem__(self, kind: type) -> RegistryEntry:
+        if kind not in node_types:
+            raise KeyError(kind)
+        return RegistryEntry(lambda node: tree.flatten(node, lambda x: x is not node), tree.unflatten)
+
+    def __iter__(self) -> Iterator[type]:
+        return iter(node_types)
+
+    def __len__(self) -> int:
+        return len(node_types)
+
+
+_registry = Registry()
 
 
 class HashablePartial:
