@@ -82,7 +82,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.scipy.sparse.linalg": ("scipy.sparse.linalg",),
     "jax.scipy.spatial": (),
     "jax.scipy.spatial.transform": ("scipy.spatial.transform",),
-    "jax.scipy.special": ("scipy.special",),
+    "jax.scipy.special": (".modules.special", "scipy.special"),
     "jax.scipy.stats": ("scipy.stats",),
     "jax.sharding": (".modules.sharding", "sharding"),
     "jax.stages": (".modules.stages", "transforms.jit_stages"),

@@ -143,7 +143,8 @@ def vmap(
             outs, traced_axes = batching.batch(
                 flat, BatchAxis(count, axis_name, randomness, spmd_axis_name), parts, flat_axes, f"vmap({name})"
             )
-            whole = trees[0].unflatten(outs)
+            # Objects stand for the results: nodes may check shapes, and the axes are not in their places yet.
+            whole = trees[0].unflatten([object() for _ in outs])
             every = zip(_prefix(out_axes, whole, "out_axes", name), xla.flatten(whole)[0], strict=True)
             flat_out_axes = [place for place, leaf in every if not is_float0(leaf)]
             moved = [

@@ -495,3 +495,21 @@ def test_exceptions_of_callbacks_are_jax_s(run):
     print(jax.pure_callback.__name__, jax.pure_callback is jax.experimental.pure_callback)
     """
     assert run(text) == "pure_callback True"
+
+
+def test_associated_legendre_functions(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.scipy.special import lpmn, lpmn_values, sph_harm_y
+    z = np.array([-0.9, 0.2, 1.0], np.float32)
+    wanted = [[sph_harm_y(n, m, np.arccos(z), 0.0).real for n in range(5)] for m in range(5)]
+    np.testing.assert_allclose(jax.jit(lpmn_values, static_argnums=(0, 1, 3))(4, 4, z, True), wanted, atol=1e-5)
+    s = np.sqrt(1 - z * z)
+    values = [[1 + 0 * z, z, 1.5 * z * z - 0.5], [0 * z, -s, -3 * z * s], [0 * z, 0 * z, 3 * s * s]]
+    np.testing.assert_allclose(lpmn(2, 2, z)[0], values, atol=1e-6)
+    slopes = [3 * z, 3 * (z * z - s * s) / np.maximum(s, 0.1), -6 * z]
+    np.testing.assert_allclose(lpmn(2, 2, z[:2])[1][:, 2], np.stack(slopes)[:, :2], rtol=1e-5)
+    assert lpmn_values(0, 0, z, False).tolist() == [[[1, 1, 1]]]
+    assert np.isfinite(lpmn_values(40, 40, z, False)[0]).all()  # of high orders they overflow
+    """
+    run(text)

@@ -46,6 +46,30 @@ def test_trees_and_prefixes():
     close(out, np.moveaxis(X, 1, 0))
 
 
+@ft.tree.register_pytree_node_class
+class Vectors:
+    """A node that checks the last size of its array."""
+
+    def __init__(self, array):
+        assert getattr(array, "shape", (3,))[-1] == 3
+        self.array = array
+
+    def tree_flatten(self):
+        return (self.array,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+@pytest.mark.parametrize("out_axes", [0, (0,), [0]])
+def test_nodes_that_check_shapes_get_results_with_the_axis_in_its_place(out_axes):
+    x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    mapped = ft.vmap(lambda column: type(out_axes)([Vectors(column)]) if out_axes else Vectors(column), 1, out_axes)(x)
+    found = mapped[0] if out_axes else mapped
+    np.testing.assert_array_equal(found.array, x.T)
+
+
 def test_keyword_arguments_are_mapped_over_axis_0():
     close(ft.vmap(lambda x, *, y: x + y)(X, y=X * 2), X * 3)
     close(ft.vmap(lambda x, *, y: x + y, in_axes=None)(X[0], y=X), X[0] + X)
