@@ -85,15 +85,16 @@ def check_axes(mesh: AbstractMesh, axes: Sequence[str], what: str) -> None:
 
 
 def from_user(where: Any, what: str) -> Any:
-    """Return the sharding that a user gave: a PartitionSpec refers to the mesh of `use_mesh`.
+    """Return the sharding that a user gave: a PartitionSpec refers to the mesh of `use_mesh`, as its abstract mesh does.
 
     Raises:
         ArgumentError: for other types, and for a spec where no mesh was chosen.
     """
+    mesh = current_mesh.value
     if isinstance(where, Sharding):
-        return where
+        of_current = isinstance(where, NamedSharding) and mesh is not None and where.mesh == mesh.abstract_mesh
+        return named(mesh, where.spec, where.memory_kind) if of_current else where
     if isinstance(where, PartitionSpec):
-        mesh = current_mesh.value
         if mesh is None:
             raise ArgumentError(
                 f"{what} is {where!r}, and no mesh was chosen",

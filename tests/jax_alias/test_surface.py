@@ -123,6 +123,9 @@ def test_meshes_and_placements(run):
     x = jax.device_put(np.arange(4.0), where)
     y = jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, where), out_shardings=where)(x)
     assert len(y.addressable_shards) == 2 and y.sharding.spec == P("d") and mesh.axis_types == (AxisType.Auto,)
+    with jax.set_mesh(mesh):
+        split = NamedSharding(jax.sharding.get_abstract_mesh(), P("d"))
+        assert jax.jit(lambda x: x + 1, in_shardings=split, out_shardings=split)(np.arange(4.0)).sharding == where
     assert jax.typeof(y).sharding.mesh.empty and not jax.typeof(y).vma
     seen = []
     jax.debug.inspect_array_sharding(y, callback=seen.append)
