@@ -141,7 +141,7 @@ class ShapeDtypeStruct:
     """Shape and dtype without data; `eval_shape` returns it, and `lower` accepts it in place of an array.
 
     Args:
-        shape: sequence of ints.
+        shape: sequence of ints; for `export` and `eval_shape` also symbolic dimensions (`export.symbolic_shape`).
         dtype: anything `numpy.dtype` takes.
         weak_type: True for a dtype that adapts in promotion, as a Python scalar's does.
         sharding: the sharding over a mesh, for `jit(f).lower`; None leaves the choice to XLA.
@@ -154,13 +154,10 @@ class ShapeDtypeStruct:
 
     def __init__(self, shape: Any, dtype: Any, weak_type: bool = False, sharding: Any = None) -> None:
         self.sharding = sharding
-        shape = tuple(shape)
-        if any(hasattr(d, "symbolic") for d in shape):  # symbolic dimensions, which `export` alone takes
-            aval = ShapedArray((), dtype, weak_type)
-            self.shape, self.dtype, self.weak_type = shape, aval.dtype, aval.weak_type
-            return
-        aval = ShapedArray(shape, dtype, weak_type)
-        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
+        self.shape = tuple(shape)
+        symbolic = is_symbolic(self)
+        aval = ShapedArray(() if symbolic else self.shape, dtype, weak_type)
+        self.shape, self.dtype, self.weak_type = self.shape if symbolic else aval.shape, aval.dtype, aval.weak_type
 
     @property
     def ndim(self) -> int:
@@ -172,8 +169,8 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        if any(hasattr(d, "symbolic") for d in self.shape):
-            raise ArgumentError(f"{self!r} has symbolic dimensions, which are for arguments of export alone")
+        if is_symbolic(self):
+            raise ArgumentError(f"{self!r} has symbolic dimensions, which are for arguments of export and eval_shape")
         return ShapedArray(self.shape, self.dtype, self.weak_type)
 
     def update(self, **changes: object) -> ShapeDtypeStruct:
@@ -187,12 +184,23 @@ class ShapeDtypeStruct:
         return ShapeDtypeStruct(**parts)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and self.aval is other.aval and self.sharding == other.sharding
+        if not isinstance(other, ShapeDtypeStruct):
+            return False
+        same = self._fields() == other._fields() if is_symbolic(self) or is_symbolic(other) else self.aval is other.aval
+        return same and self.sharding == other.sharding
 
     def __hash__(self) -> int:
-        return hash(self.aval)
+        return hash(self._fields() if is_symbolic(self) else self.aval)
+
+    def _fields(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.weak_type
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         split = f", sharding={self.sharding!r}" if self.sharding is not None else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{split})"
+
+
+def is_symbolic(x: object) -> bool:
+    """Return True for a `ShapeDtypeStruct` with symbolic dimensions."""
+    return isinstance(x, ShapeDtypeStruct) and any(hasattr(d, "symbolic") for d in x.shape)

@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes, source_info
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, is_symbolic
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.compiler import lower as lowering
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, NumberError, UnsupportedError
 from functorch_like.exporting import format as file_format
+from functorch_like.exporting.dimensions import is_symbolic_dim as is_symbolic_dim
 from functorch_like.exporting.dimensions import symbolic_scope as symbolic_scope
 from functorch_like.exporting.dimensions import symbolic_shape as symbolic_shape
 from functorch_like.exporting.format import Contents, argument_names, leaves_of
-from functorch_like.exporting.symbolic import MAGIC, exported_for, is_symbolic, one_of, read
+from functorch_like.exporting.symbolic import MAGIC, exported_for, one_of, read
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.effects.call_exported import Artifact, call_exported
 

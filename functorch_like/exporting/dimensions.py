@@ -223,6 +223,16 @@ def symbolic_scope(*constraints: str) -> Scope:
     return Scope(constraints)
 
 
+def is_symbolic_dim(size: object) -> bool:
+    """Return True for a size from `symbolic_shape` that is known only at calls, False for an int.
+
+    >>> from functorch_like import export
+    >>> [export.is_symbolic_dim(d) for d in export.symbolic_shape("b, 3")]
+    [True, False]
+    """
+    return isinstance(size, Dimension)
+
+
 def solved(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]], name: str) -> dict[str, int]:
     """Solve for the values of the names, given the shapes of arguments.
 

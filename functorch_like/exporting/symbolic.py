@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.avals import ShapedArray, is_symbolic
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary
@@ -25,6 +25,7 @@ from functorch_like.errors import ArgumentError, CompileError, FtError, ShapeErr
 from functorch_like.exporting.checks import check
 from functorch_like.exporting.dimensions import Dimension, Scope, solved
 from functorch_like.exporting.format import argument_names, leaves_of
+from functorch_like.exporting.shapes import concrete, size_at, symbols_of, too_few_sizes
 from functorch_like.exporting.template import Template, polynomial, refusal, whole
 
 MAGIC = b"functorch_like symbolic program\n"
@@ -122,7 +123,7 @@ class SymbolicExported:
                 f"the program of {self.fun_name} is not valid for {shown}",
                 fix="pass other sizes, or export it with constraints that leave these out",
             ) from e
-        shapes = [[_size(d, dimensions) for d in shape] for shape in self.in_shapes]
+        shapes = [[size_at(d, dimensions) for d in shape] for shape in self.in_shapes]
         ins = tuple(ShapedArray(tuple(s), a.dtype, a.weak_type) for s, a in zip(shapes, first.in_avals, strict=True))
         outs = tuple(
             ShapedArray(tuple(whole(f, dimensions) for f in fits), a.dtype, a.weak_type)
@@ -152,18 +153,9 @@ class SymbolicExported:
         return f"<exported {self.fun_name}({shown}) for {', '.join(self.platforms)}>"
 
 
-def _size(d: Any, dimensions: Mapping[str, int]) -> int:
-    return d.at(dimensions) if isinstance(d, Dimension) else d
-
-
 def one_of(program: Any) -> Any:
     """Return a program for concrete sizes: the first sample of one with symbolic dimensions."""
     return program.samples[0][1] if isinstance(program, SymbolicExported) else program
-
-
-def is_symbolic(leaf: Any) -> bool:
-    """Return True for a `ShapeDtypeStruct` with symbolic dimensions."""
-    return isinstance(leaf, ShapeDtypeStruct) and any(isinstance(d, Dimension) for d in leaf.shape)
 
 
 def exported_for(exported: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
@@ -181,12 +173,10 @@ def exported_for(exported: Callable[..., Any], args: tuple[Any, ...], kwargs: di
     """
     leaves, tree = xla.flatten((args, kwargs))
     specs = [leaf for leaf in leaves if is_symbolic(leaf)]
-    symbols = [d for leaf in specs for d in leaf.shape if isinstance(d, Dimension)]
-    names = sorted({n for d in symbols for n in d.names})
-    scope = Scope(tuple(dict.fromkeys(c for d in symbols for c in d.scope.constraints)))
+    _, names, scope = symbols_of(leaves)
 
-    def concrete(values: Mapping[str, int]) -> Any:
-        inputs, named = tree.unflatten([_concrete(leaf, values) if is_symbolic(leaf) else leaf for leaf in leaves])
+    def exported_at(values: Mapping[str, int]) -> Any:
+        inputs, named = tree.unflatten([concrete(leaf, values) for leaf in leaves])
         try:
             return exported(*inputs, **named)
         except FtError as e:
@@ -195,28 +185,21 @@ def exported_for(exported: Callable[..., Any], args: tuple[Any, ...], kwargs: di
 
     first: Exception | None = None
     for samples in scope.samples(names, 4 + len(names) - 1):
-        solved([s.shape for s in specs], [_concrete(s, samples[0]).shape for s in specs], name)
+        solved([s.shape for s in specs], [concrete(s, samples[0]).shape for s in specs], name)
         try:
-            made = [(values, concrete(values)) for values in samples]
+            made = [(values, exported_at(values)) for values in samples]
             program = SymbolicExported(made, _patterns(made, specs), scope)
             program.templates  # noqa: B018 (compares them)
-            check(program, concrete, scope, min(samples, key=lambda d: math.prod(d.values())))
+            check(program, exported_at, scope, min(samples, key=lambda d: math.prod(d.values())))
             return program
         except UnsupportedError as e:
             first = first or e
-    raise first or ArgumentError(
-        f"constraints {scope.constraints} leave too few sizes below 20000 to export {name} for",
-        fix="export it for each size",
-    )
-
-
-def _concrete(leaf: Any, values: Mapping[str, int]) -> ShapeDtypeStruct:
-    return ShapeDtypeStruct(tuple(_size(d, values) for d in leaf.shape), leaf.dtype, leaf.weak_type, leaf.sharding)
+    raise first or too_few_sizes(scope, name)
 
 
 def _patterns(made: Sequence[tuple[Mapping[str, int], Any]], specs: Sequence[Any]) -> list[Any]:
     """Return the shapes of the arguments: symbolic ones, in order, where the samples differ. Constraints fix others."""
-    remaining = (s for s in specs if len({_concrete(s, values).shape for values, _ in made}) > 1)
+    remaining = (s for s in specs if len({concrete(s, values).shape for values, _ in made}) > 1)
     avals = zip(*(e.in_avals for _, e in made), strict=True)
     return [of[0].shape if len({a.shape for a in of}) == 1 else next(remaining).shape for of in avals]
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import tree
-from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct, is_symbolic
 from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import (
     FlatCall,
@@ -107,7 +107,7 @@ def eval_shape(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -> A
 
     Args:
         fun: takes and returns pytrees of arrays.
-        args: arrays, numbers or `ShapeDtypeStruct`s.
+        args: arrays, numbers or `ShapeDtypeStruct`s. With symbolic dimensions, `fun` is traced at some of the sizes.
         kwargs: likewise.
 
     Returns:
@@ -116,11 +116,16 @@ def eval_shape(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -> A
     Raises:
         ConcretizationError: where `fun` needs the value of an argument.
         DtypeError: for arguments that are not arrays.
+        UnsupportedError: where a size of the results is no polynomial of symbolic dimensions.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> ft.eval_shape(fnp.matmul, ft.ShapeDtypeStruct((3, 4), "float32"), ft.ShapeDtypeStruct((4,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
+    if any(map(is_symbolic, tree.leaves((args, kwargs)))):
+        from functorch_like.exporting.shapes import symbolic_results  # few shapes are symbolic
+
+        return symbolic_results(eval_shape, fun, args, kwargs)
     name = name_of(fun)
 
     def described(*args: Any, **kwargs: Any) -> Any:

@@ -256,8 +256,8 @@ def test_another_program_for_other_sizes_is_refused(fun):
         export.export(ft.jit(fun))(Spec(export.symbolic_shape("b"), "float32"))
 
 
-def test_symbols_are_for_export_alone():
-    with pytest.raises(ArgumentError, match="for arguments of export alone"):
+def test_symbols_are_for_export_and_shapes():
+    with pytest.raises(ArgumentError, match="for arguments of export and eval_shape"):
         ft.jit(fnp.sin).lower(Spec(export.symbolic_shape("b"), "float32"))
 
 
@@ -295,3 +295,28 @@ def test_equal_expressions_are_equal_dimensions():
     assert (repr(b + 1), repr((b + 1) * t)) == ("b + 1", "(b + 1) * t")
     assert b - t != t - b
     assert b != 3
+
+
+def test_shapes_of_results():
+    b, c = export.symbolic_shape("b, 2*c", ["b >= 2"])
+    assert export.is_symbolic_dim(b) and not export.is_symbolic_dim(3)
+
+    def f(x, flag):
+        assert flag is None or x.shape[0] >= 2
+        parts = {"same": x * 2, "last": x[:, 0], "all": x.reshape(-1), "ints": fnp.arange(4)}
+        return parts | {"more": fnp.concatenate([x, x[:1]]), "half": x.sum(0).reshape(2, -1), "fixed": x[:2, :1]}
+
+    got = ft.eval_shape(f, Spec((b, c), "float32"), None)
+    assert {name: str(x.shape) for name, x in got.items()} == {
+        "same": "(b, 2 * c)", "last": "(b,)", "all": "(2 * b * c,)", "ints": "(4,)", "more": "(b + 1, 2 * c)",
+        "half": "(2, c)", "fixed": "(2, 1)",
+    }  # fmt: skip
+    assert got["all"].dtype == "float32" and got["half"].shape[1].at({"c": 7}) == 7
+    assert got["same"] == Spec((b, c), "float32") != got["more"] and hash(got["same"]) == hash(Spec((b, c), "float32"))
+    assert ft.eval_shape(f, got["more"], None)["more"].shape[0].at({"b": 5}) == 7
+    x = Spec((b,), "float32")
+    for fun in (lambda x: x[:: x.shape[0] // 4], lambda x: [x] * x.shape[0], lambda x: x.astype(f"i{x.shape[0] % 4}")):
+        with pytest.raises((UnsupportedError, TypeError)):
+            ft.eval_shape(fun, x)
+    with pytest.raises(ArgumentError, match="too few sizes"):
+        ft.eval_shape(f, Spec(export.symbolic_shape("b", ["b <= 3"]), "float32"), None)

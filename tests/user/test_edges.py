@@ -274,6 +274,16 @@ def test_names_of_scalar_types():
     for name in ("float32", "int8", "complex64", "bfloat16", "float8_e4m3fn", "uint64"):
         assert getattr(fnp, name).__name__ == name
     assert fnp.bool_.__name__ == np.bool_.__name__
+    assert repr(fnp.bool_) == "functorch_like.numpy.bool_"
+
+
+def test_scalar_types_are_classes():
+    class Kind(fnp.int8):
+        FIRST = 1
+
+    assert Kind.FIRST == 1 and Kind == fnp.int8 and fnp.zeros(2, Kind).dtype == Kind(3).dtype == "int8"
+    assert issubclass(Kind, fnp.int8) and isinstance(np.int8(1), fnp.int8) and not isinstance(1, fnp.int8)
+    assert repr(fnp.float32 | None) == "functorch_like.numpy.float32 | None"
 
 
 def test_parameters_of_jax():

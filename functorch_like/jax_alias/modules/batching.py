@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import functorch_like as ft
@@ -68,8 +67,3 @@ def defreducer(primitive: Primitive, *rest: Any) -> None:
         return primitive.bind(moved, axes=tuple(a + 1 for a in axes), **params), 0
 
     primitive_batchers[primitive] = batch
-
-
-def register_vmappable(*args: Callable[..., Any]) -> None:
-    """Raise UnsupportedError: only pytrees of arrays are mapped."""
-    raise ft.errors.UnsupportedError("vmap maps pytrees of arrays only", fix="register the type as a pytree")
