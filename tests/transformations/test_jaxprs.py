@@ -127,6 +127,16 @@ def test_constants_and_statics():
     assert "2.5" in text
 
 
+def test_arrays_that_staged_code_makes_of_numbers_are_literals():
+    outside = fnp.float32(4)
+    f = lambda x: fnp.float32(3) * x ** fnp.asarray(2.0) + fnp.array(1, fnp.int32) + outside
+    for g in (f, ft.vmap(f), ft.grad(lambda x: f(x).sum()), ft.jit(f)):
+        assert str(ft.make_jaxpr(g)(X)).partition("\n")[0].count("f32[]") <= 1  # at most `outside` is an input
+    np.testing.assert_array_equal(ft.jit(f)(2 * X), [17, 17, 17])
+    number, weak = ft.jit(lambda: (fnp.float32(3), fnp.asarray(3)))()
+    assert number.dtype == "float32" and not number.weak_type and weak.weak_type
+
+
 def test_the_shape_of_the_result_too():
     jaxpr, shape = ft.make_jaxpr(lambda x: {"y": x @ x}, return_shape=True)(X)
     assert shape == {"y": ft.ShapeDtypeStruct((), "float32")}
