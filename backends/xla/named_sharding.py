@@ -85,7 +85,7 @@ def check_axes(mesh: AbstractMesh, axes: Sequence[str], what: str) -> None:
 
 
 def from_user(where: Any, what: str) -> Any:
-    """Return the sharding that a user gave: a PartitionSpec refers to the mesh of `use_mesh`, as its abstract mesh does.
+    """Return the sharding that a user gave: a PartitionSpec, or an abstract mesh, refers to the mesh of `use_mesh`.
 
     Raises:
         ArgumentError: for other types, and for a spec where no mesh was chosen.
