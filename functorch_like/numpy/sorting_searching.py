@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -232,7 +233,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
     Args:
         a: array.
         size: the number of results; required for traced values.
-        fill_value: index that fills up to `size`, 0 by default; or one for each dimension.
+        fill_value: index that fills up to `size`, 0 by default; or one for each dimension. A float makes floats of the
+            indices.
 
     Returns:
         A tuple of int32 arrays of one length, one for each dimension.
@@ -259,7 +261,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
                 "pass size=, or use fnp.where(mask, x, y)",
             )
         return tuple(asarray(i.astype(dtypes.default_int())) for i in np.nonzero(np.asarray(concrete)))
-    fills = tuple(np.asarray(fill_value).reshape(-1).tolist()) if fill_value is not None else (0,)
+    fills = _numbers(fill_value) if fill_value is not None else [0]
     n = aval_of(a).ndim
     if len(fills) not in (1, n):
         raise promotion.error(
@@ -267,11 +269,19 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
             f"fnp.nonzero of {aval_of(a)!r}: fill_value has {len(fills)} numbers",
             f"give 1, or one for each of {n} axes",
         )
-    return tuple(_nonzero(a, size=checked_size(size), fills=fills))
+    # NaNs are one object, and numbers stand beside their types, because equal fills share a kernel.
+    typed = tuple((type(f), math.nan if f != f else f) for f in fills)
+    return tuple(_nonzero(a, size=checked_size(size), fills=typed))
+
+
+def _numbers(fill_value: Any) -> list[Any]:
+    if isinstance(fill_value, (tuple, list)):
+        return [np.asarray(f).item() for f in fill_value]
+    return np.asarray(fill_value).reshape(-1).tolist()
 
 
 @eager_jit(static=("size", "fills"))
-def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
+def _nonzero(a: Any, size: int, fills: tuple[tuple[type, Any], ...]) -> list[Any]:
     shape, index = aval_of(a).shape, dtypes.default_int()
     flat = structural.reshape(truth(a), shape=(aval_of(a).size,))
     count = cumsum(promotion.convert(flat, index), axis=0, reverse=False)
@@ -285,9 +295,8 @@ def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
         out.append(elementwise.rem(rest, structural.full_like(rest, max(n, 1))))
         rest = elementwise.div(rest, structural.full_like(rest, max(n, 1)))
     fills = fills * len(shape) if len(fills) == 1 else fills
-    return [
-        elementwise.select_n(valid, structural.full_like(o, f), o) for o, f in zip(reversed(out), fills, strict=True)
-    ]
+    pairs = [promotion.promote(o, f) for o, (_, f) in zip(reversed(out), fills, strict=True)]
+    return [elementwise.select_n(valid, promotion.broadcast(f, (size,)), o) for o, f in pairs]
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:

@@ -106,7 +106,7 @@ def choice(
         a: array, or int.
         shape: shape of the draws; int or sequence of ints.
         replace: whether an element may be drawn more than once.
-        p: probabilities of the elements, or weights: a vector of floats. All equal by default. An element of
+        p: probabilities of the elements, or weights: a vector of real numbers. All equal by default. An element of
             weight 0 is drawn only if, without replacement, all others are used up.
         axis: the dimension that elements are taken from.
 
@@ -114,7 +114,7 @@ def choice(
         An array with the shape of `a`, but with `axis` replaced by `shape`.
 
     Raises:
-        DtypeError: for anything but a key, or a p that is not a float.
+        DtypeError: for anything but a key, or a complex p.
         ShapeError: where p does not have one element for each of `a`, or there is no such dimension.
         ArgumentError: where there is nothing to choose from, or not enough without replacement.
 
@@ -141,10 +141,8 @@ def choice(
                 f"random.choice takes p of shape ({n},), got {weights!r}",
                 "give one weight for each element",
             )
-        if not dtypes.is_float(weights.dtype):
-            raise promotion.error(
-                DtypeError, f"random.choice takes p of floats, got {weights!r}", "convert it with astype"
-            )
+        if dtypes.is_complex(weights.dtype):
+            raise promotion.error(DtypeError, f"random.choice takes real p, got {weights!r}", "take its real part")
     if p is None and replace:
         indices = randint(key, sizes, 0, max(n, 1))
     else:

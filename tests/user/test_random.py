@@ -270,6 +270,11 @@ P = np.array([0.0, 0.1, 0.2, 0.0, 0.3, 0.4, 0.0, 0.0])
 def test_choice_by_weights():
     counts = np.bincount(np.asarray(random.choice(KEY, 8, (MANY,), p=3 * P)), minlength=8)
     assert not counts[P == 0].any() and stats.chisquare(counts[P > 0], MANY * P[P > 0]).pvalue > ALPHA
+    for weights in (P > 0, 5 * (P > 0)):  # of any real dtype
+        counts = np.bincount(np.asarray(random.choice(KEY, 8, (MANY,), p=weights)), minlength=8)
+        assert not counts[P == 0].any() and stats.chisquare(counts[P > 0]).pvalue > ALPHA
+    with pytest.raises(DtypeError, match="takes real p"):
+        random.choice(KEY, 8, p=P * 1j)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 1000])

@@ -157,6 +157,12 @@ def test_linspace_ends_at_the_given_end():
 def test_nonzero_of_known_size():
     x = fnp.asarray([0, 3, 0, 5])
     assert ft.jit(lambda x: fnp.nonzero(x, size=3, fill_value=-1))(x)[0].tolist() == [1, 3, -1]
+    for fill, kind in ((1, "int32"), (1.0, "float32"), (True, "int32"), (np.nan, "float32"), (2.5, "float32")):
+        got = fnp.nonzero(x, size=3, fill_value=fill)[0]
+        np.testing.assert_array_equal(got, [1, 3, fill])
+        assert got.dtype == kind and got.weak_type == (kind == "float32")
+    rows, columns = fnp.nonzero(fnp.eye(1), size=2, fill_value=(-1, 0.5))
+    assert (rows.dtype, columns.dtype) == ("int32", "float32") and columns.tolist() == [0, 0.5]
     with pytest.raises(TypeError, match="size="):
         ft.jit(fnp.nonzero)(x)
 
