@@ -48,7 +48,7 @@ def symbolic_results(
     """Return the results of `eval_shape` for arguments with symbolic dimensions, from those at some of the sizes.
 
     Raises:
-        UnsupportedError: where structures, ranks or dtypes depend on sizes, or a size is no polynomial of the dimensions.
+        UnsupportedError: where structures, ranks or dtypes depend on sizes, or a size is no polynomial of them.
         ArgumentError: where constraints leave too few sizes.
     """
     name = name_of(fun)
