@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from functorch_like import lax, tree
 from functorch_like.calling import api_boundary
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.transforms.custom.custom_vmap import custom_vmap as custom_vmap
 from functorch_like.transforms.tangents import Fun
 
@@ -39,7 +38,7 @@ def sequential_vmap(f: Fun) -> custom_vmap:
     sequential = custom_vmap(f)
 
     @sequential.def_vmap
-    @functools.wraps(f, updated=())
+    @wraps(f)
     def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:
         leaves, structure = tree.flatten(args)
         batched = tree.leaves(in_batched)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +12,7 @@ from functorch_like import dtypes
 from functorch_like.amp.policy import NOTHING, Policy, make_policy
 from functorch_like.avals import ShapedArray
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.core import EVALUATE, Primitive, Trace, abstract_eval, aval_of, new_trace, set_current_trace, state
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -266,7 +265,7 @@ def _cast_function(fun: Any, policy: Policy) -> Any:
             fix="write a `with ft.autocast():` block in its body, around parts without `yield` and `await`",
         )
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def cast(*args: Any, **kwargs: Any) -> Any:
         with casting(policy):
             return fun(*args, **kwargs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.calling.format_strings import check_format
 from functorch_like.calling.host_callbacks import split_values
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import wraps
 from functorch_like.checkify import custom, flow, shards  # noqa: F401  (their rules)
 from functorch_like.checkify.error import Error
 from functorch_like.checkify.run import run
@@ -64,7 +64,7 @@ def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callabl
             fix="join checkify.user_checks, nan_checks, div_checks, index_checks, float_checks, all_checks by |",
         )
 
-    @functools.wraps(f, updated=())
+    @wraps(f)
     def checkified(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         call = FlatCall(Static((), ()), args, kwargs)
         body = traced_function.staged(f, call, "checkify")

@@ -10,6 +10,7 @@ from functorch_like.backends.xla import foreign
 from functorch_like.caches import Cache
 from functorch_like.calling import traced_function
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import wraps
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.operands import error
 from functorch_like.primitives.higher_order import composite as higher
@@ -53,7 +54,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Cal
 
     caches: dict[Any, Cache[Any, traced_function.TracedFunction]] = {}  # staged functions, for each set of attributes
 
-    @functools.wraps(decomposition, updated=())
+    @wraps(decomposition)
     def called(*args: Any, **attributes: Any) -> Any:
         texts = tuple((k, foreign.attribute(k, v)) for k, v in sorted(attributes.items()) if v is not None)
         call = traced_function.arguments(args)

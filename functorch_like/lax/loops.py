@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
@@ -13,7 +12,7 @@ from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import FlatCall
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import Carry, R, X, Y
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError, ShapeError
@@ -136,7 +135,7 @@ def loop(
     handed = Handed(captured)
     step = handed.function(f if through is None else through(f))
 
-    @functools.wraps(f, updated=())
+    @wraps(f)
     def threaded(carry: Any, x: Any) -> Any:
         values, result = step(*carry, x)
         if not isinstance(result, (tuple, list)) or len(result) != 2:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import dtypes
 from functorch_like.calling import traced_function
-from functorch_like.calling.traced_function import TracedFunction, check_callable
+from functorch_like.calling.traced_function import TracedFunction, check_callable, wraps
 from functorch_like.calling.type_variables import Carry
 from functorch_like.errors import DtypeError, ShapeError, TreeError
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs
@@ -123,8 +122,8 @@ def _with_refs(captured: CapturedRefs, cond_fun: Any, step: Any, init_val: Any, 
     handed = Handed(captured)
     condition, steps = handed.function(cond_fun, writes=False), handed.function(step)
     values, result = run_while(
-        functools.wraps(cond_fun, updated=())(lambda held: condition(*held)[1]),
-        functools.wraps(step, updated=())(lambda held: steps(*held)),
+        wraps(cond_fun)(lambda held: condition(*held)[1]),
+        wraps(step)(lambda held: steps(*held)),
         (handed.values(), init_val),
         what,
     )

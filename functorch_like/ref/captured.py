@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like.backends import xla
+from functorch_like.calling.traced_function import wraps
 from functorch_like.core import state
 from functorch_like.errors import ArgumentError, DtypeError, UnsupportedError
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs, StageTrace
@@ -52,7 +52,7 @@ class Handed:
             UnsupportedError: when it is staged, where `fun` writes a Ref and `writes` is False.
         """
 
-        @functools.wraps(fun, updated=())
+        @wraps(fun)
         def run(values: list[Any], *args: Any) -> tuple[list[Any], Any]:
             cells = hold(self.refs, values)
             result = fun(*args)
@@ -86,7 +86,7 @@ def closing_over_refs(functions: Sequence[Callable[..., Any]], operands: Sequenc
     arrays = [leaf for leaf in leaves if not isinstance(leaf, Ref)]
 
     def closing(fun: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(fun, updated=())
+        @wraps(fun)
         def run(*values: Any) -> Any:
             rest = iter(values)
             return fun(*structure.unflatten([leaf if isinstance(leaf, Ref) else next(rest) for leaf in leaves]))

@@ -154,5 +154,7 @@ def test_a_callable_s_name_and_annotations_may_be_any_object():
     f.__annotations__ = 3
     assert ft.vmap(f)(x).tolist() == ft.jit(f)(x).tolist() == ft.checkpoint(f)(x).tolist() == [2, 2, 2]
     assert ft.numpy.vectorize(f)(x).tolist() == [2, 2, 2]
+    assert ft.checkify.checkify(f)(x)[1].tolist() == ft.lax.map(f, x).tolist() == [2, 2, 2]
+    assert ft.amp.autocast(f)(x).tolist() == ft.custom_batching.sequential_vmap(f)(x).tolist() == [2, 2, 2]
     assert ft.grad(f)(1.0) == ft.value_and_grad(f)(1.0)[1] == 2
     assert ft.jacfwd(f)(x).shape == ft.hessian(f)(x).shape[:2] == (3, 3)

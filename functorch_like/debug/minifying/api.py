@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import numpy as np
 from functorch_like.backends import cache
 from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import FlatCall, Static
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.core import Tracer
 from functorch_like.debug.minifying.failures import Tolerance, failure
 from functorch_like.debug.minifying.programs import Program, inlined
@@ -93,7 +92,7 @@ def minify(
     tolerance = Tolerance(rtol, atol)
     failure(fails, tolerance)
 
-    @functools.wraps(f, updated=())
+    @wraps(f)
     def minified(*args: Any, **kwargs: Any) -> Minified:
         program = _traced(f, args, kwargs)
         kind = fails if isinstance(fails, str) else "custom"

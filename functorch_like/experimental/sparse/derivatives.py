@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like import tree
+from functorch_like.calling.traced_function import wraps
 from functorch_like.core import aval_of
 from functorch_like.experimental.sparse.bcoo import BCOO
 from functorch_like.experimental.sparse.bcsr import BCSR
@@ -99,7 +99,7 @@ def value_and_grad(
 ) -> Callable[..., tuple[PyTree, PyTree]]:
     """Return a function of a result and its gradient with respect to the stored values of sparse arrays."""
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def both(*args: Any, **keywords: Any) -> tuple[Any, Any]:
         parts = _Values(args, argnums, "value_and_grad")
         inner = lambda values: fun(*parts.filled(values), **keywords)
@@ -116,7 +116,7 @@ def grad(
     """Return a function of the gradient with respect to the stored values of sparse arrays."""
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
-    @functools.wraps(fun, updated=())
+    @wraps(fun)
     def gradient(*args: Any, **keywords: Any) -> Any:
         out, result = both(*args, **keywords)
         return (result, out[1]) if has_aux else result
@@ -128,7 +128,7 @@ def _jacobian(name: str) -> Callable[..., Any]:
     def jacobian(
         fun: Callable[..., PyTree], argnums: Argnums = 0, has_aux: bool = False, **kwargs: bool
     ) -> Callable[..., PyTree]:
-        @functools.wraps(fun, updated=())
+        @wraps(fun)
         def matrix(*args: Any, **keywords: Any) -> Any:
             parts = _Values(args, argnums, name)
 

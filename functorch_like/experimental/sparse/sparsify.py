@@ -5,13 +5,12 @@ Each primitive that meets a sparse operand is applied by its rule in `sparsify_r
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like import core, tree
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.core import Primitive, Trace, new_trace, state
 from functorch_like.errors import FtError
 from functorch_like.experimental.sparse.format import JAXSparse
@@ -105,7 +104,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     """
     check_callable(f, "sparsify", "sparsify(f)(mat, x)")
 
-    @functools.wraps(f, updated=())
+    @wraps(f)
     def sparsified(*args: Any, **kwargs: Any) -> Any:
         return run(lambda given: f(*given[0], **given[1]), (args, kwargs))
 

@@ -14,7 +14,7 @@ from functorch_like import numpy as fnp
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import api_boundary
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import check_callable
+from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.core import Primitive, Trace, Tracer, aval_of, new_trace, state
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -224,7 +224,7 @@ def quantized(f: Callable[P, R]) -> Callable[P, R]:
     """
     check_callable(f, "quantized", "nn.quantized(model)(params, x)")
 
-    @functools.wraps(f, updated=())
+    @wraps(f)
     def applied(*args: Any, **kwargs: Any) -> Any:
         trace = QuantizedTrace("quantized", state.trace)
         with new_trace(trace):
