@@ -269,6 +269,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
             f"fnp.nonzero of {aval_of(a)!r}: fill_value has {len(fills)} numbers",
             f"give 1, or one for each of {n} axes",
         )
+    if odd := [f for f in fills if not isinstance(f, (*promotion.NUMBERS, np.generic))]:
+        raise promotion.error(ArgumentError, f"fnp.nonzero: fill_value={odd[0]!r:.60} is not a number", "give a number")
     # NaNs are one object, and numbers stand beside their types, because equal fills share a kernel.
     typed = tuple((type(f), math.nan if f != f else f) for f in fills)
     return tuple(_nonzero(a, size=checked_size(size), fills=typed))
