@@ -156,7 +156,8 @@ def iscomplexobj(x: object) -> bool:
     if is_value(x):
         return dtypes.is_complex(aval_of(x).dtype)
     if isinstance(x, type):
-        return issubclass(x, (complex, np.complexfloating))
+        named = getattr(x, "dtype", None)  # of fnp.complex64; NumPy's types have a descriptor
+        return named.kind == "c" if isinstance(named, np.dtype) else issubclass(x, (complex, np.complexfloating))
     if isinstance(x, np.dtype):
         return x.kind == "c"
     if hasattr(type(x), "__jax_array__"):
