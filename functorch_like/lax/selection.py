@@ -71,7 +71,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where the predicate holds, `on_false` elsewhere.
 
     Args:
-        pred: booleans, a scalar or of the shape of the others.
+        pred: booleans, or int32 of 0 and 1; a scalar, or of the shape of the others.
         on_true: array or number.
         on_false: array or number of the same shape and dtype.
 
@@ -79,11 +79,11 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
         An array of the shape and dtype of the cases.
 
     Raises:
-        DtypeError: where pred is not boolean.
+        DtypeError: where pred is neither boolean nor int32.
 
     >>> lax.select(True, 1.0, 2.0).item()
     1.0
     """
-    if aval_of(pred).dtype != dtypes.bool_:
+    if aval_of(pred).dtype not in (dtypes.bool_, dtypes.int32):
         raise error(DtypeError, f"lax.select chooses by booleans, got {aval_of(pred)!r}", "compare, or use select_n")
     return select_n(pred, on_false, on_true)

@@ -179,9 +179,9 @@ def _parse(text: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[str, .
     if len(parts) != len(shapes):
         raise wrong(f"{len(parts)} operands are described and {len(shapes)} given", "separate operands by commas")
     odd = set(text.replace("->", "").replace("...", "")) - {","}
-    odd = {c for c in odd if not c.isalpha()}
+    odd = {c for c in odd if not c.isalnum()}
     if odd or "->" in result:
-        raise wrong(f"{sorted(odd) or 'a second ->'} has no meaning", "use letters, commas, one -> and ...")
+        raise wrong(f"{sorted(odd) or 'a second ->'} has no meaning", "use letters, digits, commas, one -> and ...")
     free = [chr(c) for c in range(0x3B1, 0x3B1 + 100) if chr(c) not in text]
     extra = 0
     for part, shape in zip(parts, shapes, strict=True):
