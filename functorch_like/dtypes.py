@@ -321,13 +321,18 @@ def promote(*avals: ShapedArray) -> tuple[DType, bool]:
 def promotion_of(avals: Sequence[ShapedArray]) -> tuple[DType, bool, bool]:
     """Return the result of `promote`, and whether it widens floating-point arrays to 64 bits."""
     kinds = tuple((a.dtype, a.weak_type) for a in avals)
-    return _promote(kinds, _DEFAULT_FLOAT.value, _DEFAULT_INT.value, in_force())
+    narrow = _NARROW.global_value and _DEFAULT_INT.value == "int32"  # in the package's own functions, too
+    return _promote(kinds, _DEFAULT_FLOAT.value, _DEFAULT_INT.value, narrow, in_force())
 
 
 @functools.lru_cache(maxsize=4096)
-def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, _set: Values) -> tuple[DType, bool, bool]:
+def _promote(
+    kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, narrow: bool, _set: Values
+) -> tuple[DType, bool, bool]:
     nodes = frozenset(_node(d, w) for d, w in kinds)
     joined = _join(nodes)
+    if narrow and not any(d in _HALVES for d, _ in kinds):  # uint32 and int32 are no int64
+        joined = _HALVES.get(joined, joined)
     strong = {node for node in nodes if not isinstance(node, str)}
     if strong and strong != {joined} and promotion.dtypes == "strict":
         kind = lambda d: "int" if is_integer(d) else "complex" if is_complex(d) else "float"

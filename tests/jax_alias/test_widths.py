@@ -125,3 +125,19 @@ def test_functions_of_the_package_compute_in_64_bits_and_return_32(run):
     assert jax.random.randint(key, (), 0, 2**32, "uint32").dtype == np.uint32
     """
     run(text)
+
+
+def test_32_bit_integers_promote_to_32_bits(run):
+    text = """
+    import jax, jax.numpy as jnp
+    a, b = jnp.ones(2, jnp.uint32), jnp.ones(2, jnp.int32)
+    add = jax.jit(lambda a, b: a + b)
+    def dtypes():
+        both = a + b, add(a, b), jnp.where(True, a, b), jnp.concatenate([a, b]), jnp.maximum(a, b)
+        return {str(x.dtype) for x in both} | {str(jnp.promote_types("uint32", "int32"))}
+    assert dtypes() == {"int32"}
+    with jax.enable_x64(True):
+        assert dtypes() == {"int64"}
+    assert dtypes() == {"int32"}
+    """
+    run(text)
