@@ -88,6 +88,7 @@ def _is_given(source: str, name: str, value: Any) -> bool:
         "__version_info__",
         "__backend__",
         "_backends",
+        "_einsum",
         "_registry",
     )
 

@@ -138,3 +138,35 @@ def test_functions_are_pickled_by_their_names(run):
         assert pickle.loads(pickle.dumps(f)) is f, f
     """
     run(text)
+
+
+def test_what_environments_and_named_tensors_use(run):
+    """Private and unusual forms that flashbax, haliax, jaxmarl and mujoco-mjx depend on."""
+    text = """
+    import jax, jax.numpy as jnp, numpy as np, opt_einsum
+    from jax import lax
+    from jax._src.numpy import einsum as steps
+    from jax.export import symbolic_shape
+
+    bounds = jnp.array([2.0]), jnp.array([3.0])
+    keys = jax.random.split(jax.random.key(0))
+    drawn = jax.vmap(jax.random.uniform, (0, None, None, None, None))(keys, (), None, *bounds)
+    assert drawn.shape == (2, 1) and 2 <= drawn.min() and drawn.max() < 3
+    assert jax.random.uniform(jax.random.key(0)).shape == () == jax.random.uniform(jax.random.key(0), minval=2).shape
+
+    x, y, z = np.ones((2, 3)), np.ones((3, 4)), np.ones(4)
+    arrays, path = opt_einsum.contract_path("01,12,2->0", x, y, z, einsum_call=True)
+    path = tuple((a, frozenset(b), c) for a, b, c, *_ in path)
+    product = jax.jit(lambda *a: steps._einsum(a, path, None, None, lax.dot_general))(*arrays)
+    np.testing.assert_allclose(product, x @ y @ z)
+    assert jax.core.is_constant_dim(3) and not jax.core.is_constant_dim(symbolic_shape("b")[0])
+    assert lax.select(jnp.int32(1), 3.0, 4.0) == 3 and lax.select(jnp.int32(0), 3.0, 4.0) == 4
+    """
+    run(text)
+
+
+def test_a_module_that_registers_a_mapped_type_is_imported(run, tmp_path):
+    (tmp_path / "registers.py").write_text(
+        "from jax.interpreters import batching\nbatching.register_vmappable(int, int, int, None, None, None)\n"
+    )
+    assert run("import registers; print('imported')", paths=[tmp_path]) == "imported"

@@ -173,6 +173,11 @@ def call_impl(fun: Any, *args: Any, **params: Any) -> Any:
     return fun.call_wrapped(*args)
 
 
+def is_constant_dim(d: Any) -> bool:
+    """Return True for a size that is an int, False for a symbolic one."""
+    return isinstance(d, (int, np.integer))
+
+
 def max_dim(a: Any, b: Any) -> int:
     """Return the larger of two sizes."""
     return max(a, b)

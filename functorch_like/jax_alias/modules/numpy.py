@@ -84,6 +84,16 @@ def einsum(*operands: Any, _dot_general: Any = None, out_sharding: Any = None, *
     return einsum_by(_dot_general, *operands, **kwargs)
 
 
+def _einsum(operands: Any, contractions: Any, precision: Any, preferred_element_type: Any, _dot_general: Any) -> Any:
+    """Return the result of a path of opt_einsum: for each step the positions of operands, the sums, and a formula."""
+    arrays = list(operands)
+    for positions, _, formula in contractions:
+        taken = [arrays.pop(k) for k in positions]
+        options = {"precision": precision, "preferred_element_type": preferred_element_type}
+        arrays.append(einsum(formula, *taken, _dot_general=_dot_general, **options))
+    return arrays[0]
+
+
 def shape(a: Any) -> tuple[int, ...]:
     """Return the shape of an array or of typed keys."""
     return a.shape if is_keys(a) else fnp.shape(a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,14 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> KeyArray:
         )
     typed_keys.made = True
     return KeyArray(words, name)
+
+
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+    """Return `ft.random.uniform`; one number takes the shape of its bounds, if they are arrays of one element."""
+    if not isinstance(shape, int) and not tuple(shape):
+        bounds = np.broadcast_shapes(*map(ft.numpy.shape, (minval, maxval)))
+        shape = bounds if math.prod(bounds) == 1 else shape
+    return random.uniform(key, shape, dtype, minval, maxval)
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
