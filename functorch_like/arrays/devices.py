@@ -329,12 +329,10 @@ def _put(leaf: Any, device: Any) -> Any:
             return constraints.constrain(constraints.to_memory(leaf, device), device)
         return copy(leaf)  # XLA decides on placement inside a traced program
     if isinstance(leaf, (np.ndarray, np.generic)):
-        host = np.asarray(leaf, aval.dtype)
-        return dtype_origins.made(trace_constants.array_of(host) if device is None else xla.device_put(host, device))
-    if type(leaf) is not ArrayImpl and device is None:
-        return trace_constants.array_of(np.asarray(leaf, aval.dtype), weak_type=aval.weak_type)
-    host = leaf if type(leaf) is ArrayImpl else np.asarray(leaf, aval.dtype)
-    return xla.device_put(host, device, weak_type=aval.weak_type)
+        return dtype_origins.made(trace_constants.array_of(np.asarray(leaf, aval.dtype), device))
+    if type(leaf) is ArrayImpl:
+        return xla.device_put(leaf, device, weak_type=aval.weak_type)
+    return trace_constants.array_of(np.asarray(leaf, aval.dtype), device, weak_type=aval.weak_type)
 
 
 @api_boundary.public

@@ -6,7 +6,6 @@ recorded here. Origins are read while operations are traced; calls of compiled f
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,18 +13,18 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer
+from functorch_like.ir.array_notes import ArrayNotes
 from functorch_like.ir.jaxpr import Atom, Equation, Var
 from functorch_like.ir.trace_to_jaxpr import StageTracer
 
-#: Arrays whose dtype NumPy chose, by identity (arrays have no hash), with a description; freed arrays are removed.
-_MADE: dict[int, tuple[weakref.ref[Any], str]] = {}
+#: Descriptions of arrays whose dtype NumPy chose.
+_MADE: ArrayNotes[str] = ArrayNotes()
 
 
 def made(array: Any, text: str = "made of a NumPy array") -> Any:
     """Record that an array has the dtype of the NumPy array that it was made of; return the array."""
     if dtypes.real_part(array.dtype) == dtypes.float64:
-        key = id(array)
-        _MADE[key] = weakref.ref(array, lambda _: _MADE.pop(key, None)), text
+        _MADE.add(array, text)
     return array
 
 
@@ -49,8 +48,8 @@ def chosen(x: Any) -> None:
         trace: Any = x._trace
         _staged(trace, x._var)
         trace.hosts.pop(x._var, None)
-    elif _MADE:
-        _MADE.pop(id(x), None)
+    else:
+        _MADE.drop(x)
 
 
 def origin(x: Any) -> str:
@@ -63,8 +62,7 @@ def origin(x: Any) -> str:
         return _staged(x._trace, x._var)
     if isinstance(x, np.ndarray):
         return "a NumPy array" if x.ndim else ""
-    entry = _MADE.get(id(x)) if _MADE and type(x) is ArrayImpl else None
-    return entry[1] if entry is not None and entry[0]() is x else ""
+    return (_MADE.get(x) or "") if type(x) is ArrayImpl else ""
 
 
 def hosts(values: Iterable[Any]) -> dict[int, str]:

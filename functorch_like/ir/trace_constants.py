@@ -6,7 +6,6 @@ XLA folds and calls do not pass. Arrays from outside of the function are inputs:
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 import numpy as np
@@ -14,28 +13,28 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.core import state
+from functorch_like.ir.array_notes import ArrayNotes
 
 #: Values of up to this many elements are written into the jaxpr; larger ones become inputs.
 LITERAL_SIZE = 64
 
-#: Values of arrays by the identity of the array (arrays have no hash); freed arrays are removed.
-_VALUES: dict[int, tuple[weakref.ref[Any], np.ndarray[Any, Any]]] = {}
+#: Values of arrays that are constants.
+_VALUES: ArrayNotes[np.ndarray[Any, Any]] = ArrayNotes()
 
 
-def array_of(host: np.ndarray[Any, Any], *, weak_type: bool = False) -> Any:
-    """Return a value of the host as an array on the default device, free to move: a constant while one traces."""
-    array = xla.device_put(host, weak_type=weak_type)
-    if state.trace.staging and is_literal(host) and not (weak_type and host.ndim):
-        key, value = id(array), np.array(host)
+def array_of(host: np.ndarray[Any, Any], device: Any = None, *, weak_type: bool = False) -> Any:
+    """Return `xla.device_put` of a value of the host: without a device, a constant of the program that is traced."""
+    array = xla.device_put(host, device, weak_type=weak_type)
+    if device is None and state.trace.staging and is_literal(host) and not (weak_type and host.ndim):
+        value = np.array(host)
         value.flags.writeable = False
-        _VALUES[key] = weakref.ref(array, lambda _: _VALUES.pop(key, None)), value
+        _VALUES.add(array, value)
     return array
 
 
 def value_of(array: Any) -> np.ndarray[Any, Any] | None:
     """Return the value that `array_of` has made an array of; None for another array."""
-    entry = _VALUES.get(id(array)) if _VALUES else None
-    return entry[1] if entry is not None and entry[0]() is array else None
+    return _VALUES.get(array)
 
 
 def is_literal(host: np.ndarray[Any, Any]) -> bool:

@@ -97,9 +97,8 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
             return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
     if isinstance(a, (bytes, bytearray, memoryview)):
         return _asarray(np.asarray(memoryview(a)), dtype, None)
-    return trace_constants.array_of(
-        promotion.host(a, aval_of(a).dtype)
-    )  # subclasses of numbers; aval_of raises for others
+    # Subclasses of numbers; `aval_of` raises for others.
+    return trace_constants.array_of(promotion.host(a, aval_of(a).dtype))
 
 
 def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
@@ -317,12 +316,10 @@ def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any, we
 
 
 def _put(host: np.ndarray[Any, Any], device: Any, weak: bool) -> Any:
-    if device is None:
-        return trace_constants.array_of(np.asarray(host, order="C"), weak_type=weak)
-    where = xla.find_device(device)
-    if isinstance(where, xla.Device):
+    where = None if device is None else xla.find_device(device)
+    if isinstance(where, xla.Device) or where is None:
         host = np.asarray(host, order="C")
-    return xla.device_put(host, where, weak_type=weak)  # to several devices it is copied part by part
+    return trace_constants.array_of(host, where, weak_type=weak)  # to several devices it is copied part by part
 
 
 def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:

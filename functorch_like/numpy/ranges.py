@@ -97,8 +97,8 @@ def arange(
     if size and result_dtype.kind in "iu":
         promotion.check_int(int(values.min()), result_dtype)
         promotion.check_int(int(values.max()), result_dtype)
-    values = values.astype(result_dtype)
-    return trace_constants.array_of(values) if device is None else xla.device_put(values, xla.find_device(device))
+    where = None if device is None else xla.find_device(device)
+    return trace_constants.array_of(values.astype(result_dtype), where)
 
 
 @overload
