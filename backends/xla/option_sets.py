@@ -57,6 +57,16 @@ def with_convolutions(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, _YNN: ",".join(filter(None, (kinds, "LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION")))}
 
 
+def without_products(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options under which XLA hands no matrix products to YNNPACK.
+
+    >>> without_products(PLAIN) == ynn("REDUCE")
+    True
+    """
+    kinds = {**PLAIN, **options}[_YNN].split(",")
+    return {**options, _YNN: ",".join(kind for kind in kinds if not kind.endswith("DOT"))}
+
+
 #: Integer arithmetic in registers of 512 bits, which LLVM does not choose by itself.
 WIDE = {"xla_cpu_prefer_vector_width": 512}
 #: Bytes that a loop may touch for XLA to make one kernel of it; XLA's own number is 1,024. Of the option of a backend.

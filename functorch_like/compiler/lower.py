@@ -17,7 +17,7 @@ from functorch_like.backends.xla import client, compile_options, events, host_ke
 from functorch_like.caches import Cache
 from functorch_like.compiler import one_kernel
 from functorch_like.compiler.fingerprint import fingerprint
-from functorch_like.compiler.option_rules import choose
+from functorch_like.compiler.option_rules import choose, choose_quick
 from functorch_like.compiler.outlining import is_transpose, outline, part_key
 from functorch_like.compiler.repeated_operands import narrow_products
 from functorch_like.compiler.result_memory import brought_back
@@ -85,10 +85,9 @@ class Lowered:
 
     def quick_fitting(self, fitting: dict[str, Any], device: Any) -> dict[str, Any]:
         """Return the options of the quick tier, from those of the last one."""
-        if device.platform != "cpu":
-            return {**fitting, **option_sets.CUBLAS}
-        without_libraries = option_sets.NONE if self._starts_as_one_kernel() else {}
-        return {**fitting, **option_sets.QUICK, **without_libraries}
+        quick = choose_quick(self.jaxpr, fitting, device.platform)
+        without_libraries = device.platform == "cpu" and self._starts_as_one_kernel()
+        return {**quick, **option_sets.NONE} if without_libraries else quick
 
     def _form(self, fitting: Mapping[str, Any]) -> Callable[[], Any]:
         """Return what makes the module for these options."""

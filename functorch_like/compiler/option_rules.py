@@ -22,12 +22,16 @@ _LARGE = 1 << 16  # elements; smaller arrays do not matter
 #: Elements of a reduction up to which XLA's own loops, which fuse it with the computation of its operand, are faster.
 _SHORT = 32
 _NARROW = frozenset(("bfloat16", "int8", "uint8"))
+#: Matrix products from which the quick tier leaves them to Eigen. YNNPACK plans each product when a program first runs,
+#: in 0.4 to 2 ms; Eigen, which is as fast later, needs 25 ms for its first product in a process.
+_MANY_PLANS = 32
 
 
 class Content:
     """Facts about a program that its options depend on. Work is counted in multiplications."""
 
     products: float = 0  # work of all matrix products and convolutions
+    dots: int = 0  # number of matrix products
     batched: float = 0  # work of batched products with large enough matrices
     narrow: bool = False  # products in bfloat16 or int8
     looped: bool = False  # products inside of a loop
@@ -66,6 +70,7 @@ def _read_dot(e: Equation, work: float, facts: Content, looped: bool) -> None:
     _, (batch, _) = e.params["dimension_numbers"]
     left = e.inputs[0].aval
     many = math.prod(left.shape[i] for i in batch)
+    facts.dots += 1
     facts.looped |= looped
     facts.narrow |= left.dtype.name in _NARROW
     if many > 1 and work / many >= 64 * 64 * 32:
@@ -92,3 +97,18 @@ def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
     if facts.random_bits and not facts.products and "avx512f" in processor.features():
         return sets.WIDE
     return {}
+
+
+def choose_quick(jaxpr: Jaxpr, fitting: dict[str, Any], platform: str) -> dict[str, Any]:
+    """Return the compile options of a program in the quick tier.
+
+    Args:
+        jaxpr: the program.
+        fitting: its options in the last tier, as `choose` gives them.
+        platform: "cpu" or "gpu".
+    """
+    if platform != "cpu":
+        return {**fitting, **sets.CUBLAS}
+    facts = content(jaxpr)
+    many = facts.dots >= _MANY_PLANS and not facts.narrow
+    return {**(sets.without_products(fitting) if many else fitting), **sets.QUICK}

@@ -13,7 +13,7 @@ from functorch_like import backends, lax
 from functorch_like.backends.xla import option_sets as sets
 from functorch_like.backends.xla import processor, subprocess_trial
 from functorch_like.compiler import autotune
-from functorch_like.compiler.option_rules import choose
+from functorch_like.compiler.option_rules import choose, choose_quick
 
 cpu = pytest.mark.skipif(ft.default_backend() != "cpu", reason="the rule is for CPUs")
 X = ft.ShapeDtypeStruct((256, 256), "float32")
@@ -32,6 +32,23 @@ def test_the_rule():
     assert chosen(lambda x, y: (products(x), y @ y, y.T @ y), MANY, X) == {}  # most of the work is elsewhere
     assert chosen(products, ft.ShapeDtypeStruct((64, 4, 4), "float32")) == {}
     assert chosen(products, ft.ShapeDtypeStruct(MANY.shape, "bfloat16")) == {}
+
+
+def test_many_products_are_not_planned_for_the_quick_tier():
+    """YNNPACK's plans for them take longer than their first run."""
+
+    def products(x, count):
+        for _ in range(count):
+            x = fnp.tanh(x @ x)
+        return x
+
+    quick = lambda f, x, platform="cpu": choose_quick(ft.make_jaxpr(f)(x), {}, platform)
+    many = lambda x: products(x, 32)
+    assert quick(lambda x: products(x, 31), X) == sets.QUICK
+    assert quick(many, X) == {**sets.QUICK, **sets.ynn("REDUCE")}
+    assert quick(ft.jit(many), X) == quick(many, X)  # also inside of calls
+    assert quick(many, ft.ShapeDtypeStruct(X.shape, "bfloat16")) == sets.QUICK  # YNNPACK's are twice as fast
+    assert quick(many, X, "gpu") == sets.CUBLAS
 
 
 def test_products_in_loops_stay_where_they_are_fast():

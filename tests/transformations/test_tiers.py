@@ -469,6 +469,28 @@ def test_the_quick_tier_alone():
         assert compiled(f.optimised) == 0
 
 
+def _network(weights, x):
+    for w in weights:
+        x = fnp.tanh(x @ w)
+    return fnp.sum(x)
+
+
+def test_many_products_in_the_quick_tier():
+    weights = [np.random.default_rng(i).standard_normal((24, 24)) / 5 for i in range(20)]
+    x = np.random.default_rng(20).standard_normal((8, 24))
+    single = lambda tree: ft.tree.map(lambda a: a.astype("float32"), tree)
+    with backends.compilation.flags(tiers="quick"):
+        slopes = ft.jit(ft.grad(_network))(single(weights), single(x))
+    values = [x]
+    for w in weights:
+        values.append(np.tanh(values[-1] @ w))
+    slope = np.ones_like(values[-1])
+    for w, before, after, found in zip(weights[::-1], values[-2::-1], values[:0:-1], slopes[::-1], strict=True):
+        slope = slope * (1 - after**2)
+        np.testing.assert_allclose(found, before.T @ slope, rtol=1e-3, atol=1e-5)
+        slope = slope @ w.T
+
+
 def estimate(f, *args):
     return tier_costs.estimate(ft.make_jaxpr(f)(*args))
 
