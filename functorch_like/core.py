@@ -446,13 +446,21 @@ def array_of(x: Any) -> Any:
 
 
 def argument_aval(x: Any) -> ShapedArray:
-    """Return `aval_of` a user's argument: NumPy arrays of rank 0 count as scalars, and are weakly typed.
+    """Return `aval_of` a user's argument, among which NumPy's scalars and its arrays of rank 0 are alike.
 
-    Inside the package a rank-0 ndarray is a constant of exactly that dtype.
+    They are weakly typed; under JAX's names they are not. Inside the package a scalar of NumPy is a weak constant and
+    an array of rank 0 is a constant of exactly its dtype.
     """
     aval = aval_of(x)
-    weak = type(x) is np.ndarray and not x.ndim and aval.dtype != dtypes.bool_
-    return aval.update(weak_type=True) if weak else aval
+    if aval.shape or aval.dtype == dtypes.bool_ or not isinstance(x, (np.ndarray, np.generic)):
+        return aval
+    weak = not dtypes.STRONG_SCALARS.value
+    return aval if aval.weak_type == weak else aval.update(weak_type=weak)
+
+
+def as_argument(x: Any) -> Any:
+    """Return a NumPy scalar of a user as an array of rank 0, if it counts as an array."""
+    return native(x) if isinstance(x, np.generic) and dtypes.STRONG_SCALARS.value else x
 
 
 def _int_dtype(value: int) -> np.dtype[Any]:

@@ -187,6 +187,10 @@ def default_for(kind: type) -> DType:
 _NARROW = xla.config("narrow_64", False)
 _HALVES = {float64: float32, int64: int32, uint64: uint32, complex128: complex64}
 
+#: True to count NumPy's scalars and arrays of rank 0, as arguments of users, as arrays of their dtype, and not as
+#: numbers. Set under JAX's names only.
+STRONG_SCALARS = xla.config("strong_numpy_scalars", False)
+
 
 def narrowed(dtype: DType) -> DType:
     """Return the dtype of arrays for which a user names this dtype: 32 bits for 64 under `narrow_64`."""

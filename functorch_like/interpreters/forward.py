@@ -12,7 +12,7 @@ from typing import Any
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Primitive, Trace, Tracer, aval_of, in_width, new_trace, state
+from functorch_like.core import Primitive, Trace, Tracer, as_argument, aval_of, in_width, new_trace, state
 from functorch_like.errors import FtError
 
 
@@ -100,7 +100,9 @@ def jvp(
     """
     trace = JVPTrace(name, state.trace)
     with new_trace(trace):
-        outs = fun(*[p if t is None else Dual(trace, p, t) for p, t in zip(primals, tangents, strict=True)])
+        outs = fun(
+            *[p if t is None else Dual(trace, as_argument(p), t) for p, t in zip(primals, tangents, strict=True)]
+        )
     return split_duals(trace, outs)
 
 

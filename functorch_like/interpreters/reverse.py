@@ -18,7 +18,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import cleared
-from functorch_like.core import Primitive, Trace, UndefinedPrimal, aval_of, new_trace, signature_of, state
+from functorch_like.core import Primitive, Trace, UndefinedPrimal, as_argument, aval_of, new_trace, signature_of, state
 from functorch_like.dtypes import accumulator
 from functorch_like.errors import FtError
 from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
@@ -199,7 +199,8 @@ def linearize(
     with new_trace(tape), new_trace(trace):
         inputs = [tape.input(aval_of(p).strong()) for p, w in zip(primals, differentiated, strict=True) if w]
         rest = iter(inputs)
-        outs = fun(*[Dual(trace, p, next(rest)) if w else p for p, w in zip(primals, differentiated, strict=True)])
+        pairs = zip(primals, differentiated, strict=True)
+        outs = fun(*[Dual(trace, as_argument(p), next(rest)) if w else p for p, w in pairs])
     results, tangents = split_duals(trace, outs)
     return results, LinearMap([t._var for t in inputs], tape.equations, [tape.var(t) for t in tangents])
 

@@ -172,6 +172,7 @@ def install() -> None:
     _source(".modules.sharding").attach()
     Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are not
     promotion.widening = "allow"  # programs for JAX freely mix in NumPy's float64 arrays
+    dtypes.STRONG_SCALARS.set_global(True)
     if switched_on("JAX_ENABLE_X64"):
         dtypes.set_default_dtype("float64")
         dtypes.set_default_dtype("int64")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes, source_info
-from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, state, transform_stack
+from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, as_argument, aval_of, state, transform_stack
 from functorch_like.errors import (
     ArgumentError,
     AxisError,
@@ -67,6 +67,7 @@ def host(x: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 def value(x: Any) -> Any:
     """Return `x` as an operand of primitives: a Python number becomes a (weak) NumPy scalar of its own dtype."""
+    x = as_argument(x)
     if type(x) is ArrayImpl or isinstance(x, (Tracer, np.ndarray)):
         return x
     return np.asarray(x, aval_of(x).dtype)[()]
@@ -126,7 +127,9 @@ def checked(*xs: Any) -> tuple[Any, ...]:
 
 
 def _scalar(x: Any, dtype: Any) -> Any:
-    if type(x) is float and dtype is dtypes.float32:
+    if type(x) is float and (dtype or dtypes.default_float()) == dtypes.float32:
+        return x
+    if type(x) is int and dtype in (None, dtypes.int32) and INT32[0] <= x <= INT32[1]:
         return x
     if dtype is None:
         return x if type(x) is bool else aval_of(x).dtype.type(x)

@@ -88,13 +88,21 @@ true_divide = divide
 
 # ------------------------------------------------------------------------------------------ floor division, remainders
 def _real_only(name: str, x: Any) -> None:
-    if aval_of(x).dtype.kind in "cb":
+    if aval_of(x).dtype.kind == "c":
         raise promotion.error(DtypeError, f"fnp.{name} takes real numbers, got {aval_of(x)!r}", "convert with astype")
 
 
-def _floor_divide(x: Any, y: Any) -> Any:
+def _real_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Return real operands, promoted; booleans as integers."""
     x, y = promotion.promote_and_broadcast2(x, y)
-    _real_only("floor_divide", x)
+    _real_only(name, x)
+    if aval_of(x).dtype == dtypes.bool_:
+        return promotion.convert(x, dtypes.default_int()), promotion.convert(y, dtypes.default_int())
+    return x, y
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
+    x, y = _real_pair("floor_divide", x, y)
     dtype = aval_of(x).dtype
     if dtypes.is_unsigned(dtype):
         return _no_zero(y, elementwise.div(x, y))
@@ -141,8 +149,7 @@ def _python_rem(x: Any, y: Any) -> Any:
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    x, y = promotion.promote_and_broadcast2(x, y)
-    _real_only("remainder", x)
+    x, y = _real_pair("remainder", x, y)
     r = _python_rem(x, y)
     if dtypes.is_integer(aval_of(x).dtype):
         return _no_zero(y, r)
@@ -153,8 +160,7 @@ def _remainder(x: Any, y: Any) -> Any:
 
 
 def _fmod(x: Any, y: Any) -> Any:
-    x, y = promotion.promote_and_broadcast2(x, y)
-    _real_only("fmod", x)
+    x, y = _real_pair("fmod", x, y)
     r = elementwise.rem(x, y)
     return _no_zero(y, r) if dtypes.is_integer(aval_of(x).dtype) else r
 
@@ -363,6 +369,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> fnp.power(fnp.asarray([1.0, 2.0, 3.0]), 2).tolist()
     [1.0, 4.0, 9.0]
     """
+    if isinstance(x2, (np.integer, np.ndarray)) and dtypes.STRONG_SCALARS.value:
+        x2 = int(x2) if not x2.ndim and x2.dtype.kind in "iu" else x2  # as an exponent it counts as a number
     if type(x2) is int or (type(x2) is float and x2 in _SPECIAL):
         if type(x1) is ArrayImpl:
             return _static_pow_kernel(x1, x2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct, too_many_dimensions
 from functorch_like.backends import xla
-from functorch_like.core import ArrayImpl, Tracer, aval_of, native, state
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, native, state
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.ir import dtype_origins, trace_constants
 from functorch_like.masked import unmasked
@@ -124,7 +124,7 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
     if host.dtype.kind in "iu":
         for extreme in (host.min(), host.max()) if host.size else ():
             promotion.check_int(int(extreme), dtype)
-    elif host.dtype.kind == "O":
+    elif host.dtype.kind == "O" and dtype.kind == "O":
         raise promotion.error(
             DtypeError, f"no array can hold {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits"
         )
@@ -179,7 +179,18 @@ def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any
             fits = host.size == 0 or (low <= int(host.min()) and int(host.max()) <= high)
             return default if fits else host.dtype
         return {"f": dtypes.default_float(), "c": dtypes.default_complex()}.get(host.dtype.kind, host.dtype)
+    mixed = len(kinds) > 1 and (host.dtype.kind == "O" or dtypes.STRONG_SCALARS.value)
+    if mixed and all(issubclass(kind, (np.generic, np.ndarray, *promotion.NUMBERS)) for kind in kinds):
+        return dtypes.promotion_of([argument_aval(leaf).update(shape=()) for leaf in _leaves(a)])[0]
     return dtypes.default_float() if not kinds else host.dtype
+
+
+def _leaves(a: Sequence[Any]) -> Iterator[Any]:
+    for item in a:
+        if isinstance(item, (list, tuple, range)):
+            yield from _leaves(item)
+        else:
+            yield item
 
 
 def _stack_nested(a: Any, dtype: Any) -> Any:
@@ -374,7 +385,7 @@ def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
 
 
 def _like(a: Any) -> Any:
-    return a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(listed(a))
+    return a.aval if isinstance(a, ShapeDtypeStruct) else argument_aval(listed(a))
 
 
 def full_like(

@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
-from functorch_like.core import aval_of, is_value
+from functorch_like.core import argument_aval, aval_of, is_value
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.logic import equal, not_equal
@@ -34,7 +34,7 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike | ShapeDtypeStruct) ->
     >>> fnp.result_type(fnp.float16, 2.0).name, fnp.result_type(fnp.int32, fnp.float16).name
     ('float16', 'float16')
     """
-    kinds = [aval_of(a) if is_value(a) else a for a in arrays_and_dtypes]
+    kinds = [argument_aval(a) if is_value(a) else a for a in arrays_and_dtypes]
     return dtypes.result_type(*kinds)
 
 

@@ -268,9 +268,9 @@ def _margins() -> Any:
 
 
 def _pairs(pairs: Any, n: int, what: str) -> list[tuple[Any, Any]]:
-    if not isinstance(pairs, (list, tuple, np.ndarray)) or (isinstance(pairs, np.ndarray) and pairs.ndim == 0):
+    if not isinstance(pairs, (list, tuple)) and not (promotion.is_array(pairs) and ndim(pairs)):
         return [(pairs, pairs)] * n
-    rows = [tuple(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in pairs]
+    rows = [tuple(row) if isinstance(row, (list, tuple)) or ndim(row) else row for row in pairs]
     if all(isinstance(row, tuple) for row in rows):
         rows = [row * 2 if len(row) == 1 else row for row in rows]
         rows = rows * n if len(rows) == 1 else rows

@@ -12,7 +12,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.call_signature import flatten_values
 from functorch_like.calling.float0 import flatten_results
-from functorch_like.core import Tracer, aval_of, state, transform_stack
+from functorch_like.core import Tracer, as_argument, aval_of, state, transform_stack
 from functorch_like.errors import DifferentiationError, TreeError
 from functorch_like.primitives.structural import convert_element_type, zeros
 
@@ -53,7 +53,7 @@ def error_context() -> dict[str, str]:
 
 def gradient_of(ct: Any, primal: Any, differentiated: bool) -> Any:
     """A cotangent as the user gets it: zeros where there is none, float0 for integers."""
-    aval = aval_of(primal)
+    aval = aval_of(as_argument(primal))
     if not differentiated:
         return np.zeros(aval.shape, dtypes.float0)
     weak = aval.weak_type  # the gradient by a Python number behaves as one

@@ -141,3 +141,39 @@ def test_32_bit_integers_promote_to_32_bits(run):
     assert dtypes() == {"int32"}
     """
     run(text)
+
+
+def test_numpys_scalars_are_arrays_of_their_dtype(run):
+    """Expected dtypes are those that JAX 0.10.2 gave."""
+    text = """
+    import operator, jax, jax.numpy as jnp, numpy as np
+    from jax import lax
+    half, byte = jnp.ones(2, "bfloat16"), jnp.ones(2, "int8")
+    dtype = lambda x: str(jax.typeof(x).dtype)
+    for f in (operator.add, operator.mul, operator.truediv, operator.pow, jnp.add, jnp.maximum, jnp.hypot, jnp.arctan2):
+        for two in (np.float32(2), np.array(2, "f"), np.float64(2)):
+            for way in (lambda f: f, jax.jit):
+                assert dtype(way(f)(half, two)) == dtype(way(f)(two, half)) == "float32", f
+            assert dtype(jax.jit(lambda x: f(x, two))(half)) == "float32", f
+        assert dtype(f(half, 2.0)) == dtype(f(2, half)) == "bfloat16", f
+    assert dtype(byte + np.int64(1)) == dtype(np.int32(1) * byte) == "int32"
+    assert dtype(byte // np.uint8(2)) == "int16" and dtype(byte + np.bool_(1)) == "int8"
+    for exponent in (np.int64(2), np.array(2), 2):  # of powers, it counts as a Python int
+        assert dtype(byte**exponent) == dtype(jnp.power(byte, exponent)) == "int8"
+        assert (jnp.full(2, 3, "int8") ** exponent).tolist() == [9, 9]
+    assert dtype(jnp.array([1, np.float16(2)])) == dtype(jnp.array([[np.float16(2)], [1.5]])) == "float16"
+    assert dtype(jnp.array([np.int8(2), 3])) == "int8" and dtype(jnp.array([3, half.dtype.type(2)])) == "bfloat16"
+    assert jnp.result_type(np.float32(2), half) == jnp.result_type(np.array(2, "f"), half) == np.float32
+    assert jnp.result_type(2.0, half) == half.dtype
+    forward = lambda f: lambda x: jax.jvp(f, (x,), (jnp.float32(1),))[1]
+    for ahead in (jax.grad, forward, lambda f: lambda x: jax.vjp(f, x)[0]):
+        seen = []
+        found = ahead(lambda x: seen.append(dtype(x * half)) or x * 2)(np.float32(2))
+        assert seen[0] == "float32" and not found.weak_type
+    assert lax.add(1, 2).weak_type and lax.add(1.0, 2.0).weak_type and lax.max(1, jnp.asarray(2)).weak_type
+    assert not jnp.full_like(np.float32(1), 2).weak_type
+    for moved in (lax.broadcast(np.float32(1), (2,)), lax.expand_dims(np.float32(1), (0,))):
+        assert not moved.weak_type
+    assert dtype(jnp.cumsum(byte)) == dtype(jnp.cumprod(byte)) == "int8" and dtype(jnp.cumsum(byte > 0)) == "int32"
+    """
+    run(text)

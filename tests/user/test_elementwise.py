@@ -372,3 +372,14 @@ def test_derivatives_of_remainders_where_nothing_remains(name):
     np.testing.assert_array_equal(by_x, np.ones(7))
     np.testing.assert_array_equal(by_y, -np.floor(x / y))
     np.testing.assert_array_equal(np.signbit(getattr(fnp, name)(x, y)), np.signbit(np.remainder(x, y)))
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_booleans_divide_as_integers(name):
+    x, y = np.array([False, True, False, True]), np.array([True, True, False, False])
+    with np.errstate(divide="ignore"):
+        expected = getattr(np, name)(x, y)
+    out = getattr(fnp, name)(x, y)
+    assert out.dtype == np.int32
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(ft.jit(getattr(fnp, name))(x, y), expected)

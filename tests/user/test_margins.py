@@ -66,6 +66,15 @@ def test_end_values_have_derivatives():
     assert float(gradient) == 1 + 0.75 + 0.5 + 0.25
 
 
+@pytest.mark.parametrize("ends", [[5.0, 7.0], [[5.0, 7.0]], [[1.0, 2.0], [3.0, 4.0]], 6.0])
+def test_constants_of_margins_may_be_arrays(ends):
+    x = np.arange(6.0).reshape(2, 3)
+    expected = np.pad(x, 1, constant_values=ends)
+    array = fnp.asarray(ends, "float64")
+    np.testing.assert_array_equal(fnp.pad(x, 1, constant_values=array), expected)
+    np.testing.assert_array_equal(ft.jit(lambda x, ends: fnp.pad(x, 1, constant_values=ends))(x, array), expected)
+
+
 def test_bad_options():
     for length in (0, -1, 1.5, "two"):
         with pytest.raises(errors.ArgumentError, match="stat_length"):

@@ -24,6 +24,18 @@ def test_strict_dtypes(wrap):
     assert wrap(lambda x, y: x + y)(F16, F32).dtype == np.float32
 
 
+def test_lists_of_numbers_that_numpy_has_no_common_dtype_for():
+    half = fnp.bfloat16.dtype.type(2)
+    for made in (fnp.array([3, half]), fnp.asarray([[half], [3]])):
+        assert made.dtype == fnp.bfloat16 and float(made.ravel()[0] + made.ravel()[1]) == 5.0
+    assert fnp.array([3, half], "float32").tolist() == [3.0, 2.0]
+
+
+def test_arrays_of_rank_0_and_scalars_of_numpy_promote_as_in_operations():
+    for two in (np.array(2.0), np.float64(2)):
+        assert fnp.result_type(two, F16) == (F16 * two).dtype == np.float16
+
+
 def test_numbers_take_the_dtype_of_arrays_of_their_kind_or_higher():
     with ft.numpy_dtype_promotion("strict"):
         assert (
