@@ -25,25 +25,33 @@ _DOC = """{summary}
         An array of the shape of x.
 
     Raises:
-        DtypeError: for complex numbers and booleans.
+        DtypeError: for {refused}.
     {source}
     >>> round(float(nn.{name}({at})), 4)
     {shows}
     """
 
 
-def real(x: Any, name: str, ints: bool = False) -> Any:
-    """Convert the operand to a float; with `ints`, integers stay."""
+def real(x: Any, name: str, ints: bool = False, analytic: bool = False) -> Any:
+    """Convert the operand to a float; with `ints`, integers stay, and with `analytic`, complex numbers."""
     aval = aval_of(x)
-    if aval.dtype.kind in "cb":
-        raise promotion.error(DtypeError, f"nn.{name} takes real numbers, got {aval!r}", "convert with astype")
+    if aval.dtype.kind in ("b" if analytic else "cb"):
+        taken = "numbers" if analytic else "real numbers"
+        raise promotion.error(DtypeError, f"nn.{name} takes {taken}, got {aval!r}", "convert with astype")
     if ints and dtypes.is_integer(aval.dtype):
         return promotion.convert(x, aval.dtype, aval.weak_type)
     return promotion.to_inexact(x)
 
 
 def plain(
-    name: str, body: Callable[[Any], Any], summary: str, at: str, shows: str, source: str = "", ints: bool = False
+    name: str,
+    body: Callable[[Any], Any],
+    summary: str,
+    at: str,
+    shows: str,
+    source: str = "",
+    ints: bool = False,
+    analytic: bool = False,
 ) -> Unary:
     """Make an activation without parameters.
 
@@ -55,12 +63,14 @@ def plain(
         shows: result of the example.
         source: reference of the formula.
         ints: True to keep integers as they are; otherwise they become floats.
+        analytic: True for a function of complex numbers, too.
     """
     doc = _DOC.format(
         name=name, summary=summary, at=at, shows=shows, ints="stay integers" if ints else "become floats",
         source=f"\n    {source}\n" if source else "",
+        refused="booleans" if analytic else "complex numbers and booleans",
     )  # fmt: skip
-    made = promotion.unary(name, lambda x: body(real(x, name, ints)), doc)
+    made = promotion.unary(name, lambda x: body(real(x, name, ints, analytic)), doc)
     made.__module__ = promotion.caller()
     return made
 
@@ -129,7 +139,7 @@ sparse_plus = plain("sparse_plus", _sparse_plus, "(x + 1)**2 / 4 for -1 < x < 1;
 sparse_sigmoid = plain(
     "sparse_sigmoid", _sparse_sigmoid, "(x + 1) / 2, limited to [0, 1]: the derivative of sparse_plus.", "0.5", "0.75"
 )
-identity = plain("identity", lambda x: x, "x itself.", "0.5", "0.5", ints=True)
+identity = plain("identity", lambda x: x, "x itself.", "0.5", "0.5", ints=True, analytic=True)
 relu = plain("relu", _relu, "max(x, 0), with slope 0 at 0.", "-1.5", "0.0", ints=True)
 relu6 = plain("relu6", _relu6, "min(max(x, 0), 6).", "7.0", "6.0", ints=True)
 hard_tanh = plain("hard_tanh", _hard_tanh, "min(max(x, -1), 1).", "0.5", "0.5")

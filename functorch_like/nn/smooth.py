@@ -74,7 +74,7 @@ def _log1mexp(x: Any) -> Any:
 log1mexp = plain(
     "log1mexp", _log1mexp, "log(1 - exp(-x)) for positive x, accurate for small and large x.", "1.0", "-0.4587"
 )
-sigmoid = plain("sigmoid", elementwise.logistic, "1 / (1 + exp(-x)).", "0.0", "0.5")
+sigmoid = plain("sigmoid", elementwise.logistic, "1 / (1 + exp(-x)).", "0.0", "0.5", analytic=True)
 log_sigmoid = plain(
     "log_sigmoid",
     lambda x: elementwise.neg(_softplus(elementwise.neg(x))),
@@ -92,7 +92,7 @@ soft_sign = plain(
 )
 silu = plain(
     "silu", _silu, "x sigmoid(x).", "1.0", "0.7311",
-    "S. Elfwing, E. Uchibe, K. Doya, \"Sigmoid-weighted linear units\", arXiv:1702.03118.",
+    "S. Elfwing, E. Uchibe, K. Doya, \"Sigmoid-weighted linear units\", arXiv:1702.03118.", analytic=True,
 )  # fmt: skip
 swish = silu
 mish = plain(
@@ -220,11 +220,11 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
         axis: a dimension of even size.
 
     Returns:
-        Floats, with half the size of that dimension.
+        Floats or complex numbers, with half the size of that dimension.
 
     Raises:
         ShapeError: for a dimension of odd size, or one that x does not have.
-        DtypeError: for complex numbers and booleans.
+        DtypeError: for booleans.
 
     >>> nn.glu(np.zeros((2, 6))).shape
     (2, 3)
@@ -239,7 +239,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
 @eager_jit(static=("axis",))
 def _glu(x: Any, axis: int) -> Any:
-    x = real(x, "glu")
+    x = real(x, "glu", analytic=True)
     shape = aval_of(x).shape
     middle = shape[axis] // 2
     part = lambda a, b: structural.slice(

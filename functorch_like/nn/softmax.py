@@ -51,9 +51,19 @@ def over(primitive: Any, x: Any, axes: tuple[int, ...]) -> Any:
     return reductions.spread(primitive(x, axes=axes), aval_of(x).shape, axes)
 
 
+def _top(x: Any, axes: tuple[int, ...]) -> Any:
+    """Return the greatest real parts along axes; a constant, since no derivative depends on it."""
+    fixed = structural.stop_gradient(x)
+    return reductions.reduce_max(elementwise.real(fixed) if _is_complex(x) else fixed, axes=axes)
+
+
+def _is_complex(x: Any) -> bool:
+    return dtypes.is_complex(aval_of(x).dtype)
+
+
 def shift_of(x: Any, axes: tuple[int, ...]) -> Any:
-    """Return the greatest elements along axes, repeated; a constant, since no derivative depends on it."""
-    return over(reductions.reduce_max, structural.stop_gradient(x), axes)
+    """Return the greatest real parts along axes, repeated, in the dtype of x; a constant."""
+    return over(lambda x, axes: promotion.convert(_top(x, axes), aval_of(x).dtype), x, axes)
 
 
 def floats_of(x: Any, name: str) -> Any:
@@ -82,7 +92,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     """exp(x) / sum(exp(x)), without overflow.
 
     Args:
-        x: array; integers become floats.
+        x: array; integers become floats, complex numbers stay complex.
         axis: int, or several, or None for all: the axes to sum over.
         where: booleans that broadcast to x. Elements where it is False count as -inf; if all are, the result is 0.
 
@@ -91,7 +101,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
     Raises:
         ShapeError: for an axis that x does not have.
-        DtypeError: for complex numbers; for a `where` that is not of booleans.
+        DtypeError: for a `where` that is not of booleans.
 
     >>> nn.softmax(np.array([0.0, 0.0, 5.0]), where=np.array([True, True, False])).tolist()
     [0.5, 0.5, 0.0]
@@ -102,7 +112,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 
 @eager_jit(static=("axes",))
 def _softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
-    x = floats_of(x, "softmax")
+    x = promotion.to_inexact(x)
     if where is None:
         e = elementwise.exp(elementwise.sub(x, shift_of(x, axes)))
         return elementwise.div(e, over(structural.reduce_sum, e, axes))
@@ -124,7 +134,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     """x - log(sum(exp(x))), without overflow.
 
     Args:
-        x: array; integers become floats.
+        x: array; integers become floats, complex numbers stay complex.
         axis: int, or several, or None for all: the axes to sum over.
         where: booleans that broadcast to x. Elements where it is False count as -inf, also in the result.
 
@@ -133,7 +143,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
 
     Raises:
         ShapeError: for an axis that x does not have.
-        DtypeError: for complex numbers; for a `where` that is not of booleans.
+        DtypeError: for a `where` that is not of booleans.
 
     >>> np.exp(np.asarray(nn.log_softmax(np.array([1e4, 1e4])))).tolist()
     [0.5, 0.5]
@@ -144,7 +154,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
 
 @eager_jit(static=("axes",))
 def _log_softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
-    x = floats_of(x, "log_softmax")
+    x = promotion.to_inexact(x)
     if where is None:
         shifted = elementwise.sub(x, shift_of(x, axes))
         return elementwise.sub(
@@ -173,9 +183,16 @@ def _safe_log(total: Any) -> Any:
 
 
 def _logsumexp_of(x: Any, axes: tuple[int, ...]) -> Any:
-    top = _finite(reductions.reduce_max(structural.stop_gradient(x), axes=axes))
-    e = elementwise.exp(elementwise.sub(x, reductions.spread(top, aval_of(x).shape, axes)))
-    return elementwise.add(_safe_log(structural.reduce_sum(e, axes=axes)), top)
+    total, top = _sum_of_exponentials(x, None, axes)
+    return elementwise.add(_safe_log(total), promotion.convert(top, aval_of(total).dtype))
+
+
+def _sum_of_exponentials(x: Any, factors: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    """Return the sum of factors * exp(x - top), and top, which is real."""
+    top = _finite(_top(x, axes))
+    shift = promotion.convert(top, aval_of(x).dtype)
+    e = elementwise.exp(elementwise.sub(x, reductions.spread(shift, aval_of(x).shape, axes)))
+    return structural.reduce_sum(e if factors is None else elementwise.mul(factors, e), axes=axes), top
 
 
 @overload
@@ -208,11 +225,12 @@ def logsumexp(
     """log(sum(b exp(a))), without overflow.
 
     Args:
-        a: array; integers become floats.
+        a: array; integers become floats, complex numbers stay complex.
         axis: int, or several, or None for all: the axes to sum over.
         b: factors that broadcast to a; 1 by default.
         keepdims: True to keep the axes, with size 1.
-        return_sign: True to return log(|sum|) and the sign of the sum; otherwise a negative sum gives NaN.
+        return_sign: True to return log(|sum|) and the sign of the sum, which is sum / |sum| for complex numbers.
+            Otherwise a negative sum gives NaN, and a complex one its logarithm with an imaginary part in [-pi, pi].
         where: booleans that broadcast to a; elements where it is False are left out.
 
     Returns:
@@ -220,7 +238,7 @@ def logsumexp(
 
     Raises:
         ShapeError: for an axis that a does not have; if b or where does not broadcast.
-        DtypeError: for complex numbers; for a `where` that is not of booleans.
+        DtypeError: for a `where` that is not of booleans.
 
     >>> round(float(nn.logsumexp(np.array([1000.0, 1000.0]))), 3)
     1000.693
@@ -232,23 +250,24 @@ def logsumexp(
 
 @eager_jit(static=("axes", "keepdims", "signed"))
 def _logsumexp(a: Any, b: Any, where: Any, axes: tuple[int, ...], keepdims: bool, signed: bool) -> Any:
-    a = floats_of(a, "logsumexp")
+    a = promotion.to_inexact(a)
     if b is not None:
-        a, b = promotion.align_inexact(a, floats_of(b, "logsumexp"))
+        a, b = promotion.align_inexact(a, b)
     if where is not None:
         a = _without(a, mask_of(where, a))
-    if b is None:
+    sign = None
+    if b is None and not _is_complex(a):
         out = _logsumexp_of(a, axes)
         sign = structural.full_like(out, 1) if signed else None
     else:
-        a = elementwise.select_n(
-            elementwise.eq(b, structural.full_like(b, 0)), a, structural.full_like(a, -math.inf)
-        )  # 0 times an infinity counts as 0
-        top = _finite(reductions.reduce_max(structural.stop_gradient(a), axes=axes))
-        e = elementwise.exp(elementwise.sub(a, reductions.spread(top, aval_of(a).shape, axes)))
-        total = structural.reduce_sum(elementwise.mul(b, e), axes=axes)
-        sign = elementwise.sign(total)
-        out = elementwise.add(_safe_log(elementwise.abs(total) if signed else total), top)
+        if b is not None:
+            a = elementwise.select_n(
+                elementwise.eq(b, structural.full_like(b, 0)), a, structural.full_like(a, -math.inf)
+            )  # 0 times an infinity counts as 0
+        total, top = _sum_of_exponentials(a, b, axes)
+        if signed:
+            sign, total = elementwise.sign(total), elementwise.abs(total)
+        out = elementwise.add(_safe_log(total), promotion.convert(top, aval_of(total).dtype))
     if keepdims:
         shape = tuple(1 if d in axes else n for d, n in enumerate(aval_of(a).shape))
         out, sign = (

@@ -47,6 +47,9 @@ def difference(f, x, h=1e-6):
     return (f(x + h) - f(x - h)) / (2 * h)
 
 
+ANALYTIC = ("sigmoid", "silu")  # of complex numbers, too
+
+
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations(name):
     f, exact = getattr(nn, name), ACTIVATIONS[name]
@@ -59,8 +62,11 @@ def test_activations(name):
     slopes = np.asarray(ft.vmap(ft.grad(f))(GRID))
     assert np.isfinite(slopes).all() and np.isfinite(ft.vmap(ft.grad(ft.grad(f)))(GRID)).all()
     assert f(1).dtype == np.float32 or name in ("relu", "relu6")
-    with pytest.raises(DtypeError):
-        f(1j) if name != "tanh" else nn.relu(1j)
+    if name == "tanh":  # NumPy's function
+        return
+    for x in [np.array([True]), *([] if name in ANALYTIC else [np.array([1j])])]:
+        with pytest.raises(DtypeError):
+            f(x)
 
 
 @pytest.mark.parametrize("name", [n for n in ACTIVATIONS if n != "tanh"])
@@ -346,3 +352,58 @@ def test_each_call_is_one_kernel(f):
     assert (counters.compiles, counters.misses) == before
     f(fnp.asarray(X[:2]))
     assert counters.compiles - before[0] <= 1 and counters.misses - before[1] <= 2
+
+
+# ------------------------------------------------------------------------------------------------------ complex numbers
+Z = (lambda draw: draw.normal(size=(3, 4)) * 3 + 2j * draw.normal(size=(3, 4)))(np.random.default_rng(5))
+
+
+@pytest.mark.parametrize("shift", [0.0, 900.0, -900.0])
+@pytest.mark.parametrize("axis", [None, 0, -1])
+def test_softmax_and_logsumexp_of_complex_numbers(axis, shift):
+    z = Z + shift
+    total = special.logsumexp(Z, axis, keepdims=True)
+    weights = np.exp(Z - total)
+    np.testing.assert_allclose(nn.logsumexp(z, axis, keepdims=True), total + shift, rtol=1e-12)
+    np.testing.assert_allclose(nn.softmax(z, axis), weights, rtol=1e-10)
+    np.testing.assert_allclose(np.exp(nn.log_softmax(z, axis)), weights, rtol=1e-10)
+    np.testing.assert_allclose(ft.jit(lambda z: nn.softmax(z, axis))(z.astype("complex64")), weights, rtol=2e-3)
+
+
+def test_options_of_logsumexp_of_complex_numbers():
+    factors, mask = np.array([1.0, -2.0, 0.5j, 0.0]), Z.real > -1
+    size, phase = nn.logsumexp(Z, -1, b=factors, return_sign=True)
+    total = np.sum(factors * np.exp(Z), -1)
+    np.testing.assert_allclose(size, np.log(np.abs(total)), rtol=1e-12)
+    np.testing.assert_allclose(phase, total / np.abs(total), rtol=1e-12)
+    assert size.dtype == np.float64
+    np.testing.assert_allclose(nn.logsumexp(X, -1, b=1j), special.logsumexp(X, -1) + 0.5j * np.pi, rtol=1e-12)
+    masked = np.sum(np.where(mask, np.exp(Z), 0), -1)
+    np.testing.assert_allclose(nn.logsumexp(Z, -1, where=mask), np.log(masked), rtol=1e-12)
+    weights = np.where(mask, np.exp(Z) / masked[:, None], 0)
+    np.testing.assert_allclose(nn.softmax(Z, -1, where=mask), weights, rtol=1e-12)
+    assert nn.logsumexp(Z[:0]).item() == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (nn.sigmoid, lambda z: 1 / (1 + np.exp(-z))),
+        (nn.silu, lambda z: z / (1 + np.exp(-z))),
+        (nn.identity, lambda z: z),
+        (nn.glu, lambda z: z[:, :2] / (1 + np.exp(-z[:, 2:]))),
+    ],
+)
+def test_analytic_activations(f, expected):
+    np.testing.assert_allclose(f(Z), expected(Z), rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", [nn.sigmoid, nn.silu, nn.softmax, nn.log_softmax, nn.logsumexp])
+def test_derivatives_by_complex_numbers(f):
+    scalar, step = lambda z: fnp.sum(f(z) ** 2), 1e-6
+    found = ft.grad(scalar, holomorphic=True)(Z)
+    for at in np.ndindex(2, 2):
+        e = np.zeros(Z.shape)
+        e[at] = step
+        slope = (complex(scalar(Z + e)) - complex(scalar(Z - e))) / (2 * step)
+        np.testing.assert_allclose(found[at], slope, rtol=1e-6, atol=1e-7)
