@@ -129,3 +129,33 @@ def test_transposes_that_xla_does_without_are_left_to_it():
     ):
         assert "inlineable" not in ft.jit(f).lower(s).as_text()
         np.testing.assert_allclose(ft.jit(f)(s), f(s), rtol=1e-4, atol=1e-4)
+
+
+def _mirrored(x, steps, tanh=np.tanh, flip=np.flip):
+    for _ in range(steps):
+        x = tanh(x + 0.5 * x * flip(x, 0)) + 0.1
+    return x
+
+
+def test_reversals_beyond_the_third_of_a_chain_are_kept_apart():
+    """The number of paths to a value, each of which XLA computes, doubles with each reversal."""
+    jaxpr = lambda f, *args: ft.make_jaxpr(f)(*args)
+    network = lambda steps: lambda x: _mirrored(x, steps, fnp.tanh, fnp.flip)
+    for steps, apart in ((3, 0), (4, 1), (7, 4), (12, 9)):
+        parts = [part for part in outline(jaxpr(network(steps), X)) if isinstance(part, Jaxpr)]
+        assert [part.equations[-1].prim.name for part in parts] == ["rev"] * apart
+    sides = lambda x: [fnp.flip(x, 0) * k for k in range(9)]  # no chain
+    assert not any(isinstance(step, Jaxpr) for step in outline(jaxpr(sides, X)))
+
+
+def test_chains_of_reversals():
+    """Without parts, the gradient is not compiled within minutes."""
+    x = np.linspace(-1, 1, 6)
+    f = lambda x: fnp.sum(_mirrored(x, 14, fnp.tanh, fnp.flip))
+    step = np.eye(6) * 1e-6
+    slopes = [(_mirrored(x + e, 14).sum() - _mirrored(x - e, 14).sum()) / 2e-6 for e in step]
+    for tiers in ("off", "quick"):
+        with backends.compilation.flags(tiers=tiers):
+            value, slope = ft.jit(ft.value_and_grad(f))(x)
+        np.testing.assert_allclose(value, _mirrored(x, 14).sum(), rtol=1e-12)
+        np.testing.assert_allclose(slope, slopes, rtol=1e-6, atol=1e-9)
