@@ -124,12 +124,16 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
     if host.dtype.kind in "iu":
         for extreme in (host.min(), host.max()) if host.size else ():
             promotion.check_int(int(extreme), dtype)
-    elif host.dtype.kind == "O" and dtype.kind == "O":
+    elif host.dtype.kind == "O" and (dtype.kind == "O" or not _are_numbers(kinds)):
         raise promotion.error(
             DtypeError, f"no array can hold {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits"
         )
     out = trace_constants.array_of(host.astype(dtypes.as_dtype(dtype)))
     return out if named else dtype_origins.made(out)
+
+
+def _are_numbers(kinds: set[type]) -> bool:
+    return all(issubclass(kind, (np.generic, *promotion.NUMBERS)) for kind in kinds)
 
 
 def _are_ints(kinds: set[type]) -> bool:
@@ -180,7 +184,7 @@ def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any
             return default if fits else host.dtype
         return {"f": dtypes.default_float(), "c": dtypes.default_complex()}.get(host.dtype.kind, host.dtype)
     mixed = len(kinds) > 1 and (host.dtype.kind == "O" or dtypes.STRONG_SCALARS.value)
-    if mixed and all(issubclass(kind, (np.generic, np.ndarray, *promotion.NUMBERS)) for kind in kinds):
+    if mixed and _are_numbers(kinds):
         return dtypes.promotion_of([argument_aval(leaf).update(shape=()) for leaf in _leaves(a)])[0]
     return dtypes.default_float() if not kinds else host.dtype
 

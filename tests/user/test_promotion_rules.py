@@ -29,6 +29,12 @@ def test_lists_of_numbers_that_numpy_has_no_common_dtype_for():
     for made in (fnp.array([3, half]), fnp.asarray([[half], [3]])):
         assert made.dtype == fnp.bfloat16 and float(made.ravel()[0] + made.ravel()[1]) == 5.0
     assert fnp.array([3, half], "float32").tolist() == [3.0, 2.0]
+    for wrong in ([3, None], [half, None], [3, half, "2"], [2**70]):
+        with pytest.raises(errors.DtypeError):
+            fnp.array(wrong)
+    for wrong in ([3, None], [half, None], [3, half, object()], [np.array([None])]):
+        with pytest.raises(errors.DtypeError, match="no array can hold"):
+            fnp.array(wrong, "float32")
 
 
 def test_arrays_of_rank_0_and_scalars_of_numpy_promote_as_in_operations():
