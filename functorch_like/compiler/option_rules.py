@@ -42,10 +42,14 @@ class Content:
 
 def content(jaxpr: Jaxpr) -> Content:
     """Return the facts about a program, inner jaxprs included."""
-    result = Content()
-    largest = max((v.aval.size for v in jaxpr.inputs), default=0)
-    _read(jaxpr, result, largest, looped=False)
-    return result
+
+    def read() -> Content:
+        result = Content()
+        largest = max((v.aval.size for v in jaxpr.inputs), default=0)
+        _read(jaxpr, result, largest, looped=False)
+        return result
+
+    return jaxpr.memo("content for options", read)
 
 
 def _read(jaxpr: Jaxpr, facts: Content, largest: int, looped: bool) -> None:

@@ -100,6 +100,8 @@ def _transposes(jaxpr: Jaxpr) -> dict[Atom, Jaxpr]:
 
 def _reversals(jaxpr: Jaxpr) -> dict[Atom, Jaxpr]:
     """Return the reversals to outline, by their results: those beyond the first `_REVERSALS` of a chain."""
+    if sum(e.prim is rev for e in jaxpr.equations) <= _REVERSALS:
+        return {}
     since: dict[Atom, int] = {}  # most reversals on a path to a value, from an input or an outlined reversal
     made: dict[Atom, Jaxpr] = {}
     for e in jaxpr.equations:

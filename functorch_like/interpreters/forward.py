@@ -100,9 +100,8 @@ def jvp(
     """
     trace = JVPTrace(name, state.trace)
     with new_trace(trace):
-        outs = fun(
-            *[p if t is None else Dual(trace, as_argument(p), t) for p, t in zip(primals, tangents, strict=True)]
-        )
+        pairs = zip(primals, tangents, strict=True)
+        outs = fun(*[p if t is None else Dual(trace, as_argument(p), t) for p, t in pairs])
     return split_duals(trace, outs)
 
 

@@ -183,7 +183,11 @@ def _safe_log(total: Any) -> Any:
 
 
 def _logsumexp_of(x: Any, axes: tuple[int, ...]) -> Any:
-    total, top = _sum_of_exponentials(x, None, axes)
+    return _log_of(*_sum_of_exponentials(x, None, axes))
+
+
+def _log_of(total: Any, top: Any) -> Any:
+    """Return the logarithm of total * exp(top)."""
     return elementwise.add(_safe_log(total), promotion.convert(top, aval_of(total).dtype))
 
 
@@ -255,19 +259,16 @@ def _logsumexp(a: Any, b: Any, where: Any, axes: tuple[int, ...], keepdims: bool
         a, b = promotion.align_inexact(a, b)
     if where is not None:
         a = _without(a, mask_of(where, a))
+    if b is not None:  # 0 times an infinity counts as 0
+        zero = elementwise.eq(b, structural.full_like(b, 0))
+        a = elementwise.select_n(zero, a, structural.full_like(a, -math.inf))
+    total, top = _sum_of_exponentials(a, b, axes)
     sign = None
-    if b is None and not _is_complex(a):
-        out = _logsumexp_of(a, axes)
-        sign = structural.full_like(out, 1) if signed else None
-    else:
-        if b is not None:
-            a = elementwise.select_n(
-                elementwise.eq(b, structural.full_like(b, 0)), a, structural.full_like(a, -math.inf)
-            )  # 0 times an infinity counts as 0
-        total, top = _sum_of_exponentials(a, b, axes)
-        if signed:
-            sign, total = elementwise.sign(total), elementwise.abs(total)
-        out = elementwise.add(_safe_log(total), promotion.convert(top, aval_of(total).dtype))
+    if signed and b is None and not _is_complex(a):
+        sign = structural.full_like(total, 1)  # also of an empty sum
+    elif signed:
+        sign, total = elementwise.sign(total), elementwise.abs(total)
+    out = _log_of(total, top)
     if keepdims:
         shape = tuple(1 if d in axes else n for d, n in enumerate(aval_of(a).shape))
         out, sign = (

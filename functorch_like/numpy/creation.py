@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -185,16 +185,8 @@ def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any
         return {"f": dtypes.default_float(), "c": dtypes.default_complex()}.get(host.dtype.kind, host.dtype)
     mixed = len(kinds) > 1 and (host.dtype.kind == "O" or dtypes.STRONG_SCALARS.value)
     if mixed and _are_numbers(kinds):
-        return dtypes.promotion_of([argument_aval(leaf).update(shape=()) for leaf in _leaves(a)])[0]
+        return dtypes.promotion_of([argument_aval(leaf) for leaf in np.asarray(a, object).flat])[0]
     return dtypes.default_float() if not kinds else host.dtype
-
-
-def _leaves(a: Sequence[Any]) -> Iterator[Any]:
-    for item in a:
-        if isinstance(item, (list, tuple, range)):
-            yield from _leaves(item)
-        else:
-            yield item
 
 
 def _stack_nested(a: Any, dtype: Any) -> Any:
