@@ -2,15 +2,17 @@
 
 XLA fuses cheap operations into each of their readers. In a chain of n cheap operations, every value may be read
 outside, as residuals of a gradient are. Then XLA makes n kernels, each of which computes the chain from its start: n**2
-operations to compile and to run (gradient of a jitted chain of 100 sines: 3 s to compile, 35 times the time to run).
-XLA does not fuse across functions that are not inlined, so such a chain is outlined as several functions.
+operations to compile and to run. Programs that unroll steps of a recurrent net, an integrator or a stencil grow so.
+(The gradient of 30 Runge-Kutta steps takes 3 s to compile and 0.13 ms to run, instead of 77 s and 21 ms.) XLA does not
+fuse across functions that are not inlined, so such a program is outlined as several functions. Where XLA computes
+values once by itself, functions would cost time; `fusion_counts.py` counts them.
 
 Transposes that elementwise operations read are outlined, too. XLA has a fast transpose, by blocks, but would fuse it
 into a loop that reads along columns. (Outlined, x + x.T of 1024 x 1024 takes 0.6 ms instead of 4.2.)
 
-In chains of reversals, some are. XLA computes a fused value once for each path to it, and with each reversal that a
-value is read by, besides other operations, the number of paths doubles. (The gradient of 16 steps with one reversal
-each takes 16 us instead of 450 ms; others do not compile within minutes.)
+In chains of reversals, some are. XLA takes a reversal for an operation that reads its operand at its own index. So it
+does not count that it computes the operand twice, and the number of computations doubles with each reversal. (The
+gradient of 16 steps with one reversal each takes 16 us instead of 450 ms; others do not compile within minutes.)
 """
 
 from __future__ import annotations
@@ -19,18 +21,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.backends.cpu import fast_lowering
+from functorch_like.compiler.fusion_counts import evaluations
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Var
 from functorch_like.primitives.base.shapes import transpose
 from functorch_like.primitives.structural import rev
 
 #: Number of cheap equations from which on chains are outlined.
-_FEW = 64
+_FEW = 24
 #: Mean number of times that XLA would compute a cheap equation, from which on chains are outlined.
-_OFTEN = 8
+_OFTEN = 4
 #: Largest number of equations of a part. (For a chain of sines, 12 compiled and ran fastest among 12, 24, 48.)
 _PART = 16
-#: Number of kernels that are distinguished, so that sets of them stay small.
-_PLACES = 1024
 #: Number of elements from which on transposes are outlined.
 _LARGE = 1 << 16
 #: Number of reversals in a chain that are not outlined.
@@ -124,10 +125,13 @@ def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
     """Return the equations in order, with a jaxpr in place of each run of a chain to outline."""
     if len(jaxpr.equations) < _FEW:
         return jaxpr.equations
-    often, last = _copies(jaxpr)
-    cheap = [n for n in often if n]
-    if len(cheap) < _FEW or sum(cheap) < _OFTEN * len(cheap):
+    if sum(e.prim.fusible for e in jaxpr.equations) < _FEW:
         return jaxpr.equations
+    often = [n if e.prim.fusible else 0 for n, e in zip(evaluations(jaxpr), jaxpr.equations, strict=True)]
+    cheap = len(often) - often.count(0)
+    if cheap < _FEW or sum(often) < _OFTEN * cheap:
+        return jaxpr.equations
+    last = _last_readers(jaxpr)
     runs: list[Equation | Jaxpr] = []
     run: list[Equation] = []
     hot = False
@@ -162,42 +166,14 @@ def _is_constant(e: Equation) -> bool:
     return e.prim.fusible and len(e.outputs) == 1
 
 
-def _copies(jaxpr: Jaxpr) -> tuple[list[int], dict[Atom, int]]:
-    """Count for each equation the kernels that use it, directly or through cheap equations: XLA computes it in each.
-
-    The count is 0 for constants and for equations that XLA does not fuse.
-
-    Returns:
-        The counts; and for each variable the position of the last equation that reads it. For outputs of the jaxpr
-        this is the number of equations.
-    """
-    needed_at: dict[Atom, int] = {}  # sets of kernels, as bits
+def _last_readers(jaxpr: Jaxpr) -> dict[Atom, int]:
+    """Return for each value the position of the last equation that reads it; for outputs, the number of equations."""
     last: dict[Atom, int] = {}
-    places, k = 0, len(jaxpr.equations)
-    for a in jaxpr.outputs:
-        if type(a) is Var and a not in last:
-            places += 1
-            needed_at[a], last[a] = 1 << places % _PLACES, k
-    often: list[int] = []
-    for e in reversed(jaxpr.equations):
-        k -= 1
-        cheap = e.prim.fusible and len(e.outputs) == 1
-        if cheap:
-            here = needed_at.pop(e.outputs[0], 0)
-        else:
-            places += 1
-            here = 1 << places % _PLACES
-        constant = True
+    for k, e in enumerate(jaxpr.equations):
         for a in e.inputs:
-            if type(a) is Var:
-                constant = False
-                if a in last:
-                    needed_at[a] |= here
-                else:
-                    needed_at[a], last[a] = here, k
-        often.append(here.bit_count() if cheap and not constant else 0)
-    often.reverse()
-    return often, last
+            last[a] = k
+    last.update(dict.fromkeys(jaxpr.outputs, len(jaxpr.equations)))
+    return last
 
 
 def _part(run: Sequence[Equation], made: dict[Atom, Equation], last: dict[Atom, int], end: int, name: str) -> Jaxpr:

@@ -1,10 +1,12 @@
 """Outlining: computations that XLA would repeat, or fuse into slow code, are compiled as separate parts."""
 
 import numpy as np
+import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
+from functorch_like.compiler.fusion_counts import evaluations
 from functorch_like.compiler.outlining import outline
 from functorch_like.ir.jaxpr import Jaxpr
 
@@ -159,3 +161,113 @@ def test_chains_of_reversals():
             value, slope = ft.jit(ft.value_and_grad(f))(x)
         np.testing.assert_allclose(value, _mirrored(x, 14).sum(), rtol=1e-12)
         np.testing.assert_allclose(slope, slopes, rtol=1e-6, atol=1e-9)
+
+
+def _stencil(u, steps, roll=np.roll):
+    v = u * 0
+    for _ in range(steps):
+        v = v + 0.1 * (roll(u, 1, 0) + roll(u, -1, 0) + roll(u, 1, 1) + roll(u, -1, 1) - 4 * u)
+        u = u + 0.1 * v - 0.01 * u**3
+    return u
+
+
+def _orbit(s, steps, stack=np.stack):
+    for _ in range(steps):
+        slope = lambda s: stack([10 * (s[1] - s[0]), s[0] * (28 - s[2]) - s[1], s[0] * s[1] - 2.5 * s[2]])
+        middle = s + 0.005 * slope(s)
+        s = s + 0.01 * slope(middle)
+    return s
+
+
+def _recurrent(h, steps, tanh=np.tanh, exp=np.exp):
+    w = np.linspace(-1, 1, 9).reshape(3, 3)
+    for k in range(steps):
+        gate = 1 / (1 + exp(-(h @ w)))
+        h = (1 - gate) * tanh(h @ w.T + 0.1 * k) + gate * h
+    return h
+
+
+UNROLLED = {
+    "stencil": (lambda u, n: _stencil(u, n, fnp.roll), _stencil, np.sin(np.arange(30.0)).reshape(5, 6)),
+    "orbit": (lambda s, n: _orbit(s, n, fnp.stack), _orbit, np.array([[0.1, 0.2], [0.4, 0.3], [1.0, 2.0]])),
+    "recurrent": (lambda h, n: _recurrent(h, n, fnp.tanh, fnp.exp), _recurrent, np.cos(np.arange(6.0)).reshape(2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", UNROLLED)
+def test_gradients_of_unrolled_steps(name):
+    function, reference, x = UNROLLED[name]
+    gradient = ft.jit(ft.value_and_grad(lambda x: fnp.sum(function(x, 12) ** 2)))
+    value = lambda x: (reference(x, 12) ** 2).sum()
+    steps = np.eye(x.size).reshape(-1, *x.shape) * 1e-6
+    slopes = np.array([(value(x + e) - value(x - e)) / 2e-6 for e in steps]).reshape(x.shape)
+    for tiers in ("off", "quick"):
+        with backends.compilation.flags(tiers=tiers):
+            result, slope = gradient(x)
+        np.testing.assert_allclose(result, value(x), rtol=1e-10)
+        np.testing.assert_allclose(slope, slopes, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", UNROLLED)
+def test_programs_of_unrolled_steps_grow_with_their_number(name):
+    """XLA's grow as a square: it computes each value in many kernels, at many indices."""
+    function, _, x = UNROLLED[name]
+    gradient = lambda steps: ft.grad(lambda x: fnp.sum(function(x, steps) ** 2))
+    assert size(gradient(24), x) < 2.5 * size(gradient(12), x)
+
+
+def _counts(f, *args):
+    jaxpr = ft.make_jaxpr(f)(*args)
+    return {(e.prim.name, k): n for k, (e, n) in enumerate(zip(jaxpr.equations, evaluations(jaxpr), strict=True)) if n}
+
+
+def test_values_are_counted_as_xla_computes_them():
+    count = lambda f, *args: [*_counts(f, *args).values()]
+
+    def sines(x):
+        first = fnp.sin(x)
+        second = fnp.sin(first)
+        return first, second, fnp.sin(second)
+
+    assert count(sines, X) == [3, 2, 1]  # one operand: in each kernel again
+    y, other = np.ones(5, np.float32), np.ones(5, np.float32)
+
+    def products(x, y, z):
+        first = x * y
+        second = first * z
+        return first, second, second * x
+
+    assert count(products, X, y, other) == [1, 1, 1]  # two operands, and a result of the program: once
+    tripled = lambda x, y: (lambda s: [s * k for k in (2.0, 3.0, 4.0)])(fnp.sin(x + y))
+    assert max(count(tripled, X, y)) == 3  # in all kernels that depend on it
+    shared = lambda x, y: (lambda q: [fnp.sin(q), fnp.cos(q)])(x / y)
+    assert _counts(shared, X, y)["div", 0] == 1  # expensive, and read twice
+    spread = lambda x: fnp.broadcast_to(fnp.sin(fnp.exp(x[0])), (5,)) * x
+    assert [n for (name, _), n in _counts(spread, X).items() if name == "exp"] == [1]
+    joined = lambda x: (lambda c: (fnp.sin(c), fnp.cos(c)))(fnp.concatenate([x, x * 2]))
+    assert [n for (name, _), n in _counts(joined, X).items() if name == "concatenate"] == [1]
+    moved = lambda x: (lambda s: s[1:] + s[:-1])(fnp.sin(x))
+    assert _counts(moved, X)["sin", 0] == 2  # at two indices of one kernel
+
+
+def test_few_copies_are_left_to_xla():
+    """A chain through operations that XLA does not compute twice, as that of bodies that attract each other."""
+
+    def motion(q):
+        v = q * 0
+        for _ in range(8):
+            d = q[:, None] - q[None]
+            distance = fnp.sum(d * d, -1) + 0.1
+            v = v - 0.01 * fnp.sum(d / (distance * fnp.sqrt(distance))[..., None], 1)
+            q = q + 0.01 * v
+        return fnp.sum(q * q)
+
+    jaxpr = ft.make_jaxpr(ft.grad(motion))(np.ones((4, 3), np.float32))
+    assert not any(isinstance(step, Jaxpr) for step in outline(jaxpr))
+    weights = [np.ones((4, 4), np.float32)] * 12
+
+    def step(ws, gs):  # one norm scales all gradients
+        scale = fnp.minimum(1, 1 / fnp.sqrt(sum(fnp.sum(g * g) for g in gs)))
+        return [w - 0.1 * (g * scale + 0.01 * w) for w, g in zip(ws, gs, strict=True)]
+
+    assert not any(isinstance(part, Jaxpr) for part in outline(ft.make_jaxpr(step)(weights, weights)))

@@ -1,0 +1,161 @@
+"""The number of times that XLA:CPU would compute each value of a jaxpr, by the rules of its instruction fusion.
+
+XLA puts an operation into the kernel of each operation that reads its result, and computes it there at each index at
+which it is read. So a value may be computed in many kernels, many times in each. What XLA computes only once, or not in
+the kernels of its readers, follows from these rules, which are those of `CpuInstructionFusion`, `InstructionFusion` and
+`FusionNodeIndexingEvaluation` in XLA's sources:
+
+- Nothing is fused into products, sorts, scatters and calls, nor are these into others.
+- Expensive operations (divisions, exponentials, sums) are not computed twice, nor for each element of a broadcast.
+- A value that several arrays are read for is computed once, unless it can be part of all kernels, along all paths, that
+  depend on it: computing it again would read more memory.
+- Joined and padded arrays are part of a kernel only if one operation reads them, at one index.
+- A value at more than 15 indices of one kernel has a kernel of its own.
+"""
+
+from __future__ import annotations
+
+from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Var
+from functorch_like.primitives.base.shapes import broadcast_in_dim, reshape, transpose
+from functorch_like.primitives.elementwise import div
+from functorch_like.primitives.structural import concatenate, iota, pad
+
+#: Kinds of primitives that XLA fuses, with each other.
+_FUSED = frozenset(("elementwise", "movement", "reduction"))
+#: Primitives whose code XLA's emitter cannot share between two readers.
+_UNSHARED = frozenset((concatenate, pad))
+#: Most indices at which one kernel computes a value.
+_INDICES = 15
+#: Number of kernels and indices that are distinguished, so that sets of them stay small.
+_PLACES = 4096
+
+
+class _Use:
+    """Facts about a value, from the equations that read it. Sets are bits of an integer.
+
+    Attributes:
+        kernels: the kernels that compute it.
+        places: the kernels and indices at which it is computed.
+        reused: True if a kernel reads each of its elements several times.
+        readers: positions of the equations that read it.
+        users: their number. Those of a reshape's result count as those of its operand.
+        later: positions of all equations that depend on it.
+        apart: those of them on a path to which XLA does not fuse everything.
+    """
+
+    __slots__ = ("apart", "kernels", "later", "places", "readers", "reused", "users")
+
+    def __init__(self, place: int = 0, reader: int = 0) -> None:
+        self.kernels = self.places = place
+        self.reused = False
+        self.users = int(bool(reader))
+        self.readers = self.later = self.apart = reader
+
+
+def evaluations(jaxpr: Jaxpr) -> list[int]:
+    """Return for each equation how often XLA:CPU computes its result, in all kernels together.
+
+    The number is 0 for constants, and for equations of several results.
+    """
+    makers = {v: e for e in jaxpr.equations for v in e.outputs}
+    uses: dict[Atom, _Use] = {}
+    places = 0  # numbered so far
+    position = 1 << len(jaxpr.equations)
+    for a in jaxpr.outputs:
+        if type(a) is Var and a not in uses:
+            places += 1
+            uses[a] = _Use(1 << places % _PLACES, position)
+    counts: list[int] = []
+    for e in reversed(jaxpr.equations):
+        position >>= 1
+        prim, outputs = e.prim, e.outputs
+        found = [uses.pop(v) for v in outputs if v in uses]
+        use = found[0] if len(found) == 1 else _joined(found)
+        here, computed, reused, later, apart = use.kernels, use.places, use.reused, use.later, use.apart
+        fused = prim.kind in _FUSED and len(outputs) == 1
+        if fused:
+            several = use.users > 1
+            expensive = _is_expensive(e)
+            alone = several and expensive
+            if alone or (use.readers & apart and _reads_more(e, makers)):
+                alone, apart = several, later
+            shared = here & (here - 1) or computed != here
+            kept = alone or (expensive and reused) or (shared and _is_kept(e, use, several))
+            shape = outputs[0].aval.shape
+        else:
+            kept, apart, shape = True, later, None
+        if kept:
+            places += 1
+            here = computed = 1 << places % _PLACES
+            reused = False
+        count = computed.bit_count()
+        read = use.users if prim is reshape else 1
+        spread = prim is broadcast_in_dim
+        after = later | position
+        constant = True
+        for a in e.inputs:
+            if type(a) is not Var:
+                continue
+            constant = False
+            known = uses.get(a)
+            if known is None:
+                known = uses[a] = _Use()
+            elif known.readers & position:  # an operand that stands there twice
+                continue
+            known.kernels |= here
+            if a.aval.shape == shape or prim is transpose:
+                known.places |= computed
+            else:
+                places += count
+                known.places |= ((1 << count) - 1) << places % _PLACES
+            if reused or (spread and e.outputs[0].aval.size > a.aval.size):
+                known.reused = True
+            known.readers |= position
+            known.users += read
+            known.later |= after
+            blocked = not fused or (spread and _is_expensive(_source(a, makers)))
+            known.apart |= after if blocked else apart
+        counts.append(0 if constant or len(outputs) != 1 else count)
+    counts.reverse()
+    return counts
+
+
+def _joined(uses: list[_Use]) -> _Use:
+    """Return what is known of an equation's results together."""
+    joined = _Use()
+    for use in uses:
+        joined.later |= use.later
+    return joined
+
+
+def _source(a: Var, makers: dict[Var, Equation]) -> Equation | None:
+    """Return the equation that makes a value, besides reshapes."""
+    made = makers.get(a)
+    while made is not None and made.prim is reshape:
+        made = makers.get(made.inputs[0])
+    return made
+
+
+def _is_expensive(e: Equation | None) -> bool:
+    """Return True if XLA does not compute the result of an equation twice."""
+    if e is None or e.prim.kind == "movement":
+        return False
+    return e.outputs[0].aval.dtype.kind in "fc" if e.prim is div else not e.prim.fusible
+
+
+def _reads_more(e: Equation, makers: dict[Var, Equation]) -> bool:
+    """Return True if computing a result again reads more memory than reading it."""
+    out = e.outputs[0].aval
+    arrays = [a for a in e.inputs if type(a) is Var]
+    made = [makers.get(a) for a in arrays if a.aval.ndim >= out.ndim]
+    if sum(m is None or m.prim not in (broadcast_in_dim, iota) for m in made) <= 1:
+        return False
+    return sum(a.aval.size for a in {*arrays}) > out.size
+
+
+def _is_kept(e: Equation, use: _Use, several: bool) -> bool:
+    """Return True if the result of an equation that several kernels or indices read has a kernel of its own."""
+    kernels, places = use.kernels.bit_count(), use.places.bit_count()
+    if (e.prim in _UNSHARED or e.prim.kind == "reduction") and (several or places > kernels):
+        return True
+    return places > _INDICES * kernels
