@@ -16,6 +16,7 @@ the kernels of its readers, follows from these rules, which are those of `CpuIns
 from __future__ import annotations
 
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Var
+from functorch_like.primitives.base.lowering import Lowering, is_fusible
 from functorch_like.primitives.base.shapes import broadcast_in_dim, reshape, transpose
 from functorch_like.primitives.elementwise import div
 from functorch_like.primitives.structural import concatenate, iota, pad
@@ -72,7 +73,7 @@ def evaluations(jaxpr: Jaxpr) -> list[int]:
         found = [uses.pop(v) for v in outputs if v in uses]
         use = found[0] if len(found) == 1 else _joined(found)
         here, computed, reused, later, apart = use.kernels, use.places, use.reused, use.later, use.apart
-        fused = prim.kind in _FUSED and len(outputs) == 1
+        fused = prim.kind in _FUSED and len(outputs) == 1 and _is_fusible(e)
         if fused:
             several = use.users > 1
             expensive = _is_expensive(e)
@@ -134,6 +135,13 @@ def _source(a: Var, makers: dict[Var, Equation]) -> Equation | None:
     while made is not None and made.prim is reshape:
         made = makers.get(made.inputs[0])
     return made
+
+
+def _is_fusible(e: Equation) -> bool:
+    lower = e.prim.lower
+    return type(lower) is not Lowering or is_fusible(
+        lower, [a.aval for a in e.inputs], [v.aval for v in e.outputs], e.params
+    )
 
 
 def _is_expensive(e: Equation | None) -> bool:

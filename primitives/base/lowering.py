@@ -25,6 +25,7 @@ class Alternative(NamedTuple):
         lower: as the primitive's own rule.
         edges: `() -> [(sample, taken), ...]`: samples on both sides of each limit.
         on_host: whether it calls a kernel of NumPy, as programs that leave the process may not do.
+        conditional: whether it branches, so that XLA fuses it with nothing.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Alternative(NamedTuple):
     lower: Callable[..., Any]
     edges: Callable[[], list[tuple[SampleInput, bool]]]
     on_host: bool = False
+    conditional: bool = False
 
 
 class Lowering:
@@ -62,6 +64,14 @@ class Lowering:
         except TypeError:  # a parameter without a hash
             result = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels)
         return (self.standard if result is None else result.lower)(e, *operands, **params)
+
+
+def is_fusible(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Return False if a `lower` rule writes, for these operands and results, what XLA:CPU fuses with nothing."""
+    if not any(a.on_host or a.conditional for a in alternatives_of(lower)):
+        return True
+    picked = lower.pick("cpu", ins, outs, params)
+    return picked is None or not (picked.on_host or picked.conditional)
 
 
 def alternatives_of(lower: Any) -> tuple[Alternative, ...]:

@@ -105,7 +105,7 @@ def guarded(
         ]
 
     takes = lambda ins, outs: outs[0].dtype == dtypes.float32 and outs[0].size >= LARGE
-    return Alternative(f"{primitive} in double precision", _LARGE_FLOAT, takes, lower, edges)
+    return Alternative(f"{primitive} in double precision", _LARGE_FLOAT, takes, lower, edges, conditional=True)
 
 
 # ------------------------------------------------------------------------------------------------- roots and remainders

@@ -250,6 +250,19 @@ def test_values_are_counted_as_xla_computes_them():
     assert _counts(moved, X)["sin", 0] == 2  # at two indices of one kernel
 
 
+def test_chains_of_sines_of_large_arrays():
+    """Their sines branch, so that XLA fuses nothing into them, and the sums between them into each."""
+    x = np.linspace(-2, 2, 1 << 17, dtype=np.float32)
+
+    def chain(x, sin=fnp.sin):
+        for _ in range(16):
+            x = sin(x) * np.float32(0.5) + x - np.float32(0.25)
+        return x
+
+    assert any(isinstance(step, Jaxpr) for step in outline(ft.make_jaxpr(chain)(x)))
+    np.testing.assert_allclose(ft.jit(chain)(x), chain(x.astype(np.float64), np.sin), rtol=1e-4, atol=1e-4)
+
+
 def test_few_copies_are_left_to_xla():
     """A chain through operations that XLA does not compute twice, as that of bodies that attract each other."""
 
