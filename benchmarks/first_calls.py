@@ -8,35 +8,20 @@ cache is off. Times are processor times of all threads, from the call to the res
 """
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.processes import add_sides, result_of
 from benchmarks.saving import save
 
 WORKER = Path(__file__).parent / "worker" / "first_calls.py"
 
 
-def measured(python: str, side: str, cache: str) -> dict[str, float]:
-    """Return the seconds of each first call in a new process."""
-    environment = {**os.environ, "FT_CACHE_DIR": cache}
-    done = subprocess.run([python, str(WORKER), side], env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def main() -> None:
     """Measure both sides and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for side in ("ours", "jax"):
-        default = os.environ.get(f"FT_BENCH_{side.upper()}", sys.executable)
-        parser.add_argument(f"--{side}", default=default, help="the interpreter of this side")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each side (default 3)")
+    add_sides(parser)
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
     samples: dict[str, list[dict[str, float]]] = {"ours": [], "second": [], "jax": []}
@@ -44,7 +29,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as cache:
             for process, rows in samples.items():
                 side = "jax" if process == "jax" else "ours"
-                rows.append(measured(getattr(options, side), side, cache))
+                rows.append(result_of(getattr(options, side), WORKER, side, FT_CACHE_DIR=cache))
     medians = {name: {k: statistics.median(r[k] for r in rows) for k in rows[0]} for name, rows in samples.items()}
     print(f"{'first call (ms)':34}{'ours':>9}{'second':>9}{'JAX':>9}{'ours/JAX':>10}{'second/JAX':>12}")
     ratios: dict[str, list[float]] = {"ours": [], "second": []}

@@ -7,40 +7,25 @@ them under the options of its last tier. Figures are medians of the rounds.
 """
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 
+from benchmarks.processes import add_sides, result_of
 from benchmarks.saving import save
 
 WORKER = Path(__file__).parent / "worker" / "unrolled.py"
 
 
-def measured(python: str, side: str) -> dict[str, dict[str, float]]:
-    """Return the seconds of each program's first result and of a later call, in a new process."""
-    environment = {**os.environ, "FT_CACHE": "0"}
-    done = subprocess.run([python, str(WORKER), side], env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def main() -> None:
     """Measure both sides and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for side in ("ours", "jax"):
-        default = os.environ.get(f"FT_BENCH_{side.upper()}", sys.executable)
-        parser.add_argument(f"--{side}", default=default, help="the interpreter of this side")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each side (default 3)")
+    add_sides(parser)
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
     samples: dict[str, list[dict[str, dict[str, float]]]] = {"ours": [], "jax": []}
     for _ in range(options.rounds):
         for side, rows in samples.items():
-            rows.append(measured(getattr(options, side), side))
+            rows.append(result_of(getattr(options, side), WORKER, side, FT_CACHE="0"))
     print(f"{'':38}{'first result (s)':>28}{'call (ms)':>28}")
     print(f"{'':38}" + 2 * f"{'ours':>9}{'JAX':>9}{'ratio':>10}")
     for case in samples["ours"][0]:

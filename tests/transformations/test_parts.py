@@ -133,6 +133,12 @@ def test_transposes_that_xla_does_without_are_left_to_it():
         np.testing.assert_allclose(ft.jit(f)(s), f(s), rtol=1e-4, atol=1e-4)
 
 
+def _slopes(value, x):
+    """Return the gradient by finite differences."""
+    steps = np.eye(x.size).reshape(-1, *x.shape) * 1e-6
+    return np.array([(value(x + e) - value(x - e)) / 2e-6 for e in steps]).reshape(x.shape)
+
+
 def _mirrored(x, steps, tanh=np.tanh, flip=np.flip):
     for _ in range(steps):
         x = tanh(x + 0.5 * x * flip(x, 0)) + 0.1
@@ -154,8 +160,7 @@ def test_chains_of_reversals():
     """Without parts, the gradient is not compiled within minutes."""
     x = np.linspace(-1, 1, 6)
     f = lambda x: fnp.sum(_mirrored(x, 14, fnp.tanh, fnp.flip))
-    step = np.eye(6) * 1e-6
-    slopes = [(_mirrored(x + e, 14).sum() - _mirrored(x - e, 14).sum()) / 2e-6 for e in step]
+    slopes = _slopes(lambda x: _mirrored(x, 14).sum(), x)
     for tiers in ("off", "quick"):
         with backends.compilation.flags(tiers=tiers):
             value, slope = ft.jit(ft.value_and_grad(f))(x)
@@ -199,8 +204,7 @@ def test_gradients_of_unrolled_steps(name):
     function, reference, x = UNROLLED[name]
     gradient = ft.jit(ft.value_and_grad(lambda x: fnp.sum(function(x, 12) ** 2)))
     value = lambda x: (reference(x, 12) ** 2).sum()
-    steps = np.eye(x.size).reshape(-1, *x.shape) * 1e-6
-    slopes = np.array([(value(x + e) - value(x - e)) / 2e-6 for e in steps]).reshape(x.shape)
+    slopes = _slopes(value, x)
     for tiers in ("off", "quick"):
         with backends.compilation.flags(tiers=tiers):
             result, slope = gradient(x)
