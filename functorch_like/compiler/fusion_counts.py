@@ -15,6 +15,7 @@ the kernels of its readers, follows from these rules, which are those of `CpuIns
 
 from __future__ import annotations
 
+from functorch_like.core import Signature
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Var
 from functorch_like.primitives.base.lowering import Lowering, is_fusible
 from functorch_like.primitives.base.shapes import broadcast_in_dim, reshape, transpose
@@ -44,13 +45,9 @@ class _Use:
         apart: those of them on a path to which XLA does not fuse everything.
     """
 
-    __slots__ = ("apart", "kernels", "later", "places", "readers", "reused", "users")
-
-    def __init__(self, place: int = 0, reader: int = 0) -> None:
-        self.kernels = self.places = place
-        self.reused = False
-        self.users = int(bool(reader))
-        self.readers = self.later = self.apart = reader
+    # Defaults of the class, since calls of an `__init__` would take a fifth of the time.
+    kernels = places = readers = users = later = apart = 0
+    reused = False
 
 
 def evaluations(jaxpr: Jaxpr) -> list[int]:
@@ -58,33 +55,44 @@ def evaluations(jaxpr: Jaxpr) -> list[int]:
 
     The number is 0 for constants, and for equations of several results.
     """
-    makers = {v: e for e in jaxpr.equations for v in e.outputs}
+    equations = jaxpr.equations
+    makers = {v: e for e in equations for v in e.outputs}
+    rules: dict[Signature | None, tuple[bool, bool]] = {}  # of `_rules`, by the signature
     uses: dict[Atom, _Use] = {}
     places = 0  # numbered so far
-    position = 1 << len(jaxpr.equations)
+    position = 1
     for a in jaxpr.outputs:
         if type(a) is Var and a not in uses:
             places += 1
-            uses[a] = _Use(1 << places % _PLACES, position)
+            use = uses[a] = _Use()
+            use.kernels = use.places = 1 << places % _PLACES
+            use.readers = use.later = use.apart = position
+            use.users = 1
     counts: list[int] = []
-    for e in reversed(jaxpr.equations):
-        position >>= 1
+    for e in reversed(equations):
+        position <<= 1
         prim, outputs = e.prim, e.outputs
-        found = [uses.pop(v) for v in outputs if v in uses]
-        use = found[0] if len(found) == 1 else _joined(found)
-        here, computed, reused, later, apart = use.kernels, use.places, use.reused, use.later, use.apart
-        fused = prim.kind in _FUSED and len(outputs) == 1 and _is_fusible(e)
+        use = uses.pop(outputs[0], _UNUSED) if len(outputs) == 1 else _joined([uses.pop(v, _UNUSED) for v in outputs])
+        here, computed, reused, later = use.kernels, use.places, use.reused, use.later
+        rule = rules.get(e.signature)
+        if rule is None:
+            rule = _rules(e)
+            if e.signature is not None:
+                rules[e.signature] = rule
+        fused, expensive = rule
+        kept, apart, shape = True, later, None
         if fused:
             several = use.users > 1
-            expensive = _is_expensive(e)
-            alone = several and expensive
-            if alone or (use.readers & apart and _reads_more(e, makers)):
-                alone, apart = several, later
-            shared = here & (here - 1) or computed != here
-            kept = alone or (expensive and reused) or (shared and _is_kept(e, use, several))
+            kept = several and expensive
+            if not kept:
+                if use.readers & use.apart and _reads_more(e, makers):
+                    kept = several
+                else:
+                    apart = use.apart
+            if not kept:
+                shared = computed != here or here & (here - 1)
+                kept = (expensive and reused) or (shared and _is_kept(e, use, several))
             shape = outputs[0].aval.shape
-        else:
-            kept, apart, shape = True, later, None
         if kept:
             places += 1
             here = computed = 1 << places % _PLACES
@@ -92,33 +100,41 @@ def evaluations(jaxpr: Jaxpr) -> list[int]:
         count = computed.bit_count()
         read = use.users if prim is reshape else 1
         spread = prim is broadcast_in_dim
+        moved = prim is transpose
         after = later | position
         constant = True
         for a in e.inputs:
             if type(a) is not Var:
                 continue
             constant = False
+            inside = computed
+            if not moved and a.aval.shape != shape:
+                places += count
+                inside = ((1 << count) - 1) << places % _PLACES
+            beside = after if not fused or (spread and _is_expensive(_source(a, makers))) else apart
             known = uses.get(a)
             if known is None:
                 known = uses[a] = _Use()
+                known.kernels, known.places, known.readers, known.users = here, inside, position, read
+                known.later, known.apart = after, beside
             elif known.readers & position:  # an operand that stands there twice
                 continue
-            known.kernels |= here
-            if a.aval.shape == shape or prim is transpose:
-                known.places |= computed
             else:
-                places += count
-                known.places |= ((1 << count) - 1) << places % _PLACES
-            if reused or (spread and e.outputs[0].aval.size > a.aval.size):
+                known.kernels |= here
+                known.places |= inside
+                known.readers |= position
+                known.users += read
+                known.later |= after
+                known.apart |= beside
+            if reused or (spread and outputs[0].aval.size > a.aval.size):
                 known.reused = True
-            known.readers |= position
-            known.users += read
-            known.later |= after
-            blocked = not fused or (spread and _is_expensive(_source(a, makers)))
-            known.apart |= after if blocked else apart
         counts.append(0 if constant or len(outputs) != 1 else count)
     counts.reverse()
     return counts
+
+
+#: What is known of a value that nothing reads.
+_UNUSED = _Use()
 
 
 def _joined(uses: list[_Use]) -> _Use:
@@ -127,6 +143,13 @@ def _joined(uses: list[_Use]) -> _Use:
     for use in uses:
         joined.later |= use.later
     return joined
+
+
+def _rules(e: Equation) -> tuple[bool, bool]:
+    """Return whether XLA fuses an equation with its operands and readers, and whether it is expensive."""
+    if e.prim.kind not in _FUSED or len(e.outputs) != 1 or not _is_fusible(e):
+        return False, False
+    return True, _is_expensive(e)
 
 
 def _source(a: Var, makers: dict[Var, Equation]) -> Equation | None:
