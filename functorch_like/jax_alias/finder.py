@@ -19,6 +19,7 @@ from functorch_like.backends.xla.configuration import switched_on
 from functorch_like.core import Tracer
 from functorch_like.jax_alias import callers, missing, options
 from functorch_like.jax_alias.names import MODULES, PRIVATE
+from functorch_like.numpy import index_plan
 
 _PACKAGE = "functorch_like"
 
@@ -173,6 +174,7 @@ def install() -> None:
     Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are not
     promotion.widening = "allow"  # programs for JAX freely mix in NumPy's float64 arrays
     dtypes.STRONG_SCALARS.set_global(True)
+    index_plan.LENIENT.set_global(True)
     if switched_on("JAX_ENABLE_X64"):
         dtypes.set_default_dtype("float64")
         dtypes.set_default_dtype("int64")

@@ -138,6 +138,7 @@ PRIVATE: dict[str, Private] = {
     "jax._src.named_sharding.check_pspec": Private("", "jaxlib"),
     "jax._src.sharding_impls.make_single_device_sharding": Private("", "jaxlib"),
     "jax._src.numpy.einsum._einsum": Private("jax.numpy", "haliax"),
+    "jax._src.public_test_util.check_close": Private("jax.test_util", "tinygp"),
     "jax._src.state.types.AbstractRef": Private("jax.ref", "flax"),
     "jax._src.traceback_util.api_boundary": Private("jax.extend.source_info_util", "flax"),
     "jax._src.traceback_util.include_frame": Private("jax.extend.source_info_util", "equinox"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.nn.activations import plain, real, with_parameter, zero
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.binary import complex_log_add
 from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 # --------------------------------------------------------------------------------------------- exponentials, logarithms
 def _softplus(x: Any) -> Any:
+    if dtypes.is_complex(aval_of(x).dtype):
+        return complex_log_add(x, zero(x))
     # log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), by selections whose derivatives of all orders are correct at 0.
     above = elementwise.gt(x, zero(x))
     return elementwise.add(
@@ -81,8 +85,9 @@ log_sigmoid = plain(
     "log(sigmoid(x)), accurate for large x.",
     "0.0",
     "-0.6931",
+    analytic=True,
 )
-softplus = plain("softplus", _softplus, "log(1 + exp(x)), without overflow.", "0.0", "0.6931")
+softplus = plain("softplus", _softplus, "log(1 + exp(x)), without overflow.", "0.0", "0.6931", analytic=True)
 soft_sign = plain(
     "soft_sign",
     lambda x: elementwise.div(x, elementwise.add(elementwise.abs(x), structural.full_like(x, 1))),
@@ -102,6 +107,7 @@ mish = plain(
     "1.0",
     "0.8651",
     'D. Misra, "Mish", arXiv:1908.08681.',
+    analytic=True,
 )
 selu = plain(
     "selu", _selu, "The exponential linear unit, scaled to keep mean and variance.", "1.0", "1.0507",
@@ -181,13 +187,14 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
     Args:
         x: array or number; integers become floats.
-        approximate: True for the paper's approximation by tanh, False for the error function.
+        approximate: True for the paper's approximation by tanh, which complex numbers have, too; False for the error
+            function.
 
     Returns:
         Floats, of the shape of x.
 
     Raises:
-        DtypeError: for complex numbers and booleans.
+        DtypeError: for booleans; for complex numbers without the approximation.
 
     >>> round(float(nn.gelu(1.0)), 4), round(float(nn.gelu(1.0, approximate=False)), 4)
     (0.8412, 0.8413)
@@ -197,7 +204,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
 @eager_jit(static=("approximate",), ints=True)
 def _gelu(x: Any, approximate: bool) -> Any:
-    x = real(x, "gelu")
+    x = real(x, "gelu", analytic=approximate)
     full = lambda number: structural.full_like(x, number)
     half = elementwise.mul(full(0.5), x)
     if not approximate:

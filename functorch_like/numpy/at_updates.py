@@ -301,7 +301,7 @@ def _update(
     how = mode_of(mode, "fill", "x.at[...]")
     values = _as_array(x, values)
     try:
-        plan = parse(ref.index, aval_of(x).shape, outside=_outside_mode(mode, how))
+        plan = parse(ref.index, aval_of(x).shape, outside=_outside_mode(mode, how), lenient="fill")
     except Mask as e:
         return _masked(op, x, e.mask, values, ref.index)
     except Nothing:

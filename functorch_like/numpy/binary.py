@@ -278,7 +278,7 @@ def _log_add(base: float) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
         x, y = promotion.align_inexact(x, y)
         if dtypes.is_complex(aval_of(x).dtype):
-            return _complex_log_add(x, y, base)
+            return complex_log_add(x, y, base)
         high = elementwise.max(x, y)
         gap = elementwise.select_n(
             elementwise.eq(x, y), elementwise.sub(x, y), promotion.like(x, 0)
@@ -294,16 +294,21 @@ def _log_add(base: float) -> Callable[[Any, Any], Any]:
     return body
 
 
-def _complex_log_add(x: Any, y: Any, base: float) -> Any:
+def complex_log_add(x: Any, y: Any, base: float = 1.0) -> Any:
     """Return `_log_add` of complex numbers: the number of smaller real part is added to the other."""
     first = elementwise.ge(elementwise.real(x), elementwise.real(y))
     high, low = elementwise.select_n(first, y, x), elementwise.select_n(first, x, y)
-    gap = elementwise.select_n(
-        elementwise.eq(high, low), elementwise.sub(low, high), promotion.like(x, 0)
-    )  # inf - inf would be NaN
+    same = elementwise.and_(elementwise.eq(high, low), elementwise.not_(elementwise.is_finite(elementwise.real(high))))
+    gap = elementwise.select_n(same, elementwise.sub(low, high), promotion.like(x, 0))  # inf - inf would be NaN
     scale = promotion.like(gap, base)
-    return elementwise.add(
-        high, elementwise.div(elementwise.log1p(elementwise.exp(elementwise.mul(gap, scale))), scale)
+    out = elementwise.add(high, elementwise.div(elementwise.log1p(elementwise.exp(elementwise.mul(gap, scale))), scale))
+    # The logarithm's principal value: its angle is at most half a turn.
+    angle = elementwise.imag(out)
+    turn = promotion.like(angle, 2 * math.pi / base)
+    turns = elementwise.ceil(elementwise.sub(elementwise.div(angle, turn), promotion.like(angle, 0.5)))
+    inside = elementwise.sub(angle, elementwise.mul(turns, turn))
+    return elementwise.complex(
+        elementwise.real(out), elementwise.select_n(elementwise.is_finite(inside), angle, inside)
     )
 
 

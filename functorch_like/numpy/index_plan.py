@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.backends import xla
 from functorch_like.core import INT32, ArrayImpl, Tracer, aval_of
 from functorch_like.errors import BoundsError, ConcretizationError
 from functorch_like.numpy import promotion
@@ -20,6 +21,10 @@ from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.guarded_sizes import count_true, mask_places
 
 Item = tuple[Any, ...]
+
+#: True to treat Python's positions out of bounds as those of arrays: reads take the nearest element, updates leave them
+#: out. Set under JAX's names only.
+LENIENT = xla.config("lenient_positions", False)
 
 
 class Plan(NamedTuple):
@@ -56,7 +61,12 @@ class _Places(NamedTuple):
 
 
 def parse(
-    index: Any, shape: tuple[int, ...], dynamic: bool = False, sized: bool = False, outside: str | None = None
+    index: Any,
+    shape: tuple[int, ...],
+    dynamic: bool = False,
+    sized: bool = False,
+    outside: str | None = None,
+    lenient: str = "clip",
 ) -> Plan:
     """Parse an index expression.
 
@@ -66,6 +76,7 @@ def parse(
         dynamic: pass static positions as data, so that one compiled function computes them all.
         sized: where jit follows Python's control flow, guard the number of true elements of traced masks.
         outside: the user's mode for positions out of bounds: "clip", "wrap" or "fill"; None if there is none.
+        lenient: the mode if there is none, under `LENIENT`.
 
     Raises:
         BoundsError: for too many indices, masks that do not fit, static positions out of bounds without a mode, and
@@ -104,7 +115,7 @@ def parse(
                     "give a mask of the shape of the array, or of its first dimensions",
                 )
             entry = entry.places
-        items.append(_item(entry, shape[d], d, shape, values, dynamic, outside))
+        items.append(_item(entry, shape[d], d, shape, values, dynamic, outside, lenient))
         d += 1
     return Plan(tuple(items), tuple(values))
 
@@ -159,7 +170,14 @@ def _scalar_mask(value: bool) -> list[Any]:
 
 
 def _item(
-    entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any], dynamic: bool, outside: str | None
+    entry: Any,
+    n: int,
+    d: int,
+    shape: tuple[int, ...],
+    values: list[Any],
+    dynamic: bool,
+    outside: str | None,
+    lenient: str,
 ) -> Item:
     """Plan one entry along dimension d, which has size n."""
     if type(entry) is slice:
@@ -169,6 +187,8 @@ def _item(
         values.append(entry)
         return ("dyn" if entry.ndim == 0 else "arr", len(values) - 1)
     if not -n <= entry < n:
+        if outside is None and n and LENIENT.value:
+            outside = lenient
         if outside is None or (outside != "fill" and not n):
             raise promotion.error(
                 BoundsError,

@@ -411,6 +411,40 @@ def test_derivatives_of_functions_of_numbers_are_checked(run):
     assert run(text) == "differs"
 
 
+def test_positions_out_of_bounds_are_those_of_jax(run):
+    text = """
+    import jax, jax.numpy as jnp
+    x = jnp.arange(6.).reshape(2, 3)
+    for way in (lambda f: f, jax.jit):
+        print(way(lambda x: x[5, 1:])(x), way(lambda x: x[..., -7])(x), way(lambda x: x[-4, jnp.array([0, 9])])(x))
+        assert (way(lambda x: x.at[2].set(9.).at[0, -4].add(9.).at[:, 3].multiply(9.))(x) == x).all()
+        assert way(lambda x: x.at[0, 7].get(mode="fill", fill_value=8.))(x) == 8
+        print(way(jax.grad(lambda x: x[7, 0]))(x).tolist())
+    try:
+        x[:0][0]
+    except IndexError:
+        print("empty")
+    """
+    rows = ["[4. 5.] [0. 3.] [0. 2.]", "[[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]"]
+    assert run(text).splitlines() == [*rows, *rows, "empty"]
+
+
+def test_trees_of_arrays_are_compared_within_tolerances_by_dtype(run):
+    text = """
+    import jax.numpy as jnp, numpy as np
+    from jax._src.public_test_util import check_close
+    check_close({"a": jnp.ones(3), "b": 1}, {"a": np.ones(3) + 1e-6, "b": 1.0})
+    check_close(jnp.ones(2), jnp.ones(2) + 1e-2, atol={"float32": 1e-2})
+    check_close(jnp.ones(2, "bfloat16"), jnp.ones(2, "bfloat16") + 1e-2)
+    for wrong in (jnp.ones(3) + 1e-4, jnp.ones(2), [jnp.ones(3)], jnp.ones(3, "bfloat16") + 0.1):
+        try:
+            check_close(jnp.ones(3), wrong)
+        except AssertionError:
+            print("differs")
+    """
+    assert run(text).split() == ["differs"] * 4
+
+
 def test_a_value_that_a_rule_of_derivatives_closes_over_is_refused_by_jax_s_name(run):
     text = """
     import jax

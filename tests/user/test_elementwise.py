@@ -341,6 +341,20 @@ def test_derivatives_at_the_edge():
 
 
 @pytest.mark.parametrize("way", [lambda f: f, ft.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(("name", "base"), [("logaddexp", np.e), ("logaddexp2", 2.0)])
+def test_logarithms_of_complex_sums_are_principal_values(way, name, base):
+    f = getattr(fnp, name)
+    draw = np.random.default_rng(4)
+    x, y = draw.normal(size=(2, 50)) * 3 + 20j * draw.normal(size=(2, 50))
+    np.testing.assert_allclose(way(f)(x, y), np.log(base**x + base**y) / np.log(base), rtol=1e-11)
+    slopes = way(ft.grad(lambda a, b: f(a, b).real, (0, 1)))
+    np.testing.assert_allclose(slopes(1 + 9j, 1 + 9j), [0.5, 0.5], rtol=1e-6)  # equal numbers
+    assert (
+        way(f)(complex(-np.inf), 1 + 2j).item() == 1 + 2j and way(f)(complex(-np.inf), complex(-np.inf)).real == -np.inf
+    )
+
+
+@pytest.mark.parametrize("way", [lambda f: f, ft.jit], ids=["eager", "jit"])
 def test_signed_zeros_of_complex_numbers_stay_apart(way):
     zeros = [complex(a, b) for a in (0.0, -0.0) for b in (0.0, -0.0)]
     signs = [(np.signbit(z.real), np.signbit(z.imag)) for z in zeros]

@@ -47,7 +47,7 @@ def difference(f, x, h=1e-6):
     return (f(x + h) - f(x - h)) / (2 * h)
 
 
-ANALYTIC = ("sigmoid", "silu")  # of complex numbers, too
+ANALYTIC = ("sigmoid", "silu", "softplus", "log_sigmoid", "mish", "gelu")  # of complex numbers, too
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -392,13 +392,27 @@ def test_options_of_logsumexp_of_complex_numbers():
         (nn.silu, lambda z: z / (1 + np.exp(-z))),
         (nn.identity, lambda z: z),
         (nn.glu, lambda z: z[:, :2] / (1 + np.exp(-z[:, 2:]))),
+        (nn.softplus, lambda z: np.log(1 + np.exp(z))),
+        (nn.log_sigmoid, lambda z: -np.log(1 + np.exp(-z))),
+        (nn.mish, lambda z: z * np.tanh(np.log(1 + np.exp(z)))),
+        (nn.gelu, lambda z: 0.5 * z * (1 + np.tanh(np.sqrt(2 / np.pi) * (z + 0.044715 * z**3)))),
+        (ft.scipy.special.expit, lambda z: 1 / (1 + np.exp(-z))),
+        (ft.scipy.special.logit, lambda z: np.log(z) - np.log(1 - z)),
     ],
 )
 def test_analytic_activations(f, expected):
     np.testing.assert_allclose(f(Z), expected(Z), rtol=1e-12)
+    np.testing.assert_allclose(ft.jit(f)(Z), expected(Z), rtol=1e-12)
 
 
-@pytest.mark.parametrize("f", [nn.sigmoid, nn.silu, nn.softmax, nn.log_softmax, nn.logsumexp])
+def test_exact_gelu_takes_real_numbers():
+    with pytest.raises(DtypeError, match="real numbers"):
+        nn.gelu(Z, approximate=False)
+
+
+@pytest.mark.parametrize(
+    "f", [nn.sigmoid, nn.silu, nn.softplus, nn.mish, nn.gelu, nn.softmax, nn.log_softmax, nn.logsumexp]
+)
 def test_derivatives_by_complex_numbers(f):
     scalar, step = lambda z: fnp.sum(f(z) ** 2), 1e-6
     found = ft.grad(scalar, holomorphic=True)(Z)

@@ -170,3 +170,14 @@ def test_a_result_is_as_strongly_typed_as_the_arrays(name):
     function, x = getattr(S, name), np.ones(3, np.float32)
     assert not function(2.0, x).weak_type and not function(x, 2.0).weak_type
     assert (function(2.0, x) * fnp.ones(3, "bfloat16")).dtype == "float32"
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py"])
+def test_products_with_logarithms_of_complex_numbers(name):
+    f, expected = getattr(S, name), getattr(special, name)
+    x, y = RNG.normal(size=(2, 40)) + 3j * RNG.normal(size=(2, 40))
+    x[0] = 0
+    np.testing.assert_allclose(f(x, y), expected(x, y), rtol=1e-13)
+    np.testing.assert_allclose(ft.jit(f)(x.astype("complex64"), y), expected(x, y), rtol=1e-5)
+    slope = (expected(2 + 1j, 1 - 2j + 1e-6) - expected(2 + 1j, 1 - 2j - 1e-6)) / 2e-6
+    np.testing.assert_allclose(ft.grad(f, 1, holomorphic=True)(2 + 1j, 1 - 2j), slope, rtol=1e-4)

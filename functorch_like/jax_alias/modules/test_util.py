@@ -10,7 +10,16 @@ import numpy as np
 import functorch_like as ft
 from functorch_like import dtypes
 
+#: Tolerances of derivatives and of values.
 _TOLERANCES = {"bfloat16": 1e-1, "float16": 3e-2, "float32": 6e-3, "float64": 1e-5}
+_ROUNDING = {
+    "bfloat16": 1e-2,
+    "float16": 1e-3,
+    "float32": 1e-6,
+    "complex64": 1e-6,
+    "float64": 1e-15,
+    "complex128": 1e-15,
+}
 
 
 def check_grads(
@@ -89,6 +98,40 @@ def check_vjp(
     direction, weights = _random_like(args, 0), _random_like(out, 1)
     slopes = _difference(f, args, direction, eps)
     _close(_inner(pull(weights), direction), _inner(weights, slopes), args, atol, rtol, f"{err_msg} VJP cotangent")
+
+
+def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:
+    """Compare two pytrees of arrays, leaf by leaf.
+
+    Args:
+        xs: a pytree of arrays and numbers.
+        ys: another, of the same structure and shapes.
+        atol: absolute tolerance, which is multiplied by the number of elements; or a dict of tolerances by
+            dtype. By default it is a few roundings of the less exact dtype.
+        rtol: relative tolerance, in the same way.
+        err_msg: text for the error.
+
+    Raises:
+        AssertionError: where they differ.
+    """
+    assert ft.tree.structure(xs) == ft.tree.structure(ys), err_msg or "the structures differ"
+    for x, y in zip(ft.tree.leaves(xs), ft.tree.leaves(ys), strict=True):
+        a, b = np.asarray(x), np.asarray(y)
+        assert a.shape == b.shape, f"{err_msg} shapes differ: {a.shape} and {b.shape}"
+        relative, absolute = (max(_tolerance(v.dtype, t) for v in (a, b)) * a.size for t in (rtol, atol))
+        np.testing.assert_allclose(_in_numpy(a), _in_numpy(b), relative, absolute, err_msg=err_msg)
+
+
+def _tolerance(dtype: Any, given: Any) -> float:
+    default = _ROUNDING.get(dtype.name, 0.1 if dtypes.is_float(dtype) else 0)
+    if isinstance(given, dict):
+        return {np.dtype(key).name: value for key, value in given.items()}.get(dtype.name, default)
+    return default if given is None else given
+
+
+def _in_numpy(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array in a dtype of NumPy."""
+    return x.astype(np.float32) if dtypes.is_float(x.dtype) and x.dtype.itemsize < 4 else x
 
 
 def _arrays(args: Sequence[Any]) -> tuple[Any, ...]:

@@ -209,12 +209,15 @@ _kl_div = _entropy(
 )
 
 
-expit = _one("expit", elementwise.logistic, "1 / (1 + exp(-x)).")
+expit = _one("expit", elementwise.logistic, "1 / (1 + exp(-x)).", complex=True)
 logit = _one(
-    "logit", lambda x: elementwise.sub(elementwise.log(x), elementwise.log1p(elementwise.neg(x))), "log(x / (1 - x))."
+    "logit",
+    lambda x: elementwise.sub(elementwise.log(x), elementwise.log1p(elementwise.neg(x))),
+    "log(x) - log(1 - x).",
+    complex=True,
 )
-xlogy = _two("xlogy", "x y", _xlogy, "x log(y), and 0 where x is 0.")
-xlog1py = _two("xlog1py", "x y", _x_times(elementwise.log1p, 0.0), "x log(1 + y), and 0 where x is 0.")
+xlogy = _two("xlogy", "x y", _xlogy, "x log(y), and 0 where x is 0.", complex=True)
+xlog1py = _two("xlog1py", "x y", _x_times(elementwise.log1p, 0.0), "x log(1 + y), and 0 where x is 0.", complex=True)
 entr = _one("entr", _with_slopes(_entr, _entr_slope), "-x log(x), 0 at 0 and -inf below.")
 rel_entr = _two("rel_entr", "x y", _rel_entr, "x log(x / y), 0 where x is 0 and infinite where one is negative.")
 kl_div = _two("kl_div", "x y", _kl_div, "x log(x / y) - x + y.")

@@ -98,16 +98,18 @@ def _bound(name: str, signature: Signature, args: tuple[Any, ...], named: dict[s
         raise promotion.error(ArgumentError, f"special.{name}: {e}", fix) from None
 
 
-def one(name: str, body: Callable[..., Any], summary: str, at: str = "0.5") -> Unary:
+def one(name: str, body: Callable[..., Any], summary: str, at: str = "0.5", *, complex: bool = False) -> Unary:
     """Make a function of x."""
-    made = make(name, "x", body, summary, at)
+    made = make(name, "x", body, summary, at, complex=complex)
     made.__module__ = promotion.caller()
     return made
 
 
-def two(name: str, names: str, body: Callable[..., Any], summary: str, at: str = "0.5, 1.5") -> Binary:
+def two(
+    name: str, names: str, body: Callable[..., Any], summary: str, at: str = "0.5, 1.5", *, complex: bool = False
+) -> Binary:
     """Make a function of two arguments."""
-    made = make(name, names, body, summary, at)
+    made = make(name, names, body, summary, at, complex=complex)
     made.__module__ = promotion.caller()
     return made
 
