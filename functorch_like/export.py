@@ -28,6 +28,9 @@ from functorch_like.exporting.dimensions import is_symbolic_dim as is_symbolic_d
 from functorch_like.exporting.dimensions import symbolic_scope as symbolic_scope
 from functorch_like.exporting.dimensions import symbolic_shape as symbolic_shape
 from functorch_like.exporting.format import Contents, argument_names, leaves_of
+from functorch_like.exporting.nodes import register_namedtuple_serialization as register_namedtuple_serialization
+from functorch_like.exporting.nodes import register_pytree_node_serialization as register_pytree_node_serialization
+from functorch_like.exporting.shapes import symbolic_args_specs as symbolic_args_specs
 from functorch_like.exporting.symbolic import MAGIC, exported_for, one_of, read
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.effects.call_exported import Artifact, call_exported

@@ -13,7 +13,7 @@ import builtins
 import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from functorch_like.backends.xla import pytree
@@ -161,8 +161,29 @@ def _bare(key: Any) -> str:
 
 
 def leaf_paths(treedef: Any) -> list[str]:
-    """Return the path of each leaf of a structure, as text."""
-    return [keystr(path) for path, _ in leaves_with_path(treedef.unflatten([0] * treedef.num_leaves))]
+    """Return the path of each leaf of a structure, as text.
+
+    Nodes that flatten in another way with other leaves, as those do that tell arrays from other attributes, are passed
+    by their children's numbers.
+    """
+    try:
+        paths = [keystr(path) for path, _ in leaves_with_path(treedef.unflatten([0] * treedef.num_leaves))]
+    except Exception:  # of the user's node, which may check its children
+        paths = []
+    return paths if len(paths) == treedef.num_leaves else [keystr(path) for path in _numbered_paths(treedef)]
+
+
+def _numbered_paths(treedef: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each leaf, with numbers for the children of nodes other than dicts."""
+    node = treedef.node_data()
+    if node is None:
+        yield ()
+        return
+    children = treedef.children()
+    for i, child in enumerate(children):
+        key = pytree.DictKey(node[1][i]) if node[0] is dict else pytree.SequenceKey(i)
+        for path in _numbered_paths(child):
+            yield (key, *path)
 
 
 # ---------------------------------------------------------------------------------------------------- over the leaves

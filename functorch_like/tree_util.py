@@ -155,4 +155,4 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     >>> ft.tree_util.treedef_tuple([ft.tree.structure(1), ft.tree.structure([2])])
     PyTreeDef((*, [*]))
     """
-    return _tree.structure(tuple(treedef.unflatten([0] * treedef.num_leaves) for treedef in treedefs))
+    return _pytree.structure_of((tuple, None), list(treedefs))

@@ -51,6 +51,7 @@ from functorch_like.backends.xla.pytree import (
     register_node,
     registry,
     structure,
+    structure_of,
     unflatten,
 )
 from functorch_like.backends.xla.sharding import OneDevice
@@ -126,6 +127,7 @@ __all__ = [
     "split_of",
     "started",
     "structure",
+    "structure_of",
     "to_numpy",
     "unflatten",
     "values_are_here",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like.backends.xla import nesting
@@ -103,6 +103,12 @@ def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
 
 
 leaf_structure = structure(0)
+
+
+def structure_of(node: tuple[type, Any], children: Sequence[Any]) -> Any:
+    """The structure of a node with these children; the node is what `node_data()` of a structure returns."""
+    return type(leaf_structure).from_node_data_and_children(registry, node, children)
+
 
 
 def _ordered(keys: tuple[Any, ...], values: Any) -> OrderedDict[Any, Any]:

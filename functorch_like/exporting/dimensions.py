@@ -160,27 +160,36 @@ class Dimension:
 
 
 def symbolic_shape(
-    shape: str, constraints: Sequence[str] = (), *, scope: Scope | None = None
+    shape: str | None,
+    constraints: Sequence[str] = (),
+    *,
+    scope: Scope | None = None,
+    like: Sequence[int] | None = None,
 ) -> tuple[int | Dimension, ...]:
     """A shape with dimensions that are known when the exported program is called.
 
     Args:
-        shape: dimensions, separated by commas: names, ints, and expressions of both, such as "b, 2*t + 1, 3".
+        shape: dimensions, separated by commas: names, ints, and expressions of both, such as "b, 2*t + 1, 3". Beside
+            `like`, "_" stands for its size at this place, and "..." at the end for all further ones; None for all.
         constraints: comparisons that hold for all calls: "b >= 2", "mod(b, 8) == 0", "t <= 2*b".
         scope: a scope to share with other shapes, from `symbolic_scope(*constraints)`. Within one export, equal names
             are one dimension in any case.
+        like: a shape whose sizes "_" and "..." stand for.
 
     Returns:
         A tuple for `ShapeDtypeStruct`.
 
     Raises:
-        ArgumentError: for text that is no such expression, and for constraints beside a scope, which has its own.
+        ArgumentError: for text that is no such expression, for constraints beside a scope, which has its own, and for
+            placeholders without a shape that has a size for them.
 
     >>> import functorch_like as ft
     >>> from functorch_like import export
     >>> made = export.export(ft.jit(lambda x: 2 * x))(ft.ShapeDtypeStruct(export.symbolic_shape("b, 3"), "float32"))
     >>> made.call(ft.numpy.ones((5, 3))).shape, made.call(ft.numpy.ones((7, 3))).shape
     ((5, 3), (7, 3))
+    >>> export.symbolic_shape("b, ...", like=(2, 3, 4))
+    (b, 3, 4)
     """
     if scope is not None and constraints:
         raise ArgumentError(
@@ -188,19 +197,35 @@ def symbolic_shape(
             fix="give constraints to the scope: symbolic_scope(*constraints)",
         )
     within = Scope(constraints) if scope is None else scope
+    text = "..." if shape is None else shape
     try:
-        parts = ast.parse(f"[{shape}]", mode="eval").body
+        parts = ast.parse(f"[{text}]", mode="eval").body
     except SyntaxError:
         parts = None
     if not isinstance(parts, ast.List):
-        raise ArgumentError(f"{shape!r} is not a list of dimensions", fix='write it as "b, 2*t + 1, 3"')
+        raise ArgumentError(f"{text!r} is not a list of dimensions", fix='write it as "b, 2*t + 1, 3"')
     match parts.elts:
         case [ast.Tuple(elts=inner)]:  # "(b, 3)"
             elements = inner
         case elements:
             pass
-    made = [Dimension(ast.unparse(element), within) for element in elements]
+    made = [Dimension(dimension, within) for dimension in _filled([ast.unparse(e) for e in elements], like, text)]
     return tuple(d if d.names else d.at({}) for d in made)
+
+
+def _filled(dimensions: list[str], like: Sequence[int] | None, text: str) -> list[str]:
+    """Return dimensions with sizes in place of "_" and "..."."""
+    rest = dimensions[-1:] == ["..."]
+    if rest:
+        dimensions = dimensions[:-1]
+    if not rest and "_" not in dimensions:
+        return dimensions
+    sizes = () if like is None else tuple(like)
+    if like is None or len(dimensions) > len(sizes) or (not rest and len(dimensions) < len(sizes)):
+        shown = "no shape is given" if like is None else f"the shape {sizes} does not fit"
+        raise ArgumentError(f"{text!r} has places for sizes, and {shown}", fix="give a shape that fits as `like`")
+    filled = [str(size) if d == "_" else d for d, size in zip(dimensions, sizes, strict=False)]
+    return filled + [str(size) for size in sizes[len(dimensions) :]]
 
 
 def symbolic_scope(*constraints: str) -> Scope:

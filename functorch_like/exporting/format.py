@@ -5,15 +5,18 @@ Compatibility, as docs/shipping.md promises it:
 - The header's fields may grow within a format; readers pass over unknown fields, and a field added later
   has a default. `FORMAT` is raised where an older reader would misread a file, and newer formats are refused.
 - The programs are portable artifacts of StableHLO, which later versions of jaxlib read for five years.
-- Reading executes nothing: bytes are compared with their checksum, and each field with its type and range.
+- Reading executes nothing but what is registered for types of nodes: bytes are compared with their checksum, and each
+  field with its type and range.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
 import sys
+from types import NoneType
 from typing import Any, NamedTuple, NoReturn
 
 from functorch_like import dtypes, tree
@@ -21,6 +24,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import guard
 from functorch_like.errors import ArgumentError, FtError, TreeError, UnsupportedError
+from functorch_like.exporting import nodes
 
 MAGIC = b"functorch_like program\n"
 #: The newest format that this version reads, and the one that it writes.
@@ -88,8 +92,8 @@ def pack(contents: Contents) -> bytes:
         "format": FORMAT,
         "name": contents.name,
         "stablehlo": contents.stablehlo,
-        "in_tree": _tree_data(contents.in_tree, len(contents.in_avals), contents.name),
-        "out_tree": _tree_data(contents.out_tree, len(contents.out_avals), contents.name),
+        "in_tree": _node_data(contents.in_tree, contents.name),
+        "out_tree": _node_data(contents.out_tree, contents.name),
         "in_avals": [[a.shape, a.dtype.name, a.weak_type] for a in contents.in_avals],
         "out_avals": [[a.shape, a.dtype.name, a.weak_type] for a in contents.out_avals],
         "programs": [[name, len(program)] for name, program in contents.programs],
@@ -100,31 +104,31 @@ def pack(contents: Contents) -> bytes:
     return MAGIC + hashlib.sha256(body).digest() + body
 
 
-_LEAF: Any = object()
-
-
-def _tree_data(tree: Any, leaves: int, name: str) -> Any:
-    return _node_data(tree.unflatten([_LEAF] * leaves), name, 0)
-
-
-def _node_data(node: Any, name: str, depth: int) -> Any:
-    """A tree as JSON data: a leaf is "*", None is null, and a container is an object with its kind as the key."""
-    if node is _LEAF:
-        return "*"
+def _node_data(structure: Any, name: str, depth: int = 0) -> Any:
+    """A structure as JSON data: a leaf is "*", None is null, and a container is an object with its kind as the key."""
+    node = structure.node_data()
     if node is None:
+        return "*"
+    kind, about = node
+    if kind is NoneType:
         return None
     if depth > _DEEPEST:
         raise UnsupportedError(
             f"{name} takes or returns containers nested more than {_DEEPEST} deep, which cannot be stored",
             fix="export a function of flatter containers",
         )
-    if type(node) in (list, tuple):
-        return {type(node).__name__: [_node_data(x, name, depth + 1) for x in node]}
-    if type(node) is dict and all(type(k) in (str, int) for k in node):
-        return {"dict": [[k, _node_data(v, name, depth + 1)] for k, v in node.items()]}
+    inner = [_node_data(child, name, depth + 1) for child in structure.children()]
+    if kind in (list, tuple):
+        return {kind.__name__: inner}
+    if kind is dict and all(type(k) in (str, int) for k in about):
+        return {"dict": [[k, child] for k, child in zip(about, inner, strict=True)]}
+    found = nodes.packed(kind, about)
+    if found is not None:
+        return {"node": [found[0], base64.b64encode(found[1]).decode(), inner]}
     raise UnsupportedError(
-        f"{name} takes or returns a {type(node).__name__}, which cannot be stored",
-        fix="export a function of dicts (with keys that are strings or ints), lists and tuples",
+        f"{name} takes or returns a {kind.__name__}, which cannot be stored",
+        fix="export a function of dicts (with keys that are strings or ints), lists and tuples; or register the type "
+        "by export.register_pytree_node_serialization",
     )
 
 
@@ -233,28 +237,40 @@ def _aval(key: str, index: int, shape: Any, dtype: Any, weak: Any) -> ShapedArra
 def _structure(header: dict[str, Any], key: str, leaves: int) -> Any:
     if key not in header:
         _refuse(f"it has no field {key!r}")
-    structure = xla.structure(_node(header[key], key, 0))
+    structure = _node(header[key], key, 0)
     if structure.num_leaves != leaves:
         _refuse(f"{key} has {structure.num_leaves} leaves, and there are {leaves} shapes for them")
     return structure
 
 
 def _node(data: Any, key: str, depth: int) -> Any:
-    """A node of a tree, with 0 for leaves."""
+    """Return the structure that `_node_data` has written."""
     if data is None:
-        return None
+        return xla.structure(None)
     if data == "*":
-        return 0
+        return xla.leaf_structure
     if depth > _DEEPEST:
         _refuse(f"{key} is nested more than {_DEEPEST} deep")
-    if type(data) is dict and len(data) == 1:
-        ((kind, items),) = data.items()
-        if kind in ("list", "tuple") and type(items) is list:
-            nodes = [_node(item, key, depth + 1) for item in items]
-            return nodes if kind == "list" else tuple(nodes)
-        if kind == "dict" and type(items) is list and all(_is_entry(item) for item in items):
-            return {k: _node(v, key, depth + 1) for k, v in items}
+    inner = lambda items: [_node(item, key, depth + 1) for item in items]
+    match data:
+        case {"list": list(items), **rest} if not rest:
+            return xla.structure_of((list, None), inner(items))
+        case {"tuple": list(items), **rest} if not rest:
+            return xla.structure_of((tuple, None), inner(items))
+        case {"dict": list(items), **rest} if not rest and all(map(_is_entry, items)):
+            children = dict(zip([k for k, _ in items], inner([v for _, v in items]), strict=True))
+            keys = xla.structure(dict.fromkeys(children, 0)).node_data()[1]  # in the order of structures
+            return xla.structure_of((dict, keys), [children[k] for k in keys])
+        case {"node": [str(name), str(text), list(items)], **rest} if not rest:
+            return xla.structure_of(nodes.unpacked(name, _decoded(text, key)), inner(items))
     _refuse(f"{key} has a node {data!r:.60}")
+
+
+def _decoded(text: str, key: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        _refuse(f"{key} has auxiliary data that are no bytes: {text!r:.60}")
 
 
 def _is_entry(item: Any) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 
 from functorch_like import tree
 from functorch_like.avals import ShapeDtypeStruct, is_symbolic
+from functorch_like.core import argument_aval
 from functorch_like.errors import ArgumentError
-from functorch_like.exporting.dimensions import Dimension, Scope
+from functorch_like.exporting.dimensions import Dimension, Scope, symbolic_shape
 from functorch_like.exporting.template import Polynomial, polynomial, refusal
 from functorch_like.source_info import name_of
 
@@ -33,6 +34,47 @@ def symbols_of(leaves: Sequence[Any]) -> tuple[list[Dimension], list[str], Scope
     symbols = [d for leaf in leaves if is_symbolic(leaf) for d in leaf.shape if isinstance(d, Dimension)]
     names = sorted({n for d in symbols for n in d.names})
     return symbols, names, Scope(tuple(dict.fromkeys(c for d in symbols for c in d.scope.constraints)))
+
+
+def symbolic_args_specs(
+    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Scope | None = None
+) -> Any:
+    """Return `ShapeDtypeStruct`s of arguments with symbolic dimensions, to export a function for.
+
+    Args:
+        args: a pytree of arrays, numbers or `ShapeDtypeStruct`s.
+        shapes_specs: dimensions as for `symbolic_shape`, with "_" and "..." for the sizes of the argument; None for its
+            own shape. One for all arguments, or a pytree that is a prefix of `args`.
+        constraints: as for `symbolic_shape`.
+        scope: as for `symbolic_shape`.
+
+    Returns:
+        A pytree of `ShapeDtypeStruct`s in the structure of `args`.
+
+    Raises:
+        ArgumentError: as `symbolic_shape`.
+        TreeError: where `shapes_specs` is no prefix of `args`.
+
+    >>> import functorch_like as ft
+    >>> from functorch_like import export
+    >>> batch = {"x": ft.numpy.ones((8, 3)), "label": ft.numpy.ones(8, "int32")}
+    >>> export.symbolic_args_specs(batch, "b, ...")["x"]
+    ShapeDtypeStruct(shape=(b, 3), dtype=float32)
+    """
+    if scope is not None and constraints:
+        raise ArgumentError(
+            f"symbolic_args_specs got the constraints {tuple(constraints)} beside a scope",
+            fix="give constraints to the scope: symbolic_scope(*constraints)",
+        )
+    within = Scope(constraints) if scope is None else scope
+    leaves, structure = tree.flatten(args)
+    specs = tree.broadcast_prefix(shapes_specs, args, "shapes_specs")
+    avals = [x if isinstance(x, ShapeDtypeStruct) else argument_aval(x) for x in leaves]
+    made = [
+        ShapeDtypeStruct(symbolic_shape(spec, scope=within, like=aval.shape), aval.dtype)
+        for aval, spec in zip(avals, specs, strict=True)
+    ]
+    return structure.unflatten(made)
 
 
 def too_few_sizes(scope: Scope, name: str) -> ArgumentError:

@@ -19,7 +19,7 @@ from functorch_like.backends.xla.configuration import switched_on
 from functorch_like.core import Tracer
 from functorch_like.jax_alias import callers, missing, options
 from functorch_like.jax_alias.names import MODULES, PRIVATE
-from functorch_like.numpy import index_plan
+from functorch_like.numpy import index_plan, scalar_types
 
 _PACKAGE = "functorch_like"
 
@@ -172,6 +172,7 @@ def install() -> None:
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
     _source(".modules.sharding").attach()
     Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are not
+    scalar_types.ScalarType.__hash__ = scalar_types.hash_of_type  # type: ignore[method-assign]
     promotion.widening = "allow"  # programs for JAX freely mix in NumPy's float64 arrays
     dtypes.STRONG_SCALARS.set_global(True)
     index_plan.LENIENT.set_global(True)

@@ -30,6 +30,8 @@ _CHECKED = (
 IGNORED: tuple[tuple[str, str, str], ...] = (
     ("jax", "grad value_and_grad vjp", "reduce_axes"),
     ("jax", "pmap", "backend"),
+    ("jax.export", "export", "disabled_checks"),
+    ("jax.export", "register_pytree_node_serialization", "from_children"),
     ("jax.numpy", _PLACED, "out_sharding"),
     ("jax.numpy.linalg", "tensordot matmul", "out_sharding"),
     ("jax.lax", _LAX_PLACED, "out_sharding"),
@@ -67,6 +69,7 @@ RENAMED: tuple[tuple[str, str, str], ...] = (
     ("jax", "default_matmul_precision", "new_val=precision"),
     ("jax", "reshard", "xs=x"),
     ("jax", "shard_map", "f=fun"),
+    ("jax.export", "symbolic_shape", "shape_spec=shape"),
     ("jax.numpy", "empty_like", "prototype=a"),
     ("jax.sharding", "reshard", "xs=x"),
     ("jax.tree", "reduce", "function=f"),

@@ -351,7 +351,7 @@ def broadcast_arrays(*xs: Any) -> list[Any]:
 def numbers(*xs: Any) -> tuple[Any, ...]:
     """Return arguments of a kernel, with numbers in a form that C++ passes without loss.
 
-    Beside a 64-bit array a float becomes float64, since a Python float alone is float32. An int must fit the
+    Beside a 64-bit array a float becomes float64 where a Python float alone is float32. An int must fit the
     integer arrays beside it, and becomes a NumPy scalar where 32 bits do not hold it.
     """
     plain = True
@@ -374,6 +374,7 @@ def numbers(*xs: Any) -> tuple[Any, ...]:
                 integer = dtype if integer is None else np.promote_types(integer, dtype)
             else:
                 integer = integer or (None if dtype == dtypes.bool_ else dtypes.float32)
+    wide = wide and dtypes.default_float() != dtypes.float64
     return tuple(_number(x, wide, integer) for x in xs)
 
 

@@ -49,6 +49,11 @@ class ScalarType(type):
         return f"{cls.__module__}.{cls.__qualname__}"
 
 
+def hash_of_type(cls: ScalarType) -> int:
+    """Return the hash under JAX's names: `x.dtype.type` is found among such types, and here `x.dtype` is."""
+    return hash(cls.dtype.type)
+
+
 def _named(dtype: np.dtype[Any]) -> ScalarType:
     """Return the name of a dtype; pickle and copy find it by its module and qualified name."""
     name = "bool_" if dtype == dtypes.bool_ else dtype.name

@@ -136,9 +136,10 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
             raise promotion.error(
                 DtypeError, "fnp.clip takes real numbers", "clip fnp.real and fnp.imag, or scale by fnp.abs"
             )
-    x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in promotion.NUMBERS else x
     if low is not None:
         x = elementwise.max(*promotion.promote_and_broadcast(x, low))
+    elif high is None and type(x) in promotion.NUMBERS:
+        x = promotion.convert(x, aval_of(x).dtype, True)
     return x if high is None else elementwise.min(*promotion.promote_and_broadcast(x, high))
 
 

@@ -71,6 +71,16 @@ def check_key_reuse() -> Generator[None]:
         _uses.by_key, _uses.clones = before
 
 
+def is_checked() -> bool:
+    """Return True in a block of `check_key_reuse`."""
+    return _uses.by_key is not None
+
+
+def check_from_now_on(check: bool = True) -> None:
+    """Check in this thread as in a block, which the caller ends by `check=False`."""
+    _uses.by_key, _uses.clones = ({}, {}) if check else (None, {})
+
+
 def use(key: Any, what: str) -> None:
     """Record that a function uses a key, in a block of `check_key_reuse`.
 

@@ -49,7 +49,7 @@ def test_recorded_programs_have_jax_s_shape(run):
     names = [eqn.primitive.name for eqn in closed.eqns]
     assert names[:3] == ["sin", "mul", "add"] and all(isinstance(v, core.Var) for v in closed.jaxpr.invars)
     inner = list(core.jaxprs_in_params(closed.eqns[-1].params))
-    assert len(inner) == 1 and inner[0].eqns[0].invars[0].val == 2
+    assert len(inner) == 1 and inner[0].eqns[0].invars[1].val == 2
     for found in (jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *args), core.jaxpr_as_fun(closed)(*args)):
         for ours, wanted in zip(found, f(*args)):
             np.testing.assert_allclose(ours, wanted)

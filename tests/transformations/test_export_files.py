@@ -6,7 +6,9 @@ import json
 import random
 import subprocess
 import sys
+from collections import namedtuple
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, export
-from functorch_like.exporting import command
+from functorch_like.exporting import command, nodes
 from functorch_like.exporting import format as file_format
 
 FOLDER = Path(__file__).parent / "exported"
@@ -89,6 +91,9 @@ HOSTILE = {
     "a deep tree": (changed(in_tree=nested(202)), "nested more than 200 deep"),
     "a strange node": (changed(in_tree={"__class__": []}), "in_tree has a node"),
     "a strange entry": (changed(in_tree={"dict": [[[], "*"]]}), "in_tree has a node"),
+    "a node that is not registered": (changed(in_tree={"node": ["a.b", "", []]}), "a.b, which is not registered"),
+    "a node of strange data": (changed(in_tree={"node": ["a.b", "?", []]}), "auxiliary data that are no bytes"),
+    "a node of two fields": (changed(in_tree={"node": ["a.b", ""]}), "in_tree has a node"),
     "too few leaves": (changed(in_tree={"tuple": ["*"]}), "in_tree has 1 leaves, and there are 4 shapes"),
     "a negative size": (changed(in_avals=[[[-1], "float32", False]]), r"shape of in_avals\[0\] is \[-1\]"),
     "a huge size": (changed(in_avals=[[[2**40, 2**40], "float32", False]]), "which no memory holds"),
@@ -244,3 +249,68 @@ def test_counts():
     made = export.export(ft.jit(lambda x: fnp.sin(x) * x))(np.ones(3, "float32"))
     assert made.operation_counts() == {"stablehlo.sine": 1, "stablehlo.multiply": 1}
     assert set(made.written_by) == {"functorch_like", "jaxlib"}
+
+
+class Moments(NamedTuple):
+    """A state, as optimizers have."""
+
+    count: Any
+    mean: Any
+
+
+class Scaled:
+    """A node with auxiliary data, and with a check of its children."""
+
+    def __init__(self, values, unit):
+        assert len(values) == 2
+        self.values, self.unit = values, unit
+
+
+ft.tree.register_pytree_node(Scaled, lambda x: (x.values, x.unit), lambda unit, values: Scaled(tuple(values), unit))
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    monkeypatch.setattr(nodes, "_BY_NAME", {})
+    monkeypatch.setattr(nodes, "_BY_TYPE", {})
+    export.register_namedtuple_serialization(Moments, serialized_name="tests.Moments")
+    export.register_pytree_node_serialization(
+        Scaled, serialized_name="tests.Scaled", serialize_auxdata=lambda unit: unit.encode(),
+        deserialize_auxdata=lambda data: data.decode(),
+    )  # fmt: skip
+
+
+def test_registered_nodes_are_stored(registered):
+    def step(state, x):
+        return Moments(state.count + 1, {"of": [Scaled((x.values[0] * 2, x.values[1]), x.unit), None]})
+
+    given = Moments(0, {"of": [1.0]}), Scaled((np.ones(2), 3.0), "m")
+    stored = export.export(ft.jit(step))(*given).serialize()
+    out = export.deserialize(stored).call(*given)
+    assert type(out) is Moments and out.count.item() == 1
+    scaled, nothing = out.mean["of"]
+    assert type(scaled) is Scaled and scaled.unit == "m" and nothing is None
+    np.testing.assert_array_equal(scaled.values[0], [2, 2])
+    with pytest.raises(errors.FtError):  # another unit is another structure
+        export.deserialize(stored).call(given[0], Scaled((np.ones(2), 3.0), "s"))
+
+
+def test_types_of_nodes_are_registered_once(registered):
+    with pytest.raises(errors.ArgumentError, match=r"Moments is stored as 'tests\.Moments' already"):
+        export.register_namedtuple_serialization(Moments, serialized_name="other")
+    with pytest.raises(errors.ArgumentError, match="is not a named tuple"):
+        export.register_namedtuple_serialization(dict, serialized_name="other")
+
+
+def test_a_named_tuple_of_other_fields_is_refused(registered, monkeypatch):
+    stored = export.export(ft.jit(lambda s: s.count))(Moments(0, 1)).serialize()
+    monkeypatch.setattr(nodes, "_BY_NAME", {})
+    monkeypatch.setattr(nodes, "_BY_TYPE", {})
+    export.register_namedtuple_serialization(namedtuple("Moments", "count spread"), serialized_name="tests.Moments")
+    with pytest.raises(errors.ArgumentError, match=r"stored with the fields \('count', 'mean'\)"):
+        export.deserialize(stored)
+
+
+def test_what_is_not_registered_is_not_stored():
+    with pytest.raises(errors.UnsupportedError, match="register"):
+        export.export(ft.jit(lambda s: s.count))(Moments(0, 1)).serialize()

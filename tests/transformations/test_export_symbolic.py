@@ -320,3 +320,25 @@ def test_shapes_of_results():
             ft.eval_shape(fun, x)
     with pytest.raises(ArgumentError, match="too few sizes"):
         ft.eval_shape(f, Spec(export.symbolic_shape("b", ["b <= 3"]), "float32"), None)
+
+
+def test_sizes_of_another_shape_stand_for_placeholders():
+    shape = lambda text, like: str(export.symbolic_shape(text, like=like))
+    assert shape("b, ...", (2, 3, 4)) == "(b, 3, 4)" and shape("_, 2*t, _", (2, 3, 4)) == "(2, 2 * t, 4)"
+    assert shape("...", (2, 3)) == shape(None, (2, 3)) == "(2, 3)" and shape("b, ...", (2,)) == "(b,)"
+    for text, like in (("b, ...", None), ("b, _", (2,)), ("_", (2, 3)), ("..., b", (2, 3))):
+        with pytest.raises(ArgumentError):
+            export.symbolic_shape(text, like=like)
+
+
+def test_specs_of_arguments():
+    args = {"x": np.ones((8, 3), "float32"), "y": [np.ones(8), 1]}
+    specs = export.symbolic_args_specs(args, {"x": "b, ...", "y": ["b", None]}, ["b >= 2"])
+    assert str(specs["x"].shape) == "(b, 3)" and specs["y"][0].dtype == np.float64 and specs["y"][1].shape == ()
+    made = export.export(ft.jit(lambda a: a["x"].sum(1) * a["y"][0] + a["y"][1]))(specs)
+    for n in (2, 5):
+        given = {"x": np.ones((n, 3), "float32"), "y": [np.full(n, 2.0), 1]}
+        np.testing.assert_array_equal(export.deserialize(made.serialize()).call(given), np.full(n, 7.0))
+    with pytest.raises(TreeError):
+        export.symbolic_args_specs(args, {"x": "b, ..."})
+    assert str(export.symbolic_args_specs((args["x"], args["x"]), "b, _")[1].shape) == "(b, 3)"

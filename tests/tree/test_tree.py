@@ -2,6 +2,7 @@ import dataclasses
 from collections import OrderedDict, defaultdict, namedtuple
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 import functorch_like as ft
@@ -165,3 +166,31 @@ def test_a_named_tuple_that_is_registered_keeps_its_keys():
     assert list(keyed) == [(ft.tree_util.DictKey("only"), 1)] and label == "a"
     keyed, _ = pytree.flatten_one_level_with_keys(Point(1, 2))
     assert [str(key) for key, _ in keyed] == [".x", ".y"]
+
+
+class Attributes:
+    """A node whose children are those attributes that are arrays, as distrax's distributions are."""
+
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+
+def _flat(node):
+    arrays = {k: v for k, v in node.__dict__.items() if isinstance(v, (ft.Array, np.ndarray))}
+    rest = tuple((k, v) for k, v in node.__dict__.items() if k not in arrays)
+    return list(arrays.values()), (tuple(arrays), rest)
+
+
+ft.tree.register_pytree_node(
+    Attributes, _flat, lambda names, values: Attributes(**dict(zip(names[0], values, strict=True)), **dict(names[1]))
+)
+
+
+def test_nodes_that_tell_arrays_from_other_attributes():
+    node = Attributes(a=fnp.ones(2), b=np.ones(2, np.float32), n=3)
+    assert ft.jit(lambda x, d: (x * d.b).sum() + d.a.sum() * d.n)(1.0, node).item() == 8
+    assert ft.tree.leaf_paths(ft.tree.structure({"z": (1, node)})) == ["['z'][0]", "['z'][1][0]", "['z'][1][1]"]
+    together = ft.tree_util.treedef_tuple([ft.tree.structure(node), ft.tree.structure({"k": 1})])
+    assert together == ft.tree.structure((node, {"k": 2})) and together.num_leaves == 3
+    with pytest.raises(ft.errors.ShapeError, match=r"args\[0\]\[1\]"):
+        ft.vmap(lambda d: d.a.sum() + d.b.sum())(Attributes(a=fnp.ones(2), b=np.ones(3), n=3))

@@ -15,7 +15,8 @@ from functorch_like.backends.external_settings import JIT_DISABLED
 from functorch_like.backends.xla import client, events
 from functorch_like.debug import finite
 from functorch_like.errors import ArgumentError, nearest
-from functorch_like.random import generators
+from functorch_like.numpy import index_plan
+from functorch_like.random import generators, key_reuse
 from functorch_like.transforms.disable_jit import jit_is_disabled
 
 
@@ -103,11 +104,32 @@ def _write_cpu_devices(count: int) -> None:
         os.environ["FT_CPU_DEVICES"] = str(count)
 
 
+def _allow_outside(allow: Any) -> None:
+    index_plan.LENIENT.set_global(bool(allow))
+
+
+@contextmanager
+def _checked_indices(check: bool = True) -> Generator[None]:
+    token = index_plan.LENIENT.swap_local(not check)
+    try:
+        yield
+    finally:
+        index_plan.LENIENT.restore(token)
+
+
+def _checked_keys(check: bool = True) -> AbstractContextManager[Any]:
+    return key_reuse.check_key_reuse() if check else nullcontext()
+
+
 #: Options of JAX that set something here.
 ACTING = {
     "jax_enable_x64": Acting(lambda: dtypes.default_float() == dtypes.float64, _write_x64, _x64),
     "jax_debug_nans": _watch("nans"),
     "jax_debug_infs": _watch("infs"),
+    "jax_check_static_indices": Acting(
+        lambda: not index_plan.LENIENT.value, lambda check: _allow_outside(not check), _checked_indices
+    ),
+    "jax_debug_key_reuse": Acting(key_reuse.is_checked, key_reuse.check_from_now_on, _checked_keys),
     "jax_disable_jit": Acting(jit_is_disabled, lambda on: JIT_DISABLED.set_global(bool(on)), ft.disable_jit),
     "jax_numpy_rank_promotion": _promotion("ranks", ft.numpy_rank_promotion),
     "jax_numpy_dtype_promotion": _promotion("dtypes", ft.numpy_dtype_promotion),
@@ -123,43 +145,92 @@ ACTING = {
 #: Options that have no effect here, with the values that programs expect to read.
 KEPT: dict[str, Any] = {
     "jax_allow_f16_reductions": True,
+    "jax_array_garbage_collection_guard": None,
+    "jax_bcoo_cusparse_lowering": False,
     "jax_captured_constants_report_frames": 0,
     "jax_captured_constants_warn_bytes": 2_000_000_000,
     "jax_check_tracer_leaks": False,
+    "jax_compilation_cache_check_contents": False,
     "jax_compilation_cache_dir": None,
+    "jax_compilation_cache_expect_pgle": False,
+    "jax_compilation_cache_include_metadata_in_key": False,
     "jax_compilation_cache_max_size": -1,
+    "jax_compiler_detailed_logging_min_ops": 10,
+    "jax_compiler_enable_remat_pass": True,
     "jax_cpu_collectives_implementation": "gloo",
     "jax_cpu_enable_async_dispatch": True,
-    "jax_debug_key_reuse": False,
+    "jax_cuda_visible_devices": "all",
+    "jax_debug_log_modules": "",
+    "jax_default_dtype_bits": "64",
+    "jax_disable_bwd_checks": False,
+    "jax_disable_most_optimizations": False,
     "jax_distributed_debug": False,
+    "jax_dump_ir_modes": "stablehlo",
+    "jax_dump_ir_to": "",
     "jax_dynamic_shapes": False,
     "jax_enable_checks": False,
     "jax_enable_compilation_cache": True,
     "jax_enable_custom_prng": False,
+    "jax_enable_pgle": False,
+    "jax_enable_preemption_service": True,
+    "jax_enable_recoverability": False,
+    "jax_error_checking_behavior_divide": "ignore",
+    "jax_error_checking_behavior_nan": "ignore",
+    "jax_error_checking_behavior_oob": "ignore",
     "jax_exec_time_optimization_effort": 0.0,
     "jax_explain_cache_misses": False,
+    "jax_export_calling_convention_version": 10,
+    "jax_export_ignore_forward_compatibility": False,
     "jax_high_dynamic_range_gumbel": False,
+    "jax_hlo_source_file_canonicalization_regex": None,
+    "jax_include_debug_info_in_dumps": True,
+    "jax_include_full_tracebacks_in_locations": True,
     "jax_legacy_prng_key": "allow",
+    "jax_log_checkpoint_residuals": False,
     "jax_logging_level": "NOTSET",
     "jax_memory_fitting_effort": 0.0,
+    "jax_memory_fitting_level": "O2",
+    "jax_mock_gpu_topology": "",
+    "jax_mutable_array_checks": True,
     "jax_no_execution": False,
     "jax_no_tracing": False,
+    "jax_optimization_level": "UNKNOWN",
     "jax_persistent_cache_enable_xla_caches": "none",
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": 0,
+    "jax_pgle_aggregation_percentile": 90,
+    "jax_pgle_profiling_runs": 3,
+    "jax_pjrt_client_create_options": None,
     "jax_platform_name": "",
     "jax_platforms": None,
     "jax_pmap_no_rank_reduction": True,
     "jax_pmap_shmap_merge": True,
+    "jax_pprint_use_color": True,
+    "jax_raise_persistent_cache_errors": False,
     "jax_random_seed_offset": 0,
     "jax_remove_size_one_mesh_axis_from_type": False,
+    "jax_send_traceback_to_runtime": "off",
+    "jax_serialization_version": 0,
+    "jax_share_binary_between_hosts": False,
+    "jax_share_binary_between_hosts_timeout_ms": 1_200_000,
     "jax_softmax_custom_jvp": True,
     "jax_spmd_mode": "allow_all",
+    "jax_thread_guard": False,
+    "jax_threefry_gpu_kernel_lowering": False,
     "jax_threefry_partitionable": True,
     "jax_traceback_filtering": "auto",
+    "jax_traceback_in_locations_limit": 100,
+    "jax_tracer_error_num_traceback_frames": 5,
     "jax_transfer_guard": None,
+    "jax_transfer_guard_device_to_device": None,
+    "jax_transfer_guard_device_to_host": None,
+    "jax_transfer_guard_host_to_device": None,
+    "jax_use_direct_linearize": True,
+    "jax_use_magma": "auto",
     "jax_use_shardy_partitioner": True,
+    "jax_use_simplified_jaxpr_constants": False,
     "jax_xla_backend": "",
+    "jax_xla_profile_version": 0,
 }
 
 
@@ -212,6 +283,11 @@ class Config:
         """Return an option's value."""
         name = _full(name)
         return ACTING[name].read() if name in ACTING else KEPT[name]
+
+    @property
+    def x64_enabled(self) -> bool:
+        """True if 64-bit types are in use: the option `jax_enable_x64`."""
+        return self.read("jax_enable_x64")
 
     @property
     def values(self) -> dict[str, Any]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.ir import jaxpr as recorded
 from functorch_like.ir.jaxpr import Equation, Literal, Var
 from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
+from functorch_like.primitives.base.shapes import broadcast_in_dim
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -26,9 +29,26 @@ class CorePrimitiveView(Primitive):
         self._core_primitive, self.multiple_results = core_primitive, core_primitive.multiple_results
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Apply the primitive."""
+        """Apply the primitive. Scalars are broadcast where JAX's programs hold them beside arrays."""
+        if takes_scalars(self.core_primitive) and len({np.ndim(x) for x in args}) > 1:
+            args = tuple(_broadcast(args))
         out = self.core_primitive(*args, **{name: _recorded(value) for name, value in params.items()})
         return list(out) if self.multiple_results else out
+
+
+def takes_scalars(primitive: CorePrimitive) -> bool:
+    """Return True for an operation of several operands that JAX's programs apply to arrays and scalars together."""
+    return primitive.kind == "elementwise" and primitive.name not in ("select_n", "clamp")
+
+
+def _broadcast(args: Sequence[Any]) -> Iterator[Any]:
+    """Yield operands of one shape: scalars in that of the arrays beside them."""
+    shape = max(map(np.shape, args), key=len)
+    for x in args:
+        if np.ndim(x):
+            yield x
+        else:
+            yield broadcast_in_dim(core.as_argument(x), shape=shape, broadcast_dimensions=())
 
 
 _VIEWS: dict[CorePrimitive, Primitive] = {}
@@ -73,14 +93,33 @@ def new_jaxpr_eqn(
     return JaxprEqn(invars, outvars, primitive, params, effects)
 
 
-def _viewed(equation: Equation, constvars: dict[Literal, Var]) -> JaxprEqn:
+def _viewed(equation: Equation, constvars: dict[Literal, Var], scalars: dict[Any, Any]) -> JaxprEqn:
     params = equation.params
     if equation.prim.name in BY_NAME:
         params = params["params"].values
     shown = {name: _view(value) for name, value in params.items()}
     effects = recorded.effects(equation)
-    invars = [_without_arrays(atom, constvars) for atom in equation.inputs]
+    operands = [scalars.get(atom, atom) if type(atom) is Var else atom for atom in equation.inputs]
+    invars = [_without_arrays(atom, constvars) for atom in operands]
     return JaxprEqn(invars, equation.outputs, primitive_of(equation.prim), shown, effects, equation.source)
+
+
+def _scalars(program: recorded.Jaxpr) -> dict[Any, Any]:
+    """Return the scalar for each array that is made of one for elementwise operations alone, beside other arrays.
+
+    JAX's programs have the scalar as the operand of such an operation, and no equation that makes the array.
+    """
+    spreads = [e for e in program.equations if e.prim is broadcast_in_dim and not e.inputs[0].aval.shape]
+    made: dict[Any, Any] = {e.outputs[0]: e.inputs[0] for e in spreads}
+    for e in program.equations if made else ():
+        if not takes_scalars(e.prim):
+            for a in e.inputs:
+                made.pop(a, None)
+        elif all(a in made for a in e.inputs):
+            del made[e.inputs[0]]
+    for a in program.outputs if made else ():
+        made.pop(a, None)
+    return made
 
 
 def _without_arrays(atom: Any, constvars: dict[Literal, Var]) -> Any:
@@ -154,7 +193,9 @@ def view(program: recorded.Jaxpr, consts: Sequence[Any] = ()) -> ClosedJaxpr:
     """Return JAX's view of a recorded program, whose first inputs are `consts`."""
     count = len(consts)
     constvars: dict[Literal, Var] = {}
-    eqns = [_viewed(e, constvars) for e in program.equations]
+    scalars = _scalars(program)
+    shown = [e for e in program.equations if e.outputs[0] not in scalars] if scalars else program.equations
+    eqns = [_viewed(e, constvars, scalars) for e in shown]
     outvars = [_without_arrays(atom, constvars) for atom in program.outputs]
     known = [*program.inputs[:count], *constvars.values()]
     inner = Jaxpr(known, program.inputs[count:], outvars, eqns, program.effects, text=program)

@@ -1,0 +1,40 @@
+"""`jax.export`: names that this package does not need."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from functorch_like.backends import xla
+from functorch_like.exporting.dimensions import Scope as SymbolicScope
+
+__all__ = ["DisabledSafetyCheck", "SymbolicScope", "default_export_platform"]
+
+#: Versions of JAX's own file format, which files of this package do not have.
+maximum_supported_calling_convention_version = 10
+minimum_supported_calling_convention_version = 9
+
+
+class DisabledSafetyCheck(NamedTuple):
+    """A check of JAX's that a program leaves out. This package makes none of them."""
+
+    name: str
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """Return the check of the platform at calls."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """Return the check that a custom call is stable."""
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """Return the name of the custom call; None for another check."""
+        return self.name.partition(":")[2] or None
+
+
+def default_export_platform() -> str:
+    """Return the platform that a program is exported for by default."""
+    platform = xla.default_device().platform
+    return "cuda" if platform == "gpu" else platform
