@@ -18,6 +18,10 @@ from functorch_like.errors import ArgumentError
 #: Named stretches of time in a trace; free without a profiler.
 TraceMe = _profiler.TraceMe
 
+# Of recorded traces, under JAX's names.
+ProfileData, ProfileEvent, ProfilePlane = _profile_data.ProfileData, _profile_data.ProfileEvent, _profile_data.ProfilePlane
+ProfileOptions = _profiler.ProfileOptions
+
 _active = threading.Lock()  # XLA has one profiler for the process
 
 
@@ -69,6 +73,33 @@ class Session:
     def export(self, recorded: bytes, directory: str) -> None:
         """Write files that TensorBoard and Perfetto open."""
         self._session.export(recorded, directory)
+
+
+_server: list[Any] = []  # the one that runs
+
+
+def serve(port: int) -> Any:
+    """Start a server from which other programs capture traces.
+
+    Raises:
+        ArgumentError: if one runs.
+    """
+    if _server:
+        raise ArgumentError("a server of the profiler is running already", fix="stop it before a new one starts")
+    client.default_device()
+    _server.append(_profiler.start_server(port))
+    return _server[0]
+
+
+def stop_serving() -> None:
+    """Stop the server.
+
+    Raises:
+        ArgumentError: if none runs.
+    """
+    if not _server:
+        raise ArgumentError("no server of the profiler is running", fix="start one first")
+    _server.clear()
 
 
 def operations(recorded: bytes) -> list[Operation]:

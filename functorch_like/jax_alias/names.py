@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 MODULES: dict[str, tuple[str, ...]] = {
     "jax": (".modules.root", ""),
-    "jax.ad_checkpoint": (".modules.root", ""),
+    "jax.ad_checkpoint": (".modules.ad_checkpoint", ".modules.root", ""),
     "jax.api_util": (".modules.api_util",),
     "jax.cloud_tpu_init": (),
     "jax.core": (".modules.core",),
@@ -65,7 +65,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.numpy.fft": ("numpy.fft",),
     "jax.numpy.linalg": ("numpy.linalg",),
     "jax.ops": ("ops",),
-    "jax.profiler": ("profiler",),
+    "jax.profiler": (".modules.profiler", "profiler"),
     "jax.random": (".modules.random", "random"),
     "jax.ref": ("ref",),
     "jax.scipy": (),

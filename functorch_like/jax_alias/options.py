@@ -20,6 +20,7 @@ _LAX_PLACED = (
     "broadcast broadcast_in_dim broadcasted_iota conv_general_dilated dot dot_general empty full full_like gather iota "
     "ragged_dot reduce reduce_sum reshape rng_bit_generator split"
 )
+_SPARSE_PLACED = "bcoo_broadcast_in_dim bcoo_dot_general bcoo_reshape bcsr_broadcast_in_dim bcsr_dot_general"
 _ROUNDED = "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh"
 _CHECKED = (
     "cho_factor cho_solve cholesky det eigh hessenberg inv lu lu_factor lu_solve qr qr_multiply rsf2csf solve "
@@ -28,7 +29,7 @@ _CHECKED = (
 
 #: Module, its functions, and those parameters that have no effect on results.
 IGNORED: tuple[tuple[str, str, str], ...] = (
-    ("jax", "grad value_and_grad vjp", "reduce_axes"),
+    ("jax", "grad linear_transpose value_and_grad vjp", "reduce_axes"),
     ("jax", "pmap", "backend"),
     ("jax.export", "export", "disabled_checks"),
     ("jax.export", "register_pytree_node_serialization", "from_children"),
@@ -44,8 +45,15 @@ IGNORED: tuple[tuple[str, str, str], ...] = (
     ("jax.lax.linalg", "eig", "enable_eigvec_derivs implementation use_magma"),
     ("jax.lax.linalg", "eigh", "implementation"),
     ("jax.lax.linalg", "qr", "use_magma"),
+    ("jax.experimental.sparse", _SPARSE_PLACED, "out_sharding sharding"),
+    ("jax.ffi", "ffi_call", "custom_call_api_version"),
+    ("jax.ffi", "register_ffi_target", "api_version"),
+    ("jax.lax", "full full_like", "sharding"),
+    ("jax.lax.linalg", "tridiagonal_solve", "perturb_singular"),
     ("jax.nn", "standardize", "algorithm"),
     ("jax.nn.initializers", "ones zeros", "out_sharding"),
+    ("jax.profiler", "device_memory_profile save_device_memory_profile", "backend"),
+    ("jax.profiler", "start_trace trace", "create_perfetto_link create_perfetto_trace profiler_options"),
     ("jax.ops", "segment_max segment_min segment_prod segment_sum", "out_sharding"),
     ("jax.random", _DRAWN, "out_sharding"),
     ("jax.random", "bernoulli categorical choice gumbel", "mode"),
@@ -62,7 +70,7 @@ IGNORED: tuple[tuple[str, str, str], ...] = (
 
 _SWITCHES = "check_tracer_leaks debug_infs debug_nans log_compiles no_tracing"
 
-#: Module, its functions, and parameters that have another name here: "JAX's=name here".
+#: Module, its functions, and parameters that have another name here: "JAX's=name here". A number is a position.
 RENAMED: tuple[tuple[str, str, str], ...] = (
     ("jax", _SWITCHES, "new_val=enable"),
     ("jax", "default_device", "new_val=device"),
@@ -70,7 +78,22 @@ RENAMED: tuple[tuple[str, str, str], ...] = (
     ("jax", "reshard", "xs=x"),
     ("jax", "shard_map", "f=fun"),
     ("jax.export", "symbolic_shape", "shape_spec=shape"),
+    ("jax.dtypes", "iinfo", "int_type=dtype"),
+    ("jax.dtypes", "issubdtype", "a=dtype b=kind"),
+    ("jax.lax", "igamma igamma_grad_a igammac", "a=0 x=1"),
+    ("jax.lax", "nextafter", "x1=0 x2=1"),
+    ("jax.lax", "zeta", "x=0 q=1"),
     ("jax.numpy", "empty_like", "prototype=a"),
+    ("jax.numpy", "fmax fmin gcd lcm", "x1=0 x2=1"),
+    ("jax.numpy", "iinfo", "int_type=dtype"),
+    ("jax.numpy", "issubdtype", "arg1=dtype arg2=kind"),
+    ("jax.numpy.linalg", "cholesky", "a=0"),
+    ("jax.numpy.linalg", "matrix_rank", "M=A"),
+    ("jax.profiler", "save_device_memory_profile", "filename=file"),
+    ("jax.profiler", "trace", "log_dir=directory"),
+    ("jax.scipy.special", "kl_div rel_entr", "p=0 q=1"),
+    ("jax.scipy.special", "loggamma", "x=0"),
+    ("jax.scipy.special", "ndtri", "p=0"),
     ("jax.sharding", "reshard", "xs=x"),
     ("jax.tree", "reduce", "function=f"),
     ("jax.tree_util", "tree_reduce", "function=f"),
@@ -83,7 +106,7 @@ class Adaption(NamedTuple):
 
     Attributes:
         ignored: names of those that have no effect.
-        renamed: pairs of a name in JAX and the name here.
+        renamed: names in JAX, each with the name here or its position, in order.
     """
 
     ignored: tuple[str, ...]
@@ -115,9 +138,12 @@ def adapted(module: str, name: str, fun: Any) -> Any:
 def _adapted(module: str, name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     ignored, renamed = _table()[module, name]
 
+    positions = [name for name, here in renamed.items() if here.isdigit()]
+
     @functools.wraps(fun)
     def called(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
+            args = (*args, *(kwargs.pop(name) for name in positions if name in kwargs))
             kwargs = {renamed.get(name, name): value for name, value in kwargs.items() if name not in ignored}
         return fun(*args, **kwargs)
 

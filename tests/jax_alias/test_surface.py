@@ -550,3 +550,79 @@ def test_associated_legendre_functions(run):
     assert np.isfinite(lpmn_values(40, 40, z, False)[0]).all()  # of high orders they overflow
     """
     run(text)
+
+
+def test_scalars_stand_beside_arrays_in_recorded_programs(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.extend import core
+    x = jnp.arange(6.0).reshape(3, 2)
+    kinds = lambda f: [[type(v).__name__ for v in eqn.invars] for eqn in jax.make_jaxpr(f)(x).eqns]
+    assert kinds(lambda x: 2 * x + 3) == [["Literal", "Var"], ["Var", "Literal"]]
+    assert kinds(lambda x: x - jnp.sum(x)) == [["Var"], ["Var", "Var"]]
+    for f in (lambda x: 2 * x + 3, lambda x: jnp.where(x > 1, x, 0.0), lambda x: jnp.zeros((3, 2)) + 1.0 + jnp.sum(x),
+              lambda x: jnp.clip(x, 1, 2) ** 2, lambda x: jax.nn.softmax(x) / 3):
+        closed = jax.make_jaxpr(f)(x)
+        for way in (lambda g: g, jax.jit):
+            np.testing.assert_allclose(way(core.jaxpr_as_fun(closed))(x)[0], f(x), rtol=1e-6)
+    print(jax.lax.add_p.bind(x, 2.0).shape, jax.lax.linalg.cholesky_p.name)
+    """
+    assert run(text) == "(3, 2) cholesky"
+
+
+def test_options_act(run):
+    text = """
+    import jax, jax.numpy as jnp
+    assert jax.config.x64_enabled is False
+    jax.config.update("jax_check_static_indices", True)
+    try:
+        jnp.arange(3)[5]
+    except IndexError:
+        print("outside")
+    jax.config.update("jax_check_static_indices", False)
+    key = jax.random.key(0)
+    with jax.debug_key_reuse(True):
+        jax.random.normal(key)
+        try:
+            jax.random.normal(key)
+        except jax.errors.KeyReuseError:
+            print("used")
+    jax.random.normal(key), jax.random.normal(key)
+    """
+    assert run(text).split() == ["outside", "used"]
+
+
+def test_functions_take_jax_s_parameters(run):
+    text = """
+    import glob, tempfile
+    import jax, jax.numpy as jnp
+    from jax.ad_checkpoint import Recompute, Saveable
+    policy = lambda primitive, *avals, **params: Saveable if primitive.name == "cos" else Recompute
+    assert jax.grad(jax.checkpoint(lambda x: jnp.sin(jnp.cos(x)), policy=policy))(0.0) == 0
+    assert abs(jax.lax.igamma(a=1.0, x=2.0) - 0.864665) < 1e-5 and jax.lax.nextafter(x1=1.0, x2=2.0) > 1
+    assert jnp.issubdtype(arg1=jnp.int32, arg2=jnp.integer) and jax.scipy.special.rel_entr(p=0.5, q=0.5) == 0
+    assert jax.lax.exp(0.0, accuracy=jax.lax.Tolerance(rtol=1e-3)) == 1
+    assert jax.dtypes.result_type(1.0, return_weak_type_flag=True) == (jnp.float32, True)
+    assert jax.dtypes.result_type(1.0, jnp.ones(1, "bfloat16"), return_weak_type_flag=True) == (jnp.bfloat16, False)
+    assert jnp.ones(1).dtype.type in {jnp.float32}
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(log_dir=folder):
+            jnp.sin(jnp.ones(1000)).block_until_ready()
+        (path,) = glob.glob(folder + "/**/*.xplane.pb", recursive=True)
+        assert any(plane.name == "/host:CPU" for plane in jax.profiler.ProfileData.from_file(path).planes)
+    """
+    run(text)
+
+
+def test_names_of_export(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from jax import export
+    scope = export.SymbolicScope(["b >= 2"])
+    specs = export.symbolic_args_specs((jnp.ones((2, 3)), jnp.ones(2)), ("b, ...", "b"), scope=scope)
+    checks = [export.DisabledSafetyCheck.platform()]
+    made = export.export(jax.jit(lambda x, y: (x * y[:, None]).sum(0)), disabled_checks=checks)(*specs)
+    print(export.deserialize(made.serialize()).call(jnp.ones((4, 3)), jnp.ones(4)), export.default_export_platform())
+    print(export.symbolic_shape("b, _", like=(2, 3)))
+    """
+    assert run(text).splitlines() == ["[4. 4. 4.] cpu", "(b, 3)"]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes, numpy
+from functorch_like.avals import ShapedArray
+from functorch_like.core import argument_aval, is_value
 from functorch_like.errors import DtypeError
 from functorch_like.random.typed_keys import KeyDtype, extended, is_keys, prng_key
 
@@ -17,8 +19,16 @@ TypePromotionError = DtypeError
 bfloat16 = dtypes.bfloat16.type
 
 
-def result_type(*values: Any) -> Any:
-    """Return the dtype that values promote to; typed keys do not promote with other arrays."""
+def result_type(*values: Any, return_weak_type_flag: bool = False) -> Any:
+    """Return the dtype that values promote to; typed keys do not promote with other arrays.
+
+    With `return_weak_type_flag`, it returns a pair of the dtype and whether it is weak, as that of a Python number is.
+    """
+    if return_weak_type_flag:
+        found = result_type(*values)
+        if isinstance(found, KeyDtype):
+            return found, False
+        return found, dtypes.promote(*(argument_aval(x) if is_value(x) else _of_dtype(x) for x in values))[1]
     types = {x if isinstance(x, KeyDtype) else x.dtype for x in values if is_keys(x) or isinstance(x, KeyDtype)}
     if not types:
         return numpy.result_type(*values)
@@ -27,6 +37,11 @@ def result_type(*values: Any) -> Any:
             "typed keys have no dtype in common with other arrays", fix="random.key_data gives their words"
         )
     return types.pop()
+
+
+def _of_dtype(dtype: Any) -> ShapedArray:
+    """Return the aval of a scalar of a dtype; Python's types are weak."""
+    return ShapedArray((), dtypes.as_dtype(dtype), dtype in (int, float, complex))
 
 
 def issubdtype(dtype: Any, kind: Any) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import enum
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from functorch_like import lax
 from functorch_like.jax_alias.modules import core_primitives
@@ -10,6 +12,26 @@ from functorch_like.jax_alias.modules.numpy import moving_keys
 from functorch_like.jax_alias.modules.sharding import concrete, reshard
 
 __all__ = ["reshard"]
+
+DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+ConvGeneralDilatedDimensionNumbers = Any
+PrecisionLike = Any
+
+
+class AccuracyMode(enum.Enum):
+    """How exact a function is computed. It has no effect: the package's functions have one accuracy."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+class Tolerance(NamedTuple):
+    """How exact a function is computed. It has no effect: the package's functions have one accuracy."""
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
 
 #: Functions that move elements and look at none, so that they move typed keys as well.
 _MOVING = (
