@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class NodeFormat(NamedTuple):
-    """How nodes of one type are stored.
+    """The form in which nodes of one type are stored.
 
     Attributes:
         kind: the type.

@@ -36,6 +36,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.experimental.pjit": (".modules.pjit",),
     "jax.experimental.shard_map": (".modules.experimental",),
     "jax.experimental.sparse": ("experimental.sparse",),
+    "jax.experimental.sparse.linalg": ("experimental.sparse.linalg",),
     "jax.export": (".modules.export", "export"),
     "jax.extend": (),
     "jax.extend.backend": (".modules.backend",),

@@ -10,6 +10,7 @@ Both are pytrees of arrays, so jit, vmap, scan and grad take them as arguments a
 
 from __future__ import annotations
 
+from functorch_like.experimental.sparse import linalg as linalg
 from functorch_like.experimental.sparse import operators as _operators  # noqa: F401  (their methods)
 from functorch_like.experimental.sparse import scipy_arrays as _scipy_arrays  # noqa: F401
 from functorch_like.experimental.sparse.bcoo import BCOO as BCOO

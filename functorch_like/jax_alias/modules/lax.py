@@ -19,14 +19,14 @@ PrecisionLike = Any
 
 
 class AccuracyMode(enum.Enum):
-    """How exact a function is computed. It has no effect: the package's functions have one accuracy."""
+    """A choice between accuracies. It has no effect: the package's functions have one accuracy."""
 
     HIGHEST = 1
     DEFAULT = 2
 
 
 class Tolerance(NamedTuple):
-    """How exact a function is computed. It has no effect: the package's functions have one accuracy."""
+    """A bound of a function's error. It has no effect: the package's functions have one accuracy."""
 
     atol: float = 0.0
     rtol: float = 0.0

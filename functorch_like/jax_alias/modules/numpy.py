@@ -95,13 +95,13 @@ def _einsum(operands: Any, contractions: Any, precision: Any, preferred_element_
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """Return the shape of an array or of typed keys."""
-    return a.shape if is_keys(a) else fnp.shape(a)
+    """Return the shape of an array or of typed keys. As in JAX, None counts as a scalar."""
+    return a.shape if is_keys(a) else () if a is None else fnp.shape(a)
 
 
 def ndim(a: Any) -> int:
-    """Return the number of dimensions of an array or of typed keys."""
-    return a.ndim if is_keys(a) else fnp.ndim(a)
+    """Return the number of dimensions of an array or of typed keys. As in JAX, None counts as a scalar."""
+    return a.ndim if is_keys(a) else 0 if a is None else fnp.ndim(a)
 
 
 def size(a: Any, axis: Any = None) -> int:
