@@ -82,7 +82,7 @@ def lobpcg_standard(
 
     Args:
         A: a matrix, sparse or dense, or a function of arrays of shape (n, j) that applies it.
-        X: first vectors, of shape (n, k), best random ones, since those that are eigenvectors already stay as they are; n
+        X: first vectors, of shape (n, k), best random ones, since eigenvectors stay as they are; n
             is more than 3 k.
         m: the greatest number of steps.
         tol: a pair has converged when the length of its residual, A x - theta x, is below 10 n tol times the greatest
