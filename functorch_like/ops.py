@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _DOC = """{summary}
 
     Args:
-        data: (n, ...) array or numbers.
+        data: (n, ...) array; or one number, for each element.
         segment_ids: (n,) integers, in any order; with several dimensions, they are the first dimensions of data.
         num_segments: first size of the result. By default the greatest segment number plus 1; traced segment_ids
             need it.
@@ -101,7 +101,9 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
             raise promotion.error(
                 DtypeError, f"the segment_ids of {what}, {b!r}, are not integers", "convert with astype(int)"
             )
-        if a.shape[: b.ndim] != b.shape or not b.ndim:
+        if not a.ndim and b.ndim:  # the same number for each element
+            data = promotion.broadcast(data, b.shape)
+        elif a.shape[: b.ndim] != b.shape or not b.ndim:
             raise promotion.error(
                 ShapeError, f"{what} of {a!r} by {b!r}", "give one number for each first element of data"
             )

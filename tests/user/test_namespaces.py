@@ -121,6 +121,8 @@ def test_segments_of_integers():
     assert ops.segment_max(data, ids).tolist() == [5, -128, 3] and ops.segment_min(data, ids).tolist() == [2, 127, 3]
     assert ops.segment_max(np.array([True]), np.array([1]), 2).tolist() == [False, True]
     assert ops.segment_sum(np.ones((2, 3), int), np.array([[0, 1, 1], [1, 0, 1]]), 2).tolist() == [2, 4]
+    assert ops.segment_sum(1, ids).tolist() == [2, 0, 1]  # one number for each element
+    assert ft.grad(lambda x: ops.segment_sum(x, ids)[0])(3.0).item() == 2
 
 
 # --------------------------------------------------------------------------------------------------------------- images
