@@ -264,6 +264,10 @@ _STAGING = xla.config("staging", False, in_trace_key=False)
 #: defined when `random` or `nn` is imported, it would invalidate all earlier traces.
 DEFAULT_GENERATOR = xla.config("default_generator", "threefry2x32")
 
+#: True to treat Python's positions out of bounds as those of arrays: reads take the nearest element, updates leave them
+#: out. Set under JAX's names only.
+LENIENT_POSITIONS = xla.config("lenient_positions", False)
+
 
 @contextmanager
 def set_current_trace(trace: Trace) -> Generator[Trace]:

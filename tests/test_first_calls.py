@@ -108,3 +108,22 @@ def test_a_program_on_disk_runs_without_what_compiling_needs(tmp_path):
     )
     assert first[0] == "1"
     assert second == ["0"]
+
+
+def test_no_module_makes_a_setting_of_traces_later():
+    """A setting that a module makes when it is first used would change the key of all earlier traces."""
+    text = """
+import importlib, pkgutil
+import functorch_like as ft
+from functorch_like.backends.xla import configuration
+ft.jit(lambda x: x + 1)(1.0)
+before = configuration.setting_names()
+for module in pkgutil.walk_packages(ft.__path__, "functorch_like."):
+    if not module.name.endswith("__main__"):
+        try:
+            importlib.import_module(module.name)
+        except ImportError:
+            pass  # of an optional package
+assert configuration.setting_names() == before, configuration.setting_names()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", text], check=True, timeout=300)

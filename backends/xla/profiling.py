@@ -19,7 +19,11 @@ from functorch_like.errors import ArgumentError
 TraceMe = _profiler.TraceMe
 
 # Of recorded traces, under JAX's names.
-ProfileData, ProfileEvent, ProfilePlane = _profile_data.ProfileData, _profile_data.ProfileEvent, _profile_data.ProfilePlane
+ProfileData, ProfileEvent, ProfilePlane = (
+    _profile_data.ProfileData,
+    _profile_data.ProfileEvent,
+    _profile_data.ProfilePlane,
+)
 ProfileOptions = _profiler.ProfileOptions
 
 _active = threading.Lock()  # XLA has one profiler for the process

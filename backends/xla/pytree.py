@@ -110,7 +110,6 @@ def structure_of(node: tuple[type, Any], children: Sequence[Any]) -> Any:
     return type(leaf_structure).from_node_data_and_children(registry, node, children)
 
 
-
 def _ordered(keys: tuple[Any, ...], values: Any) -> OrderedDict[Any, Any]:
     return OrderedDict(zip(keys, values, strict=True))
 

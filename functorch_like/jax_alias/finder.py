@@ -16,10 +16,10 @@ from functorch_like import dtypes
 from functorch_like.backends import promotion
 from functorch_like.backends.xla import jax_import_stubs
 from functorch_like.backends.xla.configuration import switched_on
-from functorch_like.core import Tracer
+from functorch_like.core import LENIENT_POSITIONS, Tracer
 from functorch_like.jax_alias import callers, missing, options
 from functorch_like.jax_alias.names import MODULES, PRIVATE
-from functorch_like.numpy import index_plan, scalar_types
+from functorch_like.numpy import scalar_types
 
 _PACKAGE = "functorch_like"
 
@@ -175,7 +175,7 @@ def install() -> None:
     scalar_types.ScalarType.__hash__ = scalar_types.hash_of_type  # type: ignore[method-assign]
     promotion.widening = "allow"  # programs for JAX freely mix in NumPy's float64 arrays
     dtypes.STRONG_SCALARS.set_global(True)
-    index_plan.LENIENT.set_global(True)
+    LENIENT_POSITIONS.set_global(True)
     if switched_on("JAX_ENABLE_X64"):
         dtypes.set_default_dtype("float64")
         dtypes.set_default_dtype("int64")

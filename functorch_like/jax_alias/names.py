@@ -90,7 +90,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.test_util": (".modules.test_util",),
     "jax.tree": (".modules.tree",),
     "jax.tree_util": (".modules.tree_util", "tree_util"),
-    "jax.typing": ("typing",),
+    "jax.typing": (".modules.typing", "typing"),
     "jax.version": (".modules.root",),
 }
 

@@ -42,7 +42,8 @@ def einsum(
     Args:
         subscripts: such as "bij,bjk->bik": letters of each operand, and of the result. Letters missing from the
             result are summed over; without "->", those that occur once are kept, in alphabetical order. "..." stands
-            for dimensions that broadcast. Or alternating operands and lists of ints, as in NumPy.
+            for dimensions that broadcast. Or alternating operands and lists of labels, as in NumPy: ints or
+            strings.
         operands: arrays; sizes of 1 broadcast.
         out: not supported: arrays are immutable.
         optimize: the method that orders contractions: a strategy of `backends.opt_einsum`; a pair of one and of
@@ -152,18 +153,39 @@ def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any
             raise promotion.error(
                 ArgumentError,
                 f"fnp.einsum without a string of subscripts takes labels after each operand, got {labels!r:.60}",
-                'give a string and operands, as in fnp.einsum("ij,jk->ik", x, y); or after each operand a list of ints '
-                "from 0 to 51",
+                _LABELS,
             )
-    letter = lambda k: "..." if k is Ellipsis else chr((97 if k < 26 else 39) + k)
-    text = ",".join("".join(map(letter, labels)) for labels in lists)
-    if last is not None:
-        text += "->" + "".join(map(letter, last))
+    letters = _letters([k for labels in lists for k in labels], last is None)
+    try:
+        text = ",".join("".join(map(letters.__getitem__, labels)) for labels in lists)
+        if last is not None:
+            text += "->" + "".join(map(letters.__getitem__, last))
+    except KeyError as e:
+        what = f"fnp.einsum: the label {e.args[0]!r} of the result is of no operand"
+        raise promotion.error(ArgumentError, what, _LABELS) from None
     return text, tuple(asarray(a) for a in arrays)
 
 
+_LABELS = (
+    'give a string and operands, as in fnp.einsum("ij,jk->ik", x, y); or after each operand a list of ints from 0 to '
+    "51, or of strings"
+)
+
+
 def _is_label(k: Any) -> bool:
-    return k is Ellipsis or (isinstance(k, (int, np.integer)) and 0 <= int(k) < 52)
+    return k is Ellipsis or isinstance(k, str) or (isinstance(k, (int, np.integer)) and 0 <= int(k) < 52)
+
+
+def _letters(labels: Sequence[Any], sort: bool) -> dict[Any, str]:
+    """Return a letter for each label; in the order of the labels, if that of the result's dimensions depends on it."""
+    found = dict.fromkeys(k for k in labels if k is not Ellipsis)
+    try:
+        ordered = sorted(found) if sort else [*found]
+    except TypeError:
+        what = "fnp.einsum: ints and strings among the labels have no order, which the result's dimensions need"
+        raise promotion.error(ArgumentError, what, "give the labels of the result, too") from None
+    letters = {k: chr(97 + i if i < 26 else 0x4E00 + i) for i, k in enumerate(ordered)}
+    return {**letters, Ellipsis: "..."}
 
 
 @cleared

@@ -13,18 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.backends import xla
-from functorch_like.core import INT32, ArrayImpl, Tracer, aval_of
+from functorch_like.core import INT32, LENIENT_POSITIONS, ArrayImpl, Tracer, aval_of
 from functorch_like.errors import BoundsError, ConcretizationError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.guarded_sizes import count_true, mask_places
 
 Item = tuple[Any, ...]
-
-#: True to treat Python's positions out of bounds as those of arrays: reads take the nearest element, updates leave them
-#: out. Set under JAX's names only.
-LENIENT = xla.config("lenient_positions", False)
 
 
 class Plan(NamedTuple):
@@ -76,7 +71,7 @@ def parse(
         dynamic: pass static positions as data, so that one compiled function computes them all.
         sized: where jit follows Python's control flow, guard the number of true elements of traced masks.
         outside: the user's mode for positions out of bounds: "clip", "wrap" or "fill"; None if there is none.
-        lenient: the mode if there is none, under `LENIENT`.
+        lenient: the mode if there is none, under `LENIENT_POSITIONS`.
 
     Raises:
         BoundsError: for too many indices, masks that do not fit, static positions out of bounds without a mode, and
@@ -187,7 +182,7 @@ def _item(
         values.append(entry)
         return ("dyn" if entry.ndim == 0 else "arr", len(values) - 1)
     if not -n <= entry < n:
-        if outside is None and n and LENIENT.value:
+        if outside is None and n and LENIENT_POSITIONS.value:
             outside = lenient
         if outside is None or (outside != "fill" and not n):
             raise promotion.error(

@@ -604,7 +604,7 @@ def test_functions_take_jax_s_parameters(run):
     assert jax.lax.exp(0.0, accuracy=jax.lax.Tolerance(rtol=1e-3)) == 1
     assert jax.dtypes.result_type(1.0, return_weak_type_flag=True) == (jnp.float32, True)
     assert jax.dtypes.result_type(1.0, jnp.ones(1, "bfloat16"), return_weak_type_flag=True) == (jnp.bfloat16, False)
-    assert jnp.ones(1).dtype.type in {jnp.float32}
+    assert jnp.ones(1).dtype.type in {jnp.float32} and jax.typing.ArrayLike | "Later" | None
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(log_dir=folder):
             jnp.sin(jnp.ones(1000)).block_until_ready()

@@ -80,6 +80,18 @@ def test_einsum_refuses(text):
         fnp.einsum(text, ours(Y))
 
 
+def test_einsum_lists_of_labels():
+    x, y = ours(Y), ours(Y.T)
+    same(fnp.einsum(x, ["row", "k"], y, ["k", "column"], ["column", "row"]), (Y @ Y.T).T)
+    same(fnp.einsum(x, ["q", "b"], y, ["b", "a"]), (Y @ Y.T).T)  # labels in order
+    same(fnp.einsum(x, [50, 2], y, [2, 1]), (Y @ Y.T).T)
+    same(fnp.einsum(x, [..., "k"], y, ["k", 3], [..., 3]), Y @ Y.T)
+    with pytest.raises(ft.errors.ArgumentError, match="have no order"):
+        fnp.einsum(x, ["a", "b"], y, ["b", 0])
+    with pytest.raises(ft.errors.ArgumentError, match="'q' of the result is of no operand"):
+        fnp.einsum(x, ["a", "b"], y, ["b", "c"], ["q"])
+
+
 def test_einsum_lists_of_ints():
     same(fnp.einsum(ours(Y), [0, 1], ours(Y), [2, 1], [0, 2]), Y @ Y.T)
 

@@ -13,9 +13,9 @@ from functorch_like import dtypes
 from functorch_like.backends import promotion
 from functorch_like.backends.external_settings import JIT_DISABLED
 from functorch_like.backends.xla import client, events
+from functorch_like.core import LENIENT_POSITIONS
 from functorch_like.debug import finite
 from functorch_like.errors import ArgumentError, nearest
-from functorch_like.numpy import index_plan
 from functorch_like.random import generators, key_reuse
 from functorch_like.transforms.disable_jit import jit_is_disabled
 
@@ -105,16 +105,16 @@ def _write_cpu_devices(count: int) -> None:
 
 
 def _allow_outside(allow: Any) -> None:
-    index_plan.LENIENT.set_global(bool(allow))
+    LENIENT_POSITIONS.set_global(bool(allow))
 
 
 @contextmanager
 def _checked_indices(check: bool = True) -> Generator[None]:
-    token = index_plan.LENIENT.swap_local(not check)
+    token = LENIENT_POSITIONS.swap_local(not check)
     try:
         yield
     finally:
-        index_plan.LENIENT.restore(token)
+        LENIENT_POSITIONS.restore(token)
 
 
 def _checked_keys(check: bool = True) -> AbstractContextManager[Any]:
@@ -127,7 +127,7 @@ ACTING = {
     "jax_debug_nans": _watch("nans"),
     "jax_debug_infs": _watch("infs"),
     "jax_check_static_indices": Acting(
-        lambda: not index_plan.LENIENT.value, lambda check: _allow_outside(not check), _checked_indices
+        lambda: not LENIENT_POSITIONS.value, lambda check: _allow_outside(not check), _checked_indices
     ),
     "jax_debug_key_reuse": Acting(key_reuse.is_checked, key_reuse.check_from_now_on, _checked_keys),
     "jax_disable_jit": Acting(jit_is_disabled, lambda on: JIT_DISABLED.set_global(bool(on)), ft.disable_jit),
