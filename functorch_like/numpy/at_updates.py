@@ -99,7 +99,8 @@ class IndexRef:
 
     All take `indices_are_sorted` and `unique_indices`, promises that make them faster and are not checked, and `mode`:
     "drop" (default: positions out of bounds are left out), "clip" (moved to the nearest element), "wrap" (taken
-    modulo the size) or "promise_in_bounds".
+    modulo the size) or "promise_in_bounds". With `wrap_negative_indices=False` negative positions are out of bounds,
+    instead of counting from the end.
     """
 
     __slots__ = ("array", "index")
@@ -144,9 +145,10 @@ class IndexRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x, with x[idx] = values; of several values for one element any may stay (on CPUs the last)."""
-        return _update("set", self, values, indices_are_sorted, unique_indices, mode)
+        return _update("set", self, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
     def add(
         self,
@@ -155,9 +157,10 @@ class IndexRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x, with x[idx] += values, once for each time an index occurs."""
-        return _update("add", self, values, indices_are_sorted, unique_indices, mode)
+        return _update("add", self, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
     def subtract(
         self,
@@ -166,9 +169,10 @@ class IndexRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x, with x[idx] -= values, once for each time an index occurs."""
-        return _update("sub", self, values, indices_are_sorted, unique_indices, mode)
+        return _update("sub", self, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
     def multiply(
         self,
@@ -177,9 +181,10 @@ class IndexRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x, with x[idx] *= values."""
-        return _update("mul", self, values, indices_are_sorted, unique_indices, mode)
+        return _update("mul", self, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
     mul = multiply
 
@@ -190,9 +195,10 @@ class IndexRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x, with x[idx] = minimum(x[idx], values)."""
-        return _update("min", self, values, indices_are_sorted, unique_indices, mode)
+        return _update("min", self, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
     def max(
         self,
@@ -201,9 +207,10 @@ class IndexRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x, with x[idx] = maximum(x[idx], values)."""
-        return _update("max", self, values, indices_are_sorted, unique_indices, mode)
+        return _update("max", self, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
     def divide(
         self,
@@ -212,11 +219,14 @@ class IndexRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x, with x[idx] /= values. If x has integers, all elements become floats."""
         values = asarray(values) if isinstance(values, (list, tuple)) else values
         ones = ones_like(self.array, _wider("divide", self.array, values))
-        ones = _update("mul", IndexRef(ones, self.index), values, indices_are_sorted, unique_indices, mode)
+        ones = _update(
+            "mul", IndexRef(ones, self.index), values, indices_are_sorted, unique_indices, mode, wrap_negative_indices
+        )
         return divide(self.array, ones)  # quotients of integers are floats
 
     def power(
@@ -226,12 +236,13 @@ class IndexRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x, with x[idx] **= values, in the dtype of x."""
         values = _as_array(self.array, values)
         by_floats = dtypes.is_integer(aval_of(self.array).dtype) and dtypes.is_inexact(aval_of(values).dtype)
         ones = IndexRef(ones_like(self.array, dtypes.float64 if by_floats else None), self.index)
-        ones = _update("mul", ones, values, indices_are_sorted, unique_indices, mode)
+        ones = _update("mul", ones, values, indices_are_sorted, unique_indices, mode, wrap_negative_indices)
         if by_floats:  # float64 cannot represent all integers of 64 bits
             return where(ones == 1, self.array, _cast(self.array, power(self.array, ones)))
         return power(self.array, ones)
@@ -243,6 +254,7 @@ class IndexRef:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x, with x[idx] = func(x[idx]), once for each time an index occurs.
 
@@ -254,11 +266,14 @@ class IndexRef:
             from functorch_like.numpy.at_apply import apply_repeatedly, repeated
 
             how = mode_of(mode, "fill", "x.at[...].apply")
-            places = repeated(x, plan_of(self.index, aval_of(x).shape, outside=_outside_mode(mode, how)), how)
+            outside = _outside_mode(mode, how, wrap_negative_indices)
+            plan = plan_of(self.index, aval_of(x).shape, outside=outside, wrap=wrap_negative_indices)
+            places = repeated(x, plan, how)
             if places is not None:
                 return apply_repeatedly(x, places, func)
-        return self.set(func(self.get(mode="clip" if mode is None else mode)), indices_are_sorted=indices_are_sorted,
-                        unique_indices=unique_indices, mode=mode)  # fmt: skip
+        found = self.get(mode="clip" if mode is None else mode, wrap_negative_indices=wrap_negative_indices)
+        return self.set(func(found), indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
+                        wrap_negative_indices=wrap_negative_indices)  # fmt: skip
 
     def get(
         self,
@@ -267,11 +282,13 @@ class IndexRef:
         unique_indices: bool = False,
         mode: str | None = None,
         fill_value: ArrayLike | None = None,
+        wrap_negative_indices: bool = True,
     ) -> Array:
         """x[idx]; positions out of bounds are clamped, or give `fill_value` (by default NaN) in mode "fill"."""
         x, how = self.array, mode_of(mode, "clip", "x.at[...].get")
         try:
-            plan = plan_of(self.index, aval_of(x).shape, outside=_outside_mode(mode, how))
+            outside = _outside_mode(mode, how, wrap_negative_indices)
+            plan = plan_of(self.index, aval_of(x).shape, outside=outside, wrap=wrap_negative_indices)
         except Nothing:
             return getitem(x, False)
         if fill_value is not None:
@@ -295,13 +312,19 @@ def _no_assignment(fix: str) -> ImmutableError:
 
 
 def _update(
-    op: str, ref: IndexRef, values: Any, is_sorted: bool = False, unique: bool = False, mode: Any = None
+    op: str,
+    ref: IndexRef,
+    values: Any,
+    is_sorted: bool = False,
+    unique: bool = False,
+    mode: Any = None,
+    wrap: bool = True,
 ) -> Any:
     x = ref.array
     how = mode_of(mode, "fill", "x.at[...]")
     values = _as_array(x, values)
     try:
-        plan = parse(ref.index, aval_of(x).shape, outside=_outside_mode(mode, how), lenient="fill")
+        plan = parse(ref.index, aval_of(x).shape, outside=_outside_mode(mode, how, wrap), lenient="fill", wrap=wrap)
     except Mask as e:
         return _masked(op, x, e.mask, values, ref.index)
     except Nothing:
@@ -318,9 +341,9 @@ def _as_array(x: Any, values: Any) -> Any:
     return np.asarray(values, np.float64) if is_exact else values
 
 
-def _outside_mode(mode: Any, how: str) -> str | None:
-    """Return the user's mode for positions out of bounds; None by default."""
-    return None if mode is None or how == "promise_in_bounds" else how
+def _outside_mode(mode: Any, how: str, wrap: bool = True) -> str | None:
+    """Return the user's mode for positions out of bounds; None by default, where these raise an error if known."""
+    return None if (mode is None and wrap) or how == "promise_in_bounds" else how
 
 
 def _masked(op: str, x: Any, mask: Any, values: Any, index: Any) -> Any:

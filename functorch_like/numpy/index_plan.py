@@ -18,6 +18,7 @@ from functorch_like.errors import BoundsError, ConcretizationError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.guarded_sizes import count_true, mask_places
+from functorch_like.primitives import elementwise
 
 Item = tuple[Any, ...]
 
@@ -62,6 +63,7 @@ def parse(
     sized: bool = False,
     outside: str | None = None,
     lenient: str = "clip",
+    wrap: bool = True,
 ) -> Plan:
     """Parse an index expression.
 
@@ -72,6 +74,7 @@ def parse(
         sized: where jit follows Python's control flow, guard the number of true elements of traced masks.
         outside: the user's mode for positions out of bounds: "clip", "wrap" or "fill"; None if there is none.
         lenient: the mode if there is none, under `LENIENT_POSITIONS`.
+        wrap: False where negative positions are out of bounds, instead of counting from the end.
 
     Raises:
         BoundsError: for too many indices, masks that do not fit, static positions out of bounds without a mode, and
@@ -110,6 +113,8 @@ def parse(
                     "give a mask of the shape of the array, or of its first dimensions",
                 )
             entry = entry.places
+        if not wrap and type(entry) is not slice:
+            entry = _unwrapped(_positions(entry, shape[d]), shape[d], outside)
         items.append(_item(entry, shape[d], d, shape, values, dynamic, outside, lenient))
         d += 1
     return Plan(tuple(items), tuple(values))
@@ -221,6 +226,23 @@ def _positions(entry: Any, n: int) -> Any:
     if type(entry) is not np.ndarray:
         return entry
     return static_positions(entry, n) if entry.ndim else int(entry)
+
+
+def _unwrapped(entry: Any, n: int, outside: str | None) -> Any:
+    """Return positions with the negative ones moved: to the first element by "clip", behind the last by "fill"."""
+    if outside not in ("clip", "fill"):
+        return entry
+    low = 0 if outside == "clip" else n
+    if type(entry) is int:
+        return entry if entry >= 0 else low
+    if type(entry) is np.ndarray:
+        return static_positions(np.where(entry < 0, low, entry), n)
+    if dtypes.is_unsigned(aval_of(entry).dtype):
+        return entry
+    if aval_of(entry).dtype.itemsize < 4:
+        entry = promotion.convert(entry, dtypes.int32)
+    below = elementwise.lt(entry, promotion.like(entry, 0))
+    return elementwise.select_n(below, entry, promotion.like(entry, low))
 
 
 def static_positions(places: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:

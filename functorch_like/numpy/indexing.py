@@ -82,10 +82,12 @@ def getitem(x: Any, index: Any) -> Any:
     return get(x, plan)
 
 
-def plan_of(index: Any, shape: tuple[int, ...], dynamic: bool = False, outside: str | None = None) -> Plan:
+def plan_of(
+    index: Any, shape: tuple[int, ...], dynamic: bool = False, outside: str | None = None, wrap: bool = True
+) -> Plan:
     """Parse an index for reading, as `parse`; raise for traced masks of unknown size."""
     try:
-        return parse(index, shape, dynamic, sized=True, outside=outside)
+        return parse(index, shape, dynamic, sized=True, outside=outside, wrap=wrap)
     except Mask as e:
         raise promotion.error(
             NonConcreteBooleanIndexError,

@@ -125,7 +125,7 @@ _min = _fold(
 
 def _run(fold: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     """Call the body for tracers, the compiled function for other operands."""
-    axis = tuple(axis) if type(axis) is list else axis
+    axis = tuple(axis) if isinstance(axis, list) else axis
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
     if type(a) is not ArrayImpl:
         if isinstance(a, Tracer):

@@ -604,6 +604,7 @@ def test_functions_take_jax_s_parameters(run):
     assert jax.lax.exp(0.0, accuracy=jax.lax.Tolerance(rtol=1e-3)) == 1
     assert jax.dtypes.result_type(1.0, return_weak_type_flag=True) == (jnp.float32, True)
     assert jax.dtypes.result_type(1.0, jnp.ones(1, "bfloat16"), return_weak_type_flag=True) == (jnp.bfloat16, False)
+    assert jnp.nancumsum(jnp.ones(2, "uint8")).dtype == jnp.uint8
     assert jnp.ones(1).dtype.type in {jnp.float32} and jax.typing.ArrayLike | "Later" | None
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(log_dir=folder):
@@ -626,3 +627,46 @@ def test_names_of_export(run):
     print(export.symbolic_shape("b, _", like=(2, 3)))
     """
     assert run(text).splitlines() == ["[4. 4. 4.] cpu", "(b, 3)"]
+
+
+def test_primitives_whose_rules_are_methods(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    import jax.extend as jex
+    from jax.interpreters import ad, batching, mlir
+
+    class Tag(jex.core.Primitive):
+        multiple_results = True
+
+        def __init__(self):
+            super().__init__("tag")
+            mlir.register_lowering(self, lambda ctx, *args, **params: args)
+            ad.primitive_jvps[self] = lambda xs, ts, **params: (self.bind(*xs, **params), list(ts))
+            batching.primitive_batchers[self] = lambda xs, dims, **params: (self.bind(*xs, **params), dims)
+
+        def impl(self, *args, name):
+            return args
+
+        def abstract_eval(self, *args, name):
+            return args, set()
+
+    tag = Tag()
+    f = lambda x: tag.bind(x * x, name="square")[0] + 1
+    for way in (lambda f: f, jax.jit):
+        print(way(f)(2.0), way(jax.grad(f))(2.0), way(jax.vmap(f))(jnp.arange(2.0)))
+    assert "callback" not in jax.jit(f).lower(2.0).as_text()  # the implementation is traced
+    closed = jax.make_jaxpr(f)(2.0)
+    eqn = closed.eqns[1]
+    assert eqn.primitive is tag and eqn.params == {"name": "square"} and tag.get_bind_params(eqn.params) == eqn.params
+    with eqn.ctx.manager, jex.source_info_util.user_context(eqn.source_info.traceback):
+        print(eqn.primitive.bind(3.0, **eqn.params))
+    table = jex.core.Primitive("table")
+    table.def_impl(lambda x: np.cumsum(np.asarray(x)))  # of NumPy's arrays
+    table.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(table, lambda ctx, x: mlir.hlo.no_such_thing(x))
+    assert jax.jit(table.bind)(jnp.ones(3)).tolist() == [1, 2, 3]
+    out, effects = jax.lax.mul_p.abstract_eval(closed.in_avals[0], closed.in_avals[0])
+    assert out.shape == () and not effects and jex.source_info_util.summarize(eqn.source_info)
+    """
+    lines = ["5.0 4.0 [1. 2.]"] * 2
+    assert run(text).splitlines()[:2] == lines

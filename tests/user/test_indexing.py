@@ -245,3 +245,23 @@ def test_negative_positions_that_do_not_count_from_the_end():
         )(at)
         np.testing.assert_array_equal(along("fill"), [[1, np.nan], [4, np.nan]])
         np.testing.assert_array_equal(along("clip"), [[1, 1], [4, 4]])
+
+
+@pytest.mark.parametrize("way", [lambda f: f, ft.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("index", [[-1, 1], np.array([-1, 1], np.int8), [-4, 1]])
+def test_negative_positions_that_are_out_of_bounds(way, index):
+    x, i = fnp.arange(1, 5), fnp.asarray(index)
+    options = {"wrap_negative_indices": False}
+    assert way(lambda x, i: x.at[i].get(**options))(x, i).tolist() == [1, 2]
+    assert way(lambda x, i: x.at[i].get(mode="fill", fill_value=9, **options))(x, i).tolist() == [9, 2]
+    assert way(lambda x, i: x.at[i].set(7, **options))(x, i).tolist() == [1, 7, 3, 4]
+    assert way(lambda x, i: x.at[i].add(7, mode="clip", **options))(x, i).tolist() == [8, 9, 3, 4]
+    assert way(lambda x, i: x.at[i].apply(fnp.negative, **options))(x, i).tolist() == [1, -2, 3, 4]
+    assert way(lambda x, i: x.at[i].divide(2, **options))(x, i).tolist() == [1, 1, 3, 4]
+    # Known positions, slices and masks
+    known = np.asarray(index)
+    assert way(lambda x: x.at[known].multiply(7, **options))(x).tolist() == [1, 14, 3, 4]
+    assert way(lambda x: x.at[-1].get(**options))(x) == 1 and (way(lambda x: x.at[-1].set(7, **options))(x) == x).all()
+    assert way(lambda x: x.at[:-1].get(**options))(x).tolist() == [1, 2, 3]
+    two = fnp.arange(6).reshape(2, 3)
+    assert way(lambda x: x.at[-1, fnp.asarray([0, 1])].set(9, **options))(two).tolist() == two.tolist()

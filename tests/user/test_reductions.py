@@ -118,3 +118,16 @@ def test_minmax(axis):
     assert [v.item() for v in fnp.minmax(x, initial=1, where=x < 3)] == [-1, 2]
     low, high = ft.jit(ft.grad(lambda x: sum(fnp.minmax(x))))(x)
     np.testing.assert_array_equal([low, high], [[0, 1, 0], [0, 0, 1]])
+
+
+class Axes(list):
+    """A list that cannot be hashed, as keras's lists of attributes cannot."""
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "max", "mean", "std", "any", "median", "nansum", "flip", "count_nonzero"]
+)
+def test_axes_may_be_any_list(name):
+    x, f = np.arange(24.0).reshape(2, 3, 4), getattr(fnp, name)
+    for way in (lambda g: g, ft.jit):
+        np.testing.assert_allclose(way(lambda x: f(x, axis=Axes([0, 1])))(x), getattr(np, name)(x, axis=(0, 1)))

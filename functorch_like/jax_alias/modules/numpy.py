@@ -122,19 +122,25 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return fnp.array_equal(a1, a2, equal_nan)
 
 
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """Return the running sum; integers keep their dtype."""
-    return fnp.cumsum(a, axis, _own_integer(a) if dtype is None else dtype, out)
-
-
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-    """Return the running product; integers keep their dtype."""
-    return fnp.cumprod(a, axis, _own_integer(a) if dtype is None else dtype, out)
-
-
 def _own_integer(a: Any) -> Any:
     dtype = fnp.result_type(a)
     return dtype if dtypes.issubdtype(dtype, np.integer) else None
+
+
+def _keeping_integers(name: str) -> Callable[..., Any]:
+    """Return a running sum or product that keeps integers' dtype, where NumPy's widens it."""
+    fun = getattr(fnp, name)
+
+    @functools.wraps(fun)
+    def running(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+        return fun(a, axis, _own_integer(a) if dtype is None else dtype, out)
+
+    running.__module__ = "jax.numpy"
+    return running
+
+
+cumsum, cumprod = _keeping_integers("cumsum"), _keeping_integers("cumprod")
+nancumsum, nancumprod = _keeping_integers("nancumsum"), _keeping_integers("nancumprod")
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:

@@ -6,6 +6,7 @@ The primitives and parameters in them are this package's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.ir import jaxpr as recorded
 from functorch_like.ir.jaxpr import Equation, Literal, Var
+from functorch_like.jax_alias.modules.source_info import SourceInfo
 from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
 from functorch_like.primitives.base.shapes import broadcast_in_dim
 
@@ -34,6 +36,17 @@ class CorePrimitiveView(Primitive):
             args = tuple(_broadcast(args))
         out = self.core_primitive(*args, **{name: _recorded(value) for name, value in params.items()})
         return list(out) if self.multiple_results else out
+
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive to arrays."""
+        return self.bind(*args, **params)
+
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
+        """Return the avals of results, and effects."""
+        params = {name: _recorded(value) for name, value in params.items()}
+        out = core.abstract_eval(self.core_primitive, avals, params)
+        of = self.core_primitive.effects
+        return (list(out) if self.multiple_results else out), no_effects if of is None else of(**params)
 
 
 def takes_scalars(primitive: CorePrimitive) -> bool:
@@ -60,6 +73,19 @@ def primitive_of(core_primitive: CorePrimitive) -> Primitive:
     return known if known is not None else _VIEWS.setdefault(core_primitive, CorePrimitiveView(core_primitive))
 
 
+class EqnContext:
+    """Options in force where an equation was recorded; a program here has none."""
+
+    compute_type = None
+    xla_metadata = None
+    threefry_partitionable = True
+
+    @property
+    def manager(self) -> AbstractContextManager[None]:
+        """A block in which the equation is applied again."""
+        return nullcontext()
+
+
 class JaxprEqn:
     """One applied primitive."""
 
@@ -75,6 +101,8 @@ class JaxprEqn:
         source_info: Any = None,
         ctx: Any = None,
     ) -> None:
+        source_info = SourceInfo(None) if source_info is None else source_info
+        ctx = EqnContext() if ctx is None else ctx
         self.invars, self.outvars, self.primitive, self.params = list(invars), list(outvars), primitive, params
         self.effects, self.source_info, self.ctx = effects, source_info, ctx
 
@@ -90,7 +118,7 @@ def new_jaxpr_eqn(
     invars: Sequence[Any], outvars: Sequence[Any], primitive: Any, params: Any, effects: Any = no_effects, *rest: Any
 ) -> JaxprEqn:
     """Return an equation."""
-    return JaxprEqn(invars, outvars, primitive, params, effects)
+    return JaxprEqn(invars, outvars, primitive, params, effects, *rest)
 
 
 def _viewed(equation: Equation, constvars: dict[Literal, Var], scalars: dict[Any, Any]) -> JaxprEqn:
@@ -101,7 +129,8 @@ def _viewed(equation: Equation, constvars: dict[Literal, Var], scalars: dict[Any
     effects = recorded.effects(equation)
     operands = [scalars.get(atom, atom) if type(atom) is Var else atom for atom in equation.inputs]
     invars = [_without_arrays(atom, constvars) for atom in operands]
-    return JaxprEqn(invars, equation.outputs, primitive_of(equation.prim), shown, effects, equation.source)
+    place = SourceInfo(equation.source)
+    return JaxprEqn(invars, equation.outputs, primitive_of(equation.prim), shown, effects, place)
 
 
 def _scalars(program: recorded.Jaxpr) -> dict[Any, Any]:

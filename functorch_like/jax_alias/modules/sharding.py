@@ -158,7 +158,7 @@ def attach() -> None:
     trace: Any = _Trace
     trace.main = property(lambda self: self)  # in JAX, an object that the traces of one transformation shared
     literal: Any = _Literal
-    literal.val = property(lambda self: self.value)
+    literal.val = property(lambda self: self.value.item() if self.aval.weak_type else self.value)
     aval: Any = _ShapedArray
     aval.sharding = property(lambda self: _Unplaced(self.ndim))
     aval.vma = frozenset()

@@ -1,10 +1,15 @@
-"""`jax.extend.source_info_util`, `jax._src.traceback_util`: files whose frames a library excludes from tracebacks."""
+"""`jax.extend.source_info_util`, `jax._src.traceback_util`: the user's lines of equations, and files to exclude."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
+
+from functorch_like import core
+from functorch_like import source_info as lines
+from functorch_like.backends import xla
 
 _EXCLUDED: list[str] = []
 
@@ -22,3 +27,41 @@ def include_frame(frame: FrameType) -> bool:
 def api_boundary(fun: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Return the function unchanged."""
     return (lambda f: f) if fun is None else fun
+
+
+class SourceInfo(NamedTuple):
+    """The place of an equation.
+
+    Attributes:
+        traceback: the frames in which it was recorded.
+        name_stack: names of scopes; equations have none here.
+    """
+
+    traceback: Any
+    name_stack: str = ""
+
+
+def new_source_info() -> SourceInfo:
+    """Return a place that is not known."""
+    return SourceInfo(None)
+
+
+def current() -> SourceInfo:
+    """Return the place of this call."""
+    return SourceInfo(core.state.source or xla.here())
+
+
+def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
+    """Return the user's line of a place, as text."""
+    return str(lines.user_line(source_info.traceback) or "")
+
+
+@contextmanager
+def user_context(traceback: Any = None, *, name_stack: Any = None) -> Generator[None]:
+    """Record equations in this block as of a traceback's line; None for their own lines."""
+    before = core.state.source
+    core.state.source = before if traceback is None else traceback
+    try:
+        yield
+    finally:
+        core.state.source = before

@@ -115,30 +115,34 @@ class Primitive:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.impl: Callable[..., Any] = self._no_rule("implementation", "def_impl")
-        self.abstract_eval: Callable[..., Any] = self._no_rule("shape rule", "def_abstract_eval")
         self._core_primitive: CorePrimitive | None = None
 
-    def _no_rule(self, what: str, method: str) -> Callable[..., Any]:
-        def refuse(*args: Any, **params: Any) -> Any:
-            raise UnsupportedError(f"the primitive {self.name} has no {what}", fix=f"give it one by {method}")
+    def impl(self, *args: Any, **params: Any) -> Any:
+        """Apply the implementation to arrays: `def_impl` sets it, or a class overrides it."""
+        raise UnsupportedError(f"the primitive {self.name} has no implementation", fix="give it one by def_impl")
 
-        refuse.is_absent = True  # type: ignore[attr-defined]
-        return refuse
+    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
+        """Return the avals of results, and effects: `def_abstract_eval` sets the rule, or a class overrides it."""
+        raise UnsupportedError(f"the primitive {self.name} has no shape rule", fix="give it one by def_abstract_eval")
+
+    @property
+    def has_impl(self) -> bool:
+        """True if there is an implementation."""
+        return "impl" in vars(self) or type(self).impl is not Primitive.impl
 
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
         """Set the implementation, a function of arrays."""
-        self.impl = impl
+        self.impl = impl  # type: ignore[method-assign]
         return impl
 
     def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule for the avals of its results."""
-        self.abstract_eval = rule
+        self.abstract_eval = lambda *avals, **params: (rule(*avals, **params), frozenset())  # type: ignore[method-assign]
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set a rule that returns avals and effects; the effects are ignored."""
-        self.abstract_eval = lambda *avals, **params: rule(*avals, **params)[0]
+        self.abstract_eval = rule  # type: ignore[method-assign]
         return rule
 
     def bind(self, *args: Any, **params: Any) -> Any:
@@ -151,9 +155,9 @@ class Primitive:
         with core.set_current_trace(trace):
             return self.bind(*args, **params)
 
-    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the functions and parameters that `bind` takes."""
-        return [], params
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters that `bind` takes for those of an equation: the same."""
+        return params
 
     @property
     def core_primitive(self) -> CorePrimitive:
@@ -202,14 +206,14 @@ class _Rules:
         self.prim = prim
 
     def shape(self, *avals: Any, params: Params) -> Any:
-        out = self.prim.abstract_eval(*avals, **params.values)
+        out, _ = self.prim.abstract_eval(*avals, **params.values)
         return tuple(map(_plain, out)) if self.prim.multiple_results else _plain(out)
 
     def ref(self, *args: Any, params: Params) -> Any:
         return self.prim.impl(*args, **params.values)
 
     def evaluate(self, args: Sequence[Any], rest: dict[str, Any]) -> Any:
-        if not hasattr(self.prim.impl, "is_absent"):
+        if self.prim.has_impl:
             out = self.prim.impl(*args, **rest["params"].values)
         else:
             out = _alone(self.prim.core_primitive, rest["params"])(*args)
@@ -218,29 +222,34 @@ class _Rules:
     def lower(self, e: Any, *operands: Any, params: Params) -> Any:
         """Trace the lowering, or else the implementation, as a function of arrays."""
         rule = lowerings.get(self.prim)
-        several = self.prim.multiple_results
-        if rule is None:
-            fun = self.prim.impl
-        elif isinstance(rule, Lowering):
-            fun, several = rule.fun, rule.multiple_results
-        else:
-            fun = self._on_host(e.ins, params)
+        if isinstance(rule, Lowering):
+            jaxpr, consts = self._staged(rule.fun, e.ins, params, rule.multiple_results)
+        elif rule is None:
+            jaxpr, consts = self._staged(self.prim.impl, e.ins, params, self.prim.multiple_results)
+        else:  # it builds MLIR with JAX's own functions
+            if not self.prim.has_impl:
+                raise UnsupportedError(
+                    f"the lowering of {self.prim.name} builds MLIR with JAX's own functions, and it has no "
+                    "implementation",
+                    fix="use mlir.lower_fun, or give the primitive an implementation by def_impl",
+                )
+            try:
+                jaxpr, consts = self._staged(self.prim.impl, e.ins, params, self.prim.multiple_results)
+            except Exception:  # an implementation of NumPy's arrays
+                fun = self._on_host(e.ins, params)
+                jaxpr, consts = self._staged(fun, e.ins, params, self.prim.multiple_results)
+        outs = emit(e, jaxpr, [*(e.constant(np.asarray(c)) for c in consts), *operands])
+        return outs if self.prim.multiple_results else outs[0]
 
+    def _staged(self, fun: Callable[..., Any], avals: Sequence[Any], params: Params, several: bool) -> Any:
         def flat(*args: Any) -> Sequence[Any]:
             out = fun(*args, **params.values)
             return list(out) if several else [out]
 
-        jaxpr, consts = stage(flat, list(e.ins), name=self.prim.name, parent=core.EVALUATE)
-        outs = emit(e, jaxpr, [*(e.constant(np.asarray(c)) for c in consts), *operands])
-        return outs if self.prim.multiple_results else outs[0]
+        return stage(flat, list(avals), name=self.prim.name, parent=core.EVALUATE)
 
     def _on_host(self, avals: Sequence[Any], params: Params) -> Callable[..., Any]:
-        """The implementation, run on the host: for lowerings that build MLIR with JAX's own functions."""
-        if hasattr(self.prim.impl, "is_absent"):
-            raise UnsupportedError(
-                f"the lowering of {self.prim.name} builds MLIR with JAX's own functions, and it has no implementation",
-                fix="use mlir.lower_fun, or give the primitive an implementation by def_impl",
-            )
+        """Return the implementation, run on the host."""
         shapes = self.shape(*avals, params=params)
         outs = [ShapeDtypeStruct(aval.shape, aval.dtype) for aval in (shapes if type(shapes) is tuple else (shapes,))]
 
