@@ -163,7 +163,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
 
 @eager_jit(static=("d",), ints=True)
 def _unwrap(p: Any, discont: Any, period: Any, d: int) -> Any:
-    both = promotion.promote(plain(p), plain(period))
+    both = [plain(v) for v in promotion.promote(p, period)]
     p, period = (promotion.to_inexact(v) for v in both) if aval_of(both[0]).dtype == dtypes.bool_ else both
     n = aval_of(p).shape[d]
     if n < 2:

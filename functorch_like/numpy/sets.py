@@ -287,7 +287,7 @@ def isin(
 
 @eager_jit(static=("invert", "search"))
 def _isin(element: Any, test: Any, invert: bool, search: bool = True) -> Any:
-    x, test = promotion.promote(plain(element), plain(test), notify=False)
+    x, test = map(plain, promotion.promote(element, test, notify=False))
     shape, n = aval_of(x).shape, aval_of(test).size
     test = structural.reshape(structural.stop_gradient(test), shape=(n,))
     x = structural.stop_gradient(x)

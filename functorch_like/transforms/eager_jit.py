@@ -22,7 +22,7 @@ from functorch_like.caches import Cache
 from functorch_like.calling import pickling as pickling  # of the functions made here
 from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.compiler.placement import device_for
-from functorch_like.core import EVALUATE, ArrayImpl, Tracer, in_width, state
+from functorch_like.core import EVALUATE, ArrayImpl, Tracer, as_argument, in_width, state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters import eager_tiers
 from functorch_like.ir import dtype_origins
@@ -62,6 +62,8 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         if state.trace.staging:
+            if dtypes.STRONG_SCALARS.value:
+                args = tuple(a if i in which.nums else as_argument(a) for i, a in enumerate(args))
             return fun(*args, **kwargs), None, True
         for a in args:
             if isinstance(a, Tracer):

@@ -604,7 +604,8 @@ def test_functions_take_jax_s_parameters(run):
     assert jax.lax.exp(0.0, accuracy=jax.lax.Tolerance(rtol=1e-3)) == 1
     assert jax.dtypes.result_type(1.0, return_weak_type_flag=True) == (jnp.float32, True)
     assert jax.dtypes.result_type(1.0, jnp.ones(1, "bfloat16"), return_weak_type_flag=True) == (jnp.bfloat16, False)
-    assert jnp.nancumsum(jnp.ones(2, "uint8")).dtype == jnp.uint8
+    assert jnp.nancumsum(jnp.ones(2, "uint8")).dtype == jnp.cumulative_prod(jnp.ones(2, "uint8")).dtype == jnp.uint8
+    assert jnp.histogram(jnp.arange(5))[0].dtype == jnp.float32
     assert jnp.ones(1).dtype.type in {jnp.float32} and jax.typing.ArrayLike | "Later" | None
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(log_dir=folder):
@@ -670,3 +671,21 @@ def test_primitives_whose_rules_are_methods(run):
     """
     lines = ["5.0 4.0 [1. 2.]"] * 2
     assert run(text).splitlines()[:2] == lines
+
+
+def test_scalars_of_numpy_are_strong_inside_of_jit_as_well(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    half = jnp.ones(2, "bfloat16")
+    f, i = np.float32(1.5), np.int32(2)
+    cases = [lambda: jnp.exp(f), lambda: jnp.abs(f), lambda: jnp.sum(f), lambda: jax.nn.gelu(f),
+             lambda: jnp.add(f, 1.0), lambda: jnp.hypot(f, jnp.asarray(1.0)), lambda: jnp.where(True, f, f), lambda: jnp.ldexp(f, i)]
+    for case in cases:
+        for way in (lambda g: g, jax.jit):
+            out = way(case)()
+            assert out.dtype == jnp.float32 and not out.weak_type, case
+            assert way(lambda x: case() * x)(half).dtype == jnp.float32
+    for way in (lambda g: g, jax.jit):
+        assert way(jnp.unwrap)(half).dtype == jnp.bfloat16
+    """
+    run(text)

@@ -143,6 +143,19 @@ cumsum, cumprod = _keeping_integers("cumsum"), _keeping_integers("cumprod")
 nancumsum, nancumprod = _keeping_integers("nancumsum"), _keeping_integers("nancumprod")
 
 
+def cumulative_prod(x: Any, /, *, dtype: Any = None, **options: Any) -> Any:
+    """Return running products; integers keep their dtype."""
+    return fnp.cumulative_prod(x, dtype=_own_integer(x) if dtype is None else dtype, **options)
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Any, Any]:
+    """Return the count of each bin, as a float of the edges' dtype, and the edges."""
+    counts, edges = fnp.histogram(a, bins, range, weights, density)
+    return counts.astype(edges.dtype), edges
+
+
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """Return an array without NaNs and infinities; typed keys have none."""
     return x if is_keys(x) else fnp.nan_to_num(x, copy, nan, posinf, neginf)
