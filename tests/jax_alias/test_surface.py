@@ -679,7 +679,8 @@ def test_scalars_of_numpy_are_strong_inside_of_jit_as_well(run):
     half = jnp.ones(2, "bfloat16")
     f, i = np.float32(1.5), np.int32(2)
     cases = [lambda: jnp.exp(f), lambda: jnp.abs(f), lambda: jnp.sum(f), lambda: jax.nn.gelu(f),
-             lambda: jnp.add(f, 1.0), lambda: jnp.hypot(f, jnp.asarray(1.0)), lambda: jnp.where(True, f, f), lambda: jnp.ldexp(f, i)]
+             lambda: jnp.add(f, 1.0), lambda: jnp.hypot(f, jnp.asarray(1.0)), lambda: jnp.where(True, f, f),
+             lambda: jnp.ldexp(f, i)]
     for case in cases:
         for way in (lambda g: g, jax.jit):
             out = way(case)()
