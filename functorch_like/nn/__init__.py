@@ -40,6 +40,7 @@ with _lazy_imports.block(__name__, wrap=False):
     from functorch_like.nn import initializers as initializers
 
 with _lazy_imports.block(__name__):
+    from functorch_like.nn.quantization.block_scaled import scaled_matmul as scaled_matmul
     from functorch_like.nn.quantization.policy import QuantizationPolicy as QuantizationPolicy
     from functorch_like.nn.quantization.policy import fake_quantize as fake_quantize
     from functorch_like.nn.quantization.policy import fake_quantize_params as fake_quantize_params

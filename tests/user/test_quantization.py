@@ -204,3 +204,28 @@ def test_the_digits_model_keeps_its_accuracy():
 def test_bad_input(error, text, make):
     with pytest.raises(error, match=text):
         make()
+
+
+@pytest.mark.parametrize("way", [lambda f: f, ft.jit], ids=["eager", "jit"])
+def test_products_of_arrays_with_a_scale_for_each_block(way):
+    draw = np.random.default_rng(0)
+    a, b = draw.normal(size=(2, 3, 8)), draw.normal(size=(2, 5, 8))
+    s, t = draw.uniform(0.5, 2, (2, 3, 2)), draw.uniform(0.5, 2, (2, 5, 4))
+    want = np.einsum("bmk,bnk->bmn", a * np.repeat(s, 4, 2), b * np.repeat(t, 2, 2))
+    np.testing.assert_allclose(way(nn.scaled_matmul)(a, b, s, t), want, rtol=1e-5)
+    # Narrow formats: the product is that of their values.
+    narrow = fnp.asarray(a, "float8_e4m3fn"), fnp.asarray(b, "float8_e5m2")
+    scales = fnp.exp2(fnp.round(s)).astype("float8_e8m0fnu"), fnp.asarray(t, "float16")
+    wide = [np.asarray(v.astype("float64")) for v in (*narrow, *scales)]
+    want = np.einsum("bmk,bnk->bmn", wide[0] * np.repeat(wide[2], 4, 2), wide[1] * np.repeat(wide[3], 2, 2))
+    found = way(lambda *xs: nn.scaled_matmul(*xs, preferred_element_type="bfloat16"))(*narrow, *scales)
+    assert found.dtype == "bfloat16"
+    np.testing.assert_allclose(found.astype("float64"), want, rtol=1e-2, atol=1e-2)
+
+
+def test_blocks_that_do_not_fit():
+    ones = fnp.ones
+    with pytest.raises(errors.ShapeError, match="scale for each block"):
+        nn.scaled_matmul(ones((1, 2, 8)), ones((1, 2, 8)), ones((1, 2, 3)), ones((1, 2, 1)))
+    with pytest.raises(errors.ShapeError, match="both are rows"):
+        nn.scaled_matmul(ones((1, 2, 8)), ones((1, 8, 2)), ones((1, 2, 1)), ones((1, 8, 1)))
