@@ -6,6 +6,10 @@ XLA folds and calls do not pass. Arrays from outside of the function are inputs:
 
 from __future__ import annotations
 
+import itertools
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,8 +22,18 @@ from functorch_like.ir.array_notes import ArrayNotes
 #: Values of up to this many elements are written into the jaxpr; larger ones become inputs.
 LITERAL_SIZE = 64
 
-#: Values of arrays that are constants.
-_VALUES: ArrayNotes[np.ndarray[Any, Any]] = ArrayNotes()
+#: Values of arrays that are constants, each with its number.
+_VALUES: ArrayNotes[tuple[int, np.ndarray[Any, Any]]] = ArrayNotes()
+_count = itertools.count()
+
+
+class _State(threading.local):
+    """The first number of those that are constants in this thread."""
+
+    first = 0
+
+
+_state = _State()
 
 
 def array_of(host: np.ndarray[Any, Any], device: Any = None, *, weak_type: bool = False) -> Any:
@@ -28,13 +42,27 @@ def array_of(host: np.ndarray[Any, Any], device: Any = None, *, weak_type: bool 
     if device is None and state.trace.staging and is_literal(host) and not (weak_type and host.ndim):
         value = np.array(host)
         value.flags.writeable = False
-        _VALUES.add(array, value)
+        _VALUES.add(array, (next(_count), value))
     return array
 
 
 def value_of(array: Any) -> np.ndarray[Any, Any] | None:
     """Return the value that `array_of` has made an array of; None for another array."""
-    return _VALUES.get(array)
+    note = _VALUES.get(array)
+    return note[1] if note is not None and note[0] >= _state.first else None
+
+
+@contextmanager
+def earlier_are_inputs() -> Generator[None]:
+    """Take arrays from before this block as arrays from outside, as JAX's `make_jaxpr` does.
+
+    Programs of one function have the same inputs then, whatever was known when its captured values were made.
+    """
+    before, _state.first = _state.first, next(_count)
+    try:
+        yield
+    finally:
+        _state.first = before
 
 
 def is_literal(host: np.ndarray[Any, Any]) -> bool:

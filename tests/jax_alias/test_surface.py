@@ -565,6 +565,8 @@ def test_scalars_stand_beside_arrays_in_recorded_programs(run):
         closed = jax.make_jaxpr(f)(x)
         for way in (lambda g: g, jax.jit):
             np.testing.assert_allclose(way(core.jaxpr_as_fun(closed))(x)[0], f(x), rtol=1e-6)
+    silent = jax.make_jaxpr(lambda x: (jax.debug.callback(lambda v: None, x), x + 1)[1])(x)  # a result of no equation
+    assert core.jaxpr_as_fun(silent)(x)[0].tolist() == (x + 1).tolist()
     print(jax.lax.add_p.bind(x, 2.0).shape, jax.lax.linalg.cholesky_p.name)
     """
     assert run(text) == "(3, 2) cholesky"
@@ -690,3 +692,19 @@ def test_scalars_of_numpy_are_strong_inside_of_jit_as_well(run):
         assert way(jnp.unwrap)(half).dtype == jnp.bfloat16
     """
     run(text)
+
+
+def test_programs_of_one_function_close_over_as_many_values(run):
+    text = """
+    import jax, jax.numpy as jnp
+
+    def counts(x):
+        made, traced, listed = jnp.asarray(0), x.astype(int), jnp.asarray([1.0, 2.0])
+        program = lambda *values: jax.make_jaxpr(lambda y: [y + v for v in values])(x)
+        return [len(program(v).consts) for v in (made, traced, listed)] + [len(program(made, traced).consts)]
+
+    jax.jit(lambda x: (print(counts(x)), x)[1])(jnp.asarray(2.0))
+    inside = jax.make_jaxpr(lambda y: y + jnp.asarray(0))(1.0)
+    print(len(inside.consts))
+    """
+    assert run(text).splitlines() == ["[1, 1, 1, 2]", "0"]

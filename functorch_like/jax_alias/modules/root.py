@@ -14,6 +14,7 @@ from functorch_like.arrays.devices import Device
 from functorch_like.backends.xla.guard import check_jaxlib
 from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.core import Tracer, named_axis
+from functorch_like.ir import trace_constants
 from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
@@ -80,6 +81,7 @@ def make_jaxpr(
         name = getattr(fun, "__name__", "fun")
         call = FlatCall(resolve_argnums(fun, static_argnums, None), args, kwargs, abstract=True)
         with ExitStack() as stack:
+            stack.enter_context(trace_constants.earlier_are_inputs())
             for axis_name, size in axis_env or ():
                 stack.enter_context(named_axis(axis_name, size))
             traced = Traced(fun, call, CallSpec(name), origin="traced by make_jaxpr", trace_name=f"make_jaxpr({name})")
