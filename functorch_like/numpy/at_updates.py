@@ -77,6 +77,7 @@ class IndexUpdate:
     """
 
     __slots__ = ("array",)
+    __iter__ = None  # without it, Python would go through x.at[0], x.at[1], ... without end
 
     def __init__(self, array: Any) -> None:
         self.array = array

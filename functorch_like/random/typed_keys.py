@@ -230,6 +230,8 @@ _OF_WORDS = (
 class _At:
     """`keys.at` and `keys.at[index]`, which has `set` and `get`."""
 
+    __iter__ = None  # without it, Python would go through keys.at[0], keys.at[1], ... without end
+
     def __init__(self, keys: KeyArray, index: Any = None) -> None:
         self._keys, self._index = keys, index
 

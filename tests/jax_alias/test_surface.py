@@ -420,6 +420,9 @@ def test_positions_out_of_bounds_are_those_of_jax(run):
         assert (way(lambda x: x.at[2].set(9.).at[0, -4].add(9.).at[:, 3].multiply(9.))(x) == x).all()
         assert way(lambda x: x.at[0, 7].get(mode="fill", fill_value=8.))(x) == 8
         print(way(jax.grad(lambda x: x[7, 0]))(x).tolist())
+    from jax.scipy.spatial.transform import Rotation
+    turns = Rotation.from_rotvec(jnp.ones((2, 3)))
+    assert len(list(turns)) == 2 and len(list(x)) == 2 and len(list(jax.random.split(jax.random.key(0), 3))) == 3
     try:
         x[:0][0]
     except IndexError:
@@ -565,6 +568,10 @@ def test_scalars_stand_beside_arrays_in_recorded_programs(run):
         closed = jax.make_jaxpr(f)(x)
         for way in (lambda g: g, jax.jit):
             np.testing.assert_allclose(way(core.jaxpr_as_fun(closed))(x)[0], f(x), rtol=1e-6)
+    image = jnp.ones((1, 1, 4, 4))
+    (eqn,) = jax.make_jaxpr(lambda x: jax.lax.conv(x, x[:, :, :2, :2], (1, 1), "VALID"))(image).eqns[1:]
+    assert eqn.params["dimension_numbers"].lhs_spec == (0, 1, 2, 3)
+    assert eqn.primitive.bind(image, image[:, :, :2, :2], **eqn.params).shape == (1, 1, 3, 3)
     silent = jax.make_jaxpr(lambda x: (jax.debug.callback(lambda v: None, x), x + 1)[1])(x)  # a result of no equation
     assert core.jaxpr_as_fun(silent)(x)[0].tolist() == (x + 1).tolist()
     print(jax.lax.add_p.bind(x, 2.0).shape, jax.lax.linalg.cholesky_p.name)

@@ -265,3 +265,11 @@ def test_negative_positions_that_are_out_of_bounds(way, index):
     assert way(lambda x: x.at[:-1].get(**options))(x).tolist() == [1, 2, 3]
     two = fnp.arange(6).reshape(2, 3)
     assert way(lambda x: x.at[-1, fnp.asarray([0, 1])].set(9, **options))(two).tolist() == two.tolist()
+
+
+def test_at_is_no_sequence():
+    for at in (fnp.arange(3).at, ft.random.split(ft.random.key(0)).at):
+        with pytest.raises(TypeError):
+            iter(at)
+        with pytest.raises(TypeError):
+            1 in at  # noqa: B015

@@ -19,6 +19,7 @@ from functorch_like.ir.jaxpr import Equation, Literal, Var
 from functorch_like.jax_alias.modules.source_info import SourceInfo
 from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
 from functorch_like.primitives.base.shapes import broadcast_in_dim
+from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, conv_general_dilated
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -126,6 +127,8 @@ def _viewed(equation: Equation, constvars: dict[Literal, Var], scalars: dict[Any
     if equation.prim.name in BY_NAME:
         params = params["params"].values
     shown = {name: _view(value) for name, value in params.items()}
+    if equation.prim is conv_general_dilated:
+        shown["dimension_numbers"] = ConvDimensionNumbers(*params["dimension_numbers"])
     effects = recorded.effects(equation)
     operands = [scalars.get(atom, atom) if type(atom) is Var else atom for atom in equation.inputs]
     invars = [_without_arrays(atom, constvars) for atom in operands]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
@@ -198,6 +198,9 @@ class Rotation:
         if self.single:
             raise TypeError("one rotation has no items; Rotation.concatenate makes a sequence")
         return self._of(self.quat[indexer])
+
+    def __iter__(self) -> Iterator[Rotation]:
+        return (self[i] for i in range(len(self)))
 
     def __len__(self) -> int:
         if self.single:
