@@ -45,7 +45,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.extend.linear_util": (".modules.linear_util",),
     "jax.extend.random": (".modules.random",),
     "jax.extend.source_info_util": (".modules.source_info",),
-    "jax.ffi": ("ffi",),
+    "jax.ffi": (".modules.ffi", "ffi"),
     "jax.flatten_util": (".modules.flatten_util",),
     "jax.image": ("image",),
     "jax.interpreters": (),

@@ -104,10 +104,6 @@ def _write_cpu_devices(count: int) -> None:
         os.environ["FT_CPU_DEVICES"] = str(count)
 
 
-def _allow_outside(allow: Any) -> None:
-    LENIENT_POSITIONS.set_global(bool(allow))
-
-
 @contextmanager
 def _checked_indices(check: bool = True) -> Generator[None]:
     token = LENIENT_POSITIONS.swap_local(not check)
@@ -127,7 +123,9 @@ ACTING = {
     "jax_debug_nans": _watch("nans"),
     "jax_debug_infs": _watch("infs"),
     "jax_check_static_indices": Acting(
-        lambda: not LENIENT_POSITIONS.value, lambda check: _allow_outside(not check), _checked_indices
+        lambda: not LENIENT_POSITIONS.value,
+        lambda check: LENIENT_POSITIONS.set_global(not check),
+        _checked_indices,
     ),
     "jax_debug_key_reuse": Acting(key_reuse.is_checked, key_reuse.check_from_now_on, _checked_keys),
     "jax_disable_jit": Acting(jit_is_disabled, lambda on: JIT_DISABLED.set_global(bool(on)), ft.disable_jit),
