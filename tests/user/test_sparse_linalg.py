@@ -57,6 +57,8 @@ def test_padding_and_singular_matrices():
     found = solve(padded.data, padded.indices, padded.indptr, B[:, 0])
     np.testing.assert_allclose(found, scipy_linalg.spsolve(A, B[:, 0]), rtol=1e-10)
     assert np.isnan(solve(np.zeros(2), np.arange(2), np.arange(3), np.ones(2))).all()
+    nothing = np.zeros(0, int)
+    assert solve(np.zeros(0), nothing, np.zeros(1, int), np.zeros(0)).shape == (0,)
 
 
 def test_systems_that_are_refused():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -69,11 +68,10 @@ def _one(data: Any, rows: Any, columns: Any, b: Any, transposed: bool, order: st
     from scipy.sparse.linalg import splu
 
     n = b.shape[0]
-    matrix = coo_matrix((data, (rows, columns)), (n, n)).tocsc()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            factors = splu(matrix, permc_spec=order)
-        except RuntimeError:  # singular
-            return np.full_like(b, np.nan)
+    if not n:
+        return b
+    try:
+        factors = splu(coo_matrix((data, (rows, columns)), (n, n)).tocsc(), permc_spec=order)
+    except RuntimeError:  # singular
+        return np.full_like(b, np.nan)
     return factors.solve(np.ascontiguousarray(b), "T" if transposed else "N").astype(b.dtype)
