@@ -22,7 +22,6 @@ def main() -> None:
     """Measure both sides and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_sides(parser)
-    parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
     samples: dict[str, list[dict[str, float]]] = {"ours": [], "second": [], "jax": []}
     for _ in range(options.rounds):

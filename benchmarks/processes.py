@@ -10,11 +10,12 @@ from typing import Any
 
 
 def add_sides(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the interpreters of both sides, and of the number of processes."""
+    """Add the options of the interpreters of both sides, of the number of processes, and of a file for the figures."""
     for side in ("ours", "jax"):
         default = os.environ.get(f"FT_BENCH_{side.upper()}", sys.executable)
         parser.add_argument(f"--{side}", default=default, help="the interpreter of this side")
     parser.add_argument("--rounds", type=int, default=3, help="processes of each side (default 3)")
+    parser.add_argument("--json", help="write every figure, with date and versions, to this file")
 
 
 def result_of(python: str, worker: Path, side: str, **environment: str) -> Any:

@@ -1,6 +1,6 @@
 """Settings that are part of jaxlib's jit key: changing one recompiles, changing it back hits the cache again.
 
-A setting has a global value and, inside a `with` block built on `swap_local` and `restore`, a value of its own in one
+A setting has a global value and, inside a `with` block of `held`, a value of its own in one
 thread. All must be made at import: one made later costs every function already compiled a miss, and none is ever
 removed from the key.
 """
@@ -11,10 +11,11 @@ import os
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from functorch_like.backends.xla.jaxlib_api import _jax
 
+V = TypeVar("V")
 _config = _jax.config
 _jax_jit = _jax.jax_jit
 
@@ -50,6 +51,15 @@ class Setting:
     def global_value(self) -> Any:
         """The value of threads that have none of their own."""
         return self._config.get_global()
+
+    @contextmanager
+    def held(self, value: V) -> Generator[V]:
+        """A block in which this thread has a value."""
+        token = self.swap_local(value)
+        try:
+            yield value
+        finally:
+            self.restore(token)
 
     def unset_local(self) -> None:
         """Drop this thread's own value."""

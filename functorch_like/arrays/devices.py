@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,20 +206,11 @@ def default_device(device: Device | str | None) -> Block:
     ...     ft.numpy.ones(2).device.platform
     'cpu'
     """
-    return _within(_found(device))
+    return client.chosen.held(_found(device))
 
 
 def _found(device: Any) -> Any:
     return None if device is None else xla.find_device(device)
-
-
-@contextmanager
-def _within(device: Any) -> Generator[None]:
-    token = client.chosen.swap_local(device)
-    try:
-        yield
-    finally:
-        client.chosen.restore(token)
 
 
 def default_backend() -> str:

@@ -112,11 +112,8 @@ def _set(**changes: bool) -> None:
 @contextmanager
 def _within(**changes: bool) -> Generator[None]:
     changed = (INSPECTED.value or _Watch())._replace(**changes)
-    token = INSPECTED.swap_local(changed if changed != _Watch() else None)
-    try:
+    with INSPECTED.held(changed if changed != _Watch() else None):
         yield
-    finally:
-        INSPECTED.restore(token)
 
 
 def nans(enable: bool = True) -> Block:

@@ -60,8 +60,5 @@ def log_compiles(enable: bool = True) -> Generator[None]:
     'traced <lambda> in ... ms: first call'
     >>> logging.getLogger("functorch_like").removeHandler(handler)
     """
-    token = events.LOGGED.swap_local(bool(enable))
-    try:
+    with events.LOGGED.held(bool(enable)):
         yield
-    finally:
-        events.LOGGED.restore(token)

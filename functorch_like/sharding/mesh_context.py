@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from functorch_like.backends.xla import mesh as meshes
@@ -75,16 +75,7 @@ def use_mesh(mesh: Mesh | None) -> AbstractContextManager[Mesh | None]:
     ...     ft.device_put(ft.numpy.ones(2), P("data")).sharding.spec
     P('data')
     """
-    return _within(_checked(mesh, "use_mesh"))
-
-
-@contextmanager
-def _within(mesh: Mesh | None) -> Generator[Mesh | None]:
-    token = current_mesh.swap_local(mesh)
-    try:
-        yield mesh
-    finally:
-        current_mesh.restore(token)
+    return current_mesh.held(_checked(mesh, "use_mesh"))
 
 
 def get_mesh() -> Mesh | None:

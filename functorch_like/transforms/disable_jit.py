@@ -24,11 +24,8 @@ def disable_jit(disable: bool = True) -> Generator[None]:
     >>> float(y)
     3.0
     """
-    token = JIT_DISABLED.swap_local(bool(disable))
-    try:
+    with JIT_DISABLED.held(bool(disable)):
         yield
-    finally:
-        JIT_DISABLED.restore(token)
 
 
 def jit_is_disabled() -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Collection, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,16 +98,6 @@ def shard_map(
     return mapped
 
 
-@contextmanager
-def _chosen(mesh: Any) -> Generator[None]:
-    """Set the mesh that specs inside of the function refer to."""
-    token = current_mesh.swap_local(mesh)
-    try:
-        yield
-    finally:
-        current_mesh.restore(token)
-
-
 class Mapped:
     """A `shard_map` over one mesh; `out_specs` may be a function, which is called after tracing."""
 
@@ -185,7 +174,7 @@ class Mapped:
             for part in (local(aval, spec, self.mesh) for aval, spec in zip(call.avals, specs, strict=True))
         ]
         args, kwargs = call.tree.unflatten(parts)
-        with axes_in_scope(self.mesh, self.axes), _chosen(self.mesh):
+        with axes_in_scope(self.mesh, self.axes), current_mesh.held(self.mesh):
             inner = FlatCall(_NOTHING_STATIC, args, kwargs, abstract=True)
             body = traced_function.staged(self.fun, inner, "shard_map", cache)
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))

@@ -181,7 +181,9 @@ def is_bcsr(mat: Any, what: str) -> BCSR:
 
 
 @eager_jit(static=("n_batch", "rows", "width"))
-def _coordinates(indices: Any, indptr: Any, n_batch: int, rows: int, width: int) -> Any:
+def coordinates(indices: Any, indptr: Any, n_batch: int, rows: int, width: int) -> Any:
+    """Return the row and column of each stored element; those of padding are the numbers of rows and columns."""
+
     def one(columns: Any, starts: Any) -> Any:
         dtype, nse = aval_of(columns).dtype, aval_of(columns).shape[0]
         marks = fnp.zeros(nse + 1, dtype).at[starts[1:]].add(1, indices_are_sorted=True, mode="drop")
@@ -193,7 +195,7 @@ def _coordinates(indices: Any, indptr: Any, n_batch: int, rows: int, width: int)
 
 def to_bcoo(mat: BCSR) -> BCOO:
     """Return a BCSR as a BCOO."""
-    indices = _coordinates(mat.indices, mat.indptr, mat.n_batch, *mat._sparse_shape)
+    indices = coordinates(mat.indices, mat.indptr, mat.n_batch, *mat._sparse_shape)
     return BCOO._of(mat.data, indices, mat._tail, is_sorted=mat.indices_sorted, unique=mat.unique_indices)
 
 
@@ -249,7 +251,7 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
     """
     dense: Any = fnp.asarray(mat)
     n = aval_of(indices).ndim - 1
-    at = _coordinates(fnp.asarray(indices), fnp.asarray(indptr), n, *dense.shape[n : n + 2])
+    at = coordinates(fnp.asarray(indices), fnp.asarray(indptr), n, *dense.shape[n : n + 2])
     data = fnp.zeros((*dense.shape[:n], aval_of(at).shape[-2], *dense.shape[n + 2 :]), dense.dtype)
     return bcoo_extract(BCOO._of(data, at, dense.shape[n:], is_sorted=True), dense, assume_unique=True).data
 

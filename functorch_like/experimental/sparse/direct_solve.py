@@ -12,6 +12,7 @@ from functorch_like import numpy as fnp
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.calling.host_callbacks import pure_callback
 from functorch_like.core import aval_of
+from functorch_like.experimental.sparse.bcsr import coordinates
 
 #: SuperLU's orders of columns, by the number of `spsolve`.
 ORDERS = ("NATURAL", "MMD_AT_PLUS_A", "MMD_ATA", "COLAMD")
@@ -23,13 +24,11 @@ def solve_rows(data: Any, indices: Any, indptr: Any, b: Any, order: str) -> Any:
     The derivative by A is that by its stored elements.
     """
     n = aval_of(indptr).shape[0] - 1
-    rows = fnp.searchsorted(indptr, fnp.arange(aval_of(data).shape[0]), side="right") - 1
-    inside = (fnp.arange(aval_of(data).shape[0]) < indptr[-1]) & (indices < n)
-    rows, columns = fnp.clip(rows, 0, max(n - 1, 0)), fnp.clip(indices, 0, max(n - 1, 0))
-    stored = fnp.where(inside, data, 0)
+    at = coordinates(indices, indptr, 0, n, n)
+    rows, columns = at[:, 0], at[:, 1]
 
     def times(x: Any) -> Any:
-        weights = stored if aval_of(x).ndim == 1 else stored[:, None]
+        weights = data if aval_of(x).ndim == 1 else data[:, None]
         return fnp.zeros_like(x).at[rows].add(weights * x[columns])
 
     def solver(transposed: bool) -> Any:
@@ -38,7 +37,7 @@ def solve_rows(data: Any, indices: Any, indptr: Any, b: Any, order: str) -> Any:
                 return _solved(operands, aval_of(b).ndim, transposed, order)
 
             out = ShapeDtypeStruct(aval_of(right).shape, aval_of(right).dtype)
-            return pure_callback(on_host, out, stored, rows, columns, right, vmap_method="expand_dims")
+            return pure_callback(on_host, out, data, rows, columns, right, vmap_method="expand_dims")
 
         return solve
 
@@ -70,8 +69,9 @@ def _one(data: Any, rows: Any, columns: Any, b: Any, transposed: bool, order: st
     n = b.shape[0]
     if not n:
         return b
+    inside = (rows < n) & (columns < n)  # without padding
     try:
-        factors = splu(coo_matrix((data, (rows, columns)), (n, n)).tocsc(), permc_spec=order)
+        factors = splu(coo_matrix((data[inside], (rows[inside], columns[inside])), (n, n)).tocsc(), permc_spec=order)
     except RuntimeError:  # singular
         return np.full_like(b, np.nan)
     return factors.solve(np.ascontiguousarray(b), "T" if transposed else "N").astype(b.dtype)

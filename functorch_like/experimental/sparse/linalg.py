@@ -82,8 +82,8 @@ def lobpcg_standard(
 
     Args:
         A: a matrix, sparse or dense, or a function of arrays of shape (n, j) that applies it.
-        X: first vectors, of shape (n, k), best random ones, since eigenvectors stay as they are; n
-            is more than 3 k.
+        X: first vectors, of shape (n, k), best random ones, since eigenvectors stay as they are; n is
+            more than 3 k.
         m: the greatest number of steps.
         tol: a pair has converged when the length of its residual, A x - theta x, is below 10 n tol times the greatest
             eigenvalue's absolute value. The rounding error of the dtype by default.
@@ -116,30 +116,27 @@ def lobpcg_standard(
     bound = 10 * n * fnp.asarray(eps if tol is None else tol, aval.dtype)
     times = lambda a, b: fnp.matmul(a, b, precision="highest")
 
-    def residuals(x: Any, theta: Any) -> Any:
-        return apply(x) - x * theta
-
     def open_pairs(theta: Any, rest: Any) -> Any:
         return fnp.linalg.norm(rest, axis=0) > bound * fnp.max(fnp.abs(theta))
 
-    def rayleigh_ritz(basis: Any) -> tuple[Any, Any]:
-        form = times(basis.T, apply(basis))
+    def rayleigh_ritz(basis: Any) -> tuple[Any, Any, Any]:
+        """Return the best vectors in the space of a basis, their eigenvalues and residuals."""
+        image = apply(basis)
+        form = times(basis.T, image)
         theta, turn = fnp.linalg.eigh((form + form.T) / 2)
-        return theta[::-1][:k], turn[:, ::-1][:, :k]
+        theta, turn = theta[::-1][:k], turn[:, ::-1][:, :k]
+        x = times(basis, turn)
+        return x, theta, times(image, turn) - x * theta
 
     def step(state: Any) -> Any:
         count, x, theta, rest, change = state
         # Vectors of length 1, so that the small ones among residuals and changes keep their directions.
         unit = lambda v: v / fnp.where((size := fnp.linalg.norm(v, axis=0)) > 0, size, 1)
         basis = fnp.linalg.qr(fnp.concatenate([x, unit(rest), unit(change)], axis=1))[0]
-        theta, turn = rayleigh_ritz(basis)
-        new = times(basis, turn)
-        return count + 1, new, theta, residuals(new, theta), new - times(x, times(x.T, new))
+        new, theta, rest = rayleigh_ritz(basis)
+        return count + 1, new, theta, rest, new - times(x, times(x.T, new))
 
-    x = fnp.linalg.qr(X)[0]
-    theta, turn = rayleigh_ritz(x)
-    x = times(x, turn)
-    rest = residuals(x, theta)
+    x, theta, rest = rayleigh_ritz(fnp.linalg.qr(X)[0])
     more = lambda state: (state[0] < m) & fnp.any(open_pairs(state[2], state[3]))
     count, x, theta, *_ = lax.while_loop(more, step, (0, x, theta, rest, fnp.zeros_like(x)))
     return theta, x, count

@@ -86,13 +86,8 @@ def _write_generator(name: str) -> None:
     generators.DEFAULT.set_global(generators.named(name, "jax_default_prng_impl"))
 
 
-@contextmanager
-def _default_generator(name: str) -> Generator[None]:
-    token = generators.DEFAULT.swap_local(generators.named(name, "jax_default_prng_impl"))
-    try:
-        yield
-    finally:
-        generators.DEFAULT.restore(token)
+def _default_generator(name: str) -> AbstractContextManager[Any]:
+    return generators.DEFAULT.held(generators.named(name, "jax_default_prng_impl"))
 
 
 def _cpu_devices() -> int:
@@ -102,15 +97,6 @@ def _cpu_devices() -> int:
 def _write_cpu_devices(count: int) -> None:
     if count > 0:  # read when the first array is made
         os.environ["FT_CPU_DEVICES"] = str(count)
-
-
-@contextmanager
-def _checked_indices(check: bool = True) -> Generator[None]:
-    token = LENIENT_POSITIONS.swap_local(not check)
-    try:
-        yield
-    finally:
-        LENIENT_POSITIONS.restore(token)
 
 
 def _checked_keys(check: bool = True) -> AbstractContextManager[Any]:
@@ -125,7 +111,7 @@ ACTING = {
     "jax_check_static_indices": Acting(
         lambda: not LENIENT_POSITIONS.value,
         lambda check: LENIENT_POSITIONS.set_global(not check),
-        _checked_indices,
+        lambda check: LENIENT_POSITIONS.held(not check),
     ),
     "jax_debug_key_reuse": Acting(key_reuse.is_checked, key_reuse.check_from_now_on, _checked_keys),
     "jax_disable_jit": Acting(jit_is_disabled, lambda on: JIT_DISABLED.set_global(bool(on)), ft.disable_jit),

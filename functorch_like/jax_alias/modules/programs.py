@@ -18,6 +18,7 @@ from functorch_like.ir import jaxpr as recorded
 from functorch_like.ir.jaxpr import Equation, Literal, Var
 from functorch_like.jax_alias.modules.source_info import SourceInfo
 from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
+from functorch_like.numpy import promotion
 from functorch_like.primitives.base.shapes import broadcast_in_dim
 from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, conv_general_dilated
 
@@ -34,7 +35,7 @@ class CorePrimitiveView(Primitive):
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive. Scalars are broadcast where JAX's programs hold them beside arrays."""
         if takes_scalars(self.core_primitive) and len({np.ndim(x) for x in args}) > 1:
-            args = tuple(_broadcast(args))
+            args = tuple(promotion.broadcast_arrays(*map(core.as_argument, args)))
         out = self.core_primitive(*args, **{name: _recorded(value) for name, value in params.items()})
         return list(out) if self.multiple_results else out
 
@@ -53,16 +54,6 @@ class CorePrimitiveView(Primitive):
 def takes_scalars(primitive: CorePrimitive) -> bool:
     """Return True for an operation of several operands that JAX's programs apply to arrays and scalars together."""
     return primitive.kind == "elementwise" and primitive.name not in ("select_n", "clamp")
-
-
-def _broadcast(args: Sequence[Any]) -> Iterator[Any]:
-    """Yield operands of one shape: scalars in that of the arrays beside them."""
-    shape = max(map(np.shape, args), key=len)
-    for x in args:
-        if np.ndim(x):
-            yield x
-        else:
-            yield broadcast_in_dim(core.as_argument(x), shape=shape, broadcast_dimensions=())
 
 
 _VIEWS: dict[CorePrimitive, Primitive] = {}
