@@ -29,6 +29,7 @@ from functorch_like.backends import mha as mha
 from functorch_like.backends import mkldnn as mkldnn
 from functorch_like.backends import opt_einsum as opt_einsum
 from functorch_like.backends import promotion as promotion
+from functorch_like.backends import random as random
 from functorch_like.backends import xla as xla
 from functorch_like.backends import xla_settings as _xla_settings  # noqa: F401  (attributes of `xla`)
 from functorch_like.backends import xnnpack as xnnpack

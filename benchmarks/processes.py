@@ -3,10 +3,15 @@
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from benchmarks.saving import save
+
+WORKERS = Path(__file__).parent / "worker"
 
 
 def add_sides(parser: argparse.ArgumentParser) -> None:
@@ -25,3 +30,29 @@ def result_of(python: str, worker: Path, side: str, **environment: str) -> Any:
     if done.returncode:
         raise SystemExit(done.stderr)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def compare(text: str, worker: str) -> None:
+    """Measure the programs of a worker on both sides, and print a table.
+
+    Args:
+        text: of the help, its first line.
+        worker: file in the folder `worker`, whose last line is that of `worker/sides.py: measure`.
+    """
+    parser = argparse.ArgumentParser(description=text.splitlines()[0])
+    add_sides(parser)
+    options = parser.parse_args()
+    samples: dict[str, list[dict[str, dict[str, float]]]] = {"ours": [], "jax": []}
+    for _ in range(options.rounds):
+        for side, rows in samples.items():
+            rows.append(result_of(getattr(options, side), WORKERS / worker, side, FT_CACHE="0"))
+    print(f"{'':38}{'first result (s)':>28}{'call (ms)':>28}")
+    print(f"{'':38}" + 2 * f"{'ours':>9}{'JAX':>9}{'ratio':>10}")
+    for case in samples["ours"][0]:
+        cells = ""
+        for what, unit in (("first", 1), ("call", 1e3)):
+            ours, jax = (statistics.median(row[case][what] for row in rows) * unit for rows in samples.values())
+            cells += f"{ours:9.3f}{jax:9.3f}{ours / jax:10.3f}"
+        print(case.ljust(38) + cells)
+    if options.json:
+        save(options.json, [], rounds=options.rounds, samples=samples)

@@ -1,8 +1,14 @@
 """The imports of each side: the only file in which the two differ. The cases are written once, by JAX's names."""
 
+import json
 import platform
+import statistics
+import time
 from importlib.metadata import version
 from types import SimpleNamespace
+from typing import Any
+
+CALLS = 25
 
 # The same imports as text, for cases that start processes of their own.
 IMPORTS = {
@@ -24,3 +30,24 @@ def load(side: str) -> SimpleNamespace:
     name = "functorch_like" if side == "ours" else "jax"
     about = {name: version(name), "jaxlib": version("jaxlib"), "python": platform.python_version()}
     return SimpleNamespace(side=side, ft=ft, fnp=fnp, lax=lax, nn=nn, random=random, about=about)
+
+
+def measure(side: SimpleNamespace, cases: dict[str, tuple[Any, tuple[Any, ...]]]) -> None:
+    """Print a JSON object of the seconds that functions take, jitted: for the first result, and for a call after it."""
+    api = side.ft
+    if side.side == "ours":
+        api.backends.compilation.tiers = "off"  # measure the last tier alone
+    api.block_until_ready(api.jit(lambda x: x @ x)(side.fnp.ones((4, 4))))  # the costs of a process's first program
+    found = {}
+    for name, (function, arguments) in cases.items():
+        compiled = api.jit(function)
+        started = time.perf_counter()
+        api.block_until_ready(compiled(*arguments))
+        first = time.perf_counter() - started
+        calls = []
+        for _ in range(CALLS):
+            started = time.perf_counter()
+            api.block_until_ready(compiled(*arguments))
+            calls.append(time.perf_counter() - started)
+        found[name] = {"first": first, "call": statistics.median(calls)}
+    print(json.dumps(found))

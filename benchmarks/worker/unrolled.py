@@ -1,18 +1,12 @@
 """Costs of programs that unroll steps: `PYTHON unrolled.py SIDE` prints a JSON object of seconds by program."""
 
-import json
-import statistics
 import sys
-import time
 
 import numpy as np
-from sides import load
+from sides import load, measure
 
-CALLS = 25
 side = load(sys.argv[1])
 api, xp, nn = side.ft, side.fnp, side.nn
-if sys.argv[1] == "ours":
-    api.backends.compilation.tiers = "off"  # measure the last tier alone
 
 
 def numbers(*shape: int):
@@ -92,17 +86,4 @@ CASES = {
     "gradient of a wave, 12 steps": (api.grad(lambda u: wave(u, 12)), (numbers(64, 64),)),
     "40 sines of 100,000 elements": (sines, (numbers(100_000),)),
 }
-api.block_until_ready(api.jit(lambda x: x @ x)(numbers(4, 4)))  # pay the costs of the first program of a process
-found = {}
-for name, (function, arguments) in CASES.items():
-    compiled = api.jit(function)
-    started = time.perf_counter()
-    api.block_until_ready(compiled(*arguments))
-    first = time.perf_counter() - started
-    calls = []
-    for _ in range(CALLS):
-        started = time.perf_counter()
-        api.block_until_ready(compiled(*arguments))
-        calls.append(time.perf_counter() - started)
-    found[name] = {"first": first, "call": statistics.median(calls)}
-print(json.dumps(found))
+measure(side, CASES)

@@ -14,6 +14,7 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.backends import promotion
+from functorch_like.backends import random as random_settings
 from functorch_like.backends.xla import jax_import_stubs
 from functorch_like.backends.xla.configuration import switched_on
 from functorch_like.core import LENIENT_POSITIONS, Tracer
@@ -174,6 +175,7 @@ def install() -> None:
     Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are not
     scalar_types.ScalarType.__hash__ = scalar_types.hash_of_type  # type: ignore[method-assign]
     promotion.widening = "allow"  # programs for JAX freely mix in NumPy's float64 arrays
+    random_settings.numbers = "jax"
     dtypes.STRONG_SCALARS.set_global(True)
     LENIENT_POSITIONS.set_global(True)
     if switched_on("JAX_ENABLE_X64"):

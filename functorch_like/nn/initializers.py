@@ -13,7 +13,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from functorch_like import dtypes, random
+from functorch_like import dtypes, lax, random
+from functorch_like import numpy as fnp
+from functorch_like.backends import random as random_settings
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import binary, creation, promotion, shapes
 from functorch_like.numpy.axes import shape_of
@@ -263,7 +265,8 @@ def variance_scaling(
     Args:
         scale: positive number.
         mode: "fan_in", "fan_out", "fan_avg" (their mean) or "fan_geo_avg" (the root of their product).
-        distribution: "normal", "uniform", or "truncated_normal" (within two standard deviations).
+        distribution: "normal", "uniform", or "truncated_normal" (within two standard deviations). Of complex numbers
+            the variance is that of both parts together, and the bound one of the absolute value.
         in_axis: the axis, or axes, of inputs.
         out_axis: the axis, or axes, of outputs.
         batch_axis: axes that count neither for fan_in nor for fan_out.
@@ -300,6 +303,8 @@ def variance_scaling(
             "fan_geo_avg": math.sqrt(fan_in * fan_out),
         }
         variance = scale / max(fans[mode], 1.0)
+        if dtypes.is_complex(result_dtype) and distribution != "normal":
+            return _times(_in_disc(key, sizes, result_dtype, _RADII[distribution]), math.sqrt(variance))
         if distribution == "uniform":
             limit = math.sqrt(3 * variance)
             return random.uniform(key, sizes, result_dtype, -limit, limit)
@@ -308,6 +313,25 @@ def variance_scaling(
         return _times(random.truncated_normal(key, -2.0, 2.0, sizes, result_dtype), math.sqrt(variance) / _TRUNCATED)
 
     return init
+
+
+def _in_disc(key: Any, shape: tuple[int, ...], dtype: Any, radius: Any) -> Any:
+    """Draw complex numbers of any angle, whose absolute values are a function of uniform numbers."""
+    first, second = random.split(key)
+    real = dtypes.real_part(dtype)
+    size, angle = radius(random.uniform(first, shape, real)), 2 * math.pi * random.uniform(second, shape, real)
+    return lax.complex(size * fnp.cos(angle), size * fnp.sin(angle))
+
+
+def _truncated_radius(u: Any) -> Any:
+    """Absolute values of complex normal numbers in a disc of radius 2, divided by their standard deviation."""
+    # JAX divides by another constant, from which a variance of 1.019 comes.
+    deviation = math.sqrt(1 - 4 / math.expm1(4)) if random_settings.are_native() else 0.9531116438049121
+    return fnp.sqrt(-fnp.log1p(math.expm1(-4) * u)) / deviation
+
+
+#: Absolute values as functions of uniform numbers; both distributions have variance 1.
+_RADII = {"uniform": lambda u: fnp.sqrt(2 * u), "truncated_normal": _truncated_radius}
 
 
 def _fans(

@@ -1,7 +1,8 @@
 """Random numbers from explicit keys: counter-based, splittable, the same in eager mode, under jit and under vmap.
 
 A key is an array of two uint32, made by `key(seed)`. For one key, a function always returns the same numbers. For new
-numbers, make new keys with `split` or `fold_in`, and use each key once. For one seed, JAX gives other numbers.
+numbers, make new keys with `split` or `fold_in`, and use each key once. For one seed, JAX gives other numbers, unless
+`backends.random.numbers` is "jax".
 
 >>> first, second = random.split(random.key(0))
 >>> bool((random.normal(first, (3,)) == random.normal(first, (3,))).all())

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.random.arguments import check_key
 from functorch_like.random.generators import raw_bits
+from functorch_like.random.jax_numbers import or_jax
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 
 F32, F64 = dtypes.float32, dtypes.float64
+#: How many digits of a uniform number a sample depends on.
+Digits = Literal["low", "high", "highest"]
 #: Bits of a float's significand, the hidden one included, and the width of the word they are taken from.
 _DIGITS = {dtypes.bfloat16: (8, 16), dtypes.float16: (11, 16), F32: (24, 32), F64: (53, 64)}
 
@@ -50,6 +53,7 @@ def _integers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return structural.convert_element_type(signed, new_dtype=F64 if width == 64 else F32)
 
 
+@or_jax("continuous.unit")
 def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Draw uniform numbers in [0, 1): multiples of 2**-digits."""
     x = _integers(key, shape, dtype)
@@ -57,6 +61,7 @@ def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return promotion.convert(x, dtype)
 
 
+@or_jax("continuous.unit")  # which may be 0
 def inside(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Draw uniform numbers in (0, 1), without the ends: odd multiples of half a step, in float32 at least."""
     return odd_fraction(raw_bits(key, shape, 64 if dtype == F64 else 32))
@@ -167,6 +172,7 @@ _unit = eager_jit(static=("shape", "dtype"))(unit)
 
 
 @eager_jit(static=("shape", "dtype"), whole=True)
+@or_jax("continuous.uniform")
 def _uniform(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low, high = spread(low, dtype, shape), spread(high, dtype, shape)
     x = elementwise.add(elementwise.mul(unit(key, shape, dtype), elementwise.sub(high, low)), low)
@@ -197,16 +203,20 @@ _DOC = """{summary}
 def _formula(name: str, source: Any, formula: Any, summary: str) -> Draw:
     """Make a distribution that is a function of a uniform sample."""
 
+    @or_jax(f"continuous.{name}")
+    def raw(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        return formula(source(key, shape, dtype))
+
     @eager_jit(static=("shape", "dtype"))
     def draw(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-        return promotion.convert(formula(source(key, shape, dtype)), dtype)
+        return promotion.convert(raw(key, shape, dtype), dtype)
 
     def function(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
         key = check_key(key, f"random.{name}")
         return draw(key, shape=shape_of(shape, f"random.{name}"), dtype=float_dtype(dtype, f"random.{name}"))
 
     made: Any = function
-    made.raw = lambda key, shape, dtype: formula(source(key, shape, dtype))
+    made.raw = raw
     made.__name__ = made.__qualname__ = name
     made.__doc__ = _DOC.format(name=name, summary=summary)
     return made
@@ -250,6 +260,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) ->
 
 
 @eager_jit(static=("shape", "dtype"), whole=True)
+@or_jax("continuous.complex_normal")
 def _complex_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     both = normals(key, (2, *shape), dtypes.real_part(dtype))
     both = elementwise.mul(both, structural.full_like(both, math.sqrt(0.5)))
@@ -266,12 +277,6 @@ exponential = _formula(
     lambda u: elementwise.neg(elementwise.log(u)),
     "Samples of the exponential distribution with mean 1: -log(u), u uniform in (0, 1).",
 )
-gumbel = _formula(
-    "gumbel",
-    inside,
-    lambda u: elementwise.neg(elementwise.log(elementwise.neg(elementwise.log(u)))),
-    "Samples of the standard Gumbel distribution: -log(-log(u)), u uniform in (0, 1).",
-)
 laplace = _formula("laplace", around, _laplace, "Samples of the Laplace distribution with mean 0 and scale 1.")
 logistic = _formula(
     "logistic",
@@ -285,6 +290,56 @@ cauchy = _formula(
     lambda x: elementwise.tan(elementwise.mul(structural.full_like(x, math.pi / 2), x)),
     "Samples of the standard Cauchy distribution: tan(pi u / 2), u uniform in (-1, 1).",
 )
+
+
+def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, mode: Digits = "low") -> Array:
+    """Samples of the standard Gumbel distribution: -log(-log(u)), u uniform in (0, 1).
+
+    Args:
+        key: uint32[2].
+        shape: shape of the result; int or sequence of ints.
+        dtype: float32 by default; float64, float16, bfloat16.
+        mode: digits of u. "low": those of the dtype, so that in float32 no sample is above 17.4. "high" and "highest":
+            53 bits, and samples up to 37.4, at the price of computing in float64.
+
+    Returns:
+        An array of the shape.
+
+    Raises:
+        DtypeError: for anything but a key, or a dtype that is not a float.
+        ShapeError: for an array of keys; map over them with vmap.
+        ArgumentError: for another mode.
+
+    >>> random.gumbel(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    what = "random.gumbel"
+    key = check_key(key, what)
+    sizes, result_dtype = shape_of(shape, what), float_dtype(dtype, what)
+    return _gumbel(key, shape=sizes, dtype=result_dtype, mode=checked_mode(mode, what))
+
+
+def checked_mode(mode: Any, what: str) -> Digits:
+    """Return a checked name of a number of digits.
+
+    Raises:
+        ArgumentError: for another one.
+    """
+    if mode not in ("low", "high", "highest"):
+        raise promotion.error(ArgumentError, f"{what} got mode={mode!r}", "use 'low', 'high' or 'highest'")
+    return mode
+
+
+@eager_jit(static=("shape", "dtype", "mode"))
+def _gumbel(key: Any, shape: tuple[int, ...], dtype: Any, mode: Digits) -> Any:
+    return promotion.convert(gumbels(key, shape, dtype, mode), dtype)
+
+
+@or_jax("continuous.gumbel")
+def gumbels(key: Any, shape: tuple[int, ...], dtype: Any, mode: Digits) -> Any:
+    """Draw Gumbel samples within a kernel; those of more digits are in float64."""
+    u = inside(key, shape, dtype if mode == "low" else F64)
+    return elementwise.neg(elementwise.log(elementwise.neg(elementwise.log(u))))
 
 
 def truncated_normal(
@@ -323,6 +378,7 @@ def truncated_normal(
 
 
 @eager_jit(static=("shape", "dtype"))
+@or_jax("continuous.truncated_normal")
 def _truncated(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low, high = spread(low, F64, shape), spread(high, F64, shape)
     root = structural.full(shape, math.sqrt(2), F64)

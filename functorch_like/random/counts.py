@@ -6,6 +6,7 @@ larger means by rejection.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
+from functorch_like.backends import random as settings
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.lax.unbounded import run_while
@@ -22,6 +24,7 @@ from functorch_like.numpy.axes import shape_of
 from functorch_like.random.arguments import check_key
 from functorch_like.random.continuous import F64, float_dtype, inside, parameter, spread, unit
 from functorch_like.random.drawing import Body, accepted, sizes_of, streams
+from functorch_like.random.jax_numbers import or_jax
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -34,21 +37,37 @@ _MANY = 10.0
 _LAST = 100
 
 
+def _width() -> Any:
+    """Return the dtype of Python's numbers as parameters."""
+    return F64 if settings.are_native() else dtypes.default_float()
+
+
 def _counted(body: Body, key: Any, values: Mapping[str, Any], sizes: tuple[int, ...], dtype: Any, what: str) -> Any:
     key = check_key(key, what)
-    parameters = tuple(parameter(v, F64, sizes, n) for n, v in values.items())
+    parameters = tuple(parameter(v, _width(), sizes, n) for n, v in values.items())
     return _drawn(key, parameters, body=body, shape=sizes, dtype=dtype)
 
 
 @eager_jit(static=("body", "shape", "dtype"))
 def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
-    count = body(key, *(spread(p, F64, shape) for p in parameters))
-    if dtypes.is_integer(dtype):
-        low, high = promotion.bounds(dtype)
-        # The greatest float64 up to the bound, which for 64-bit integers is below the bound.
-        top = float(high) if int(float(high)) <= high else float(np.nextafter(float(high), 0.0))
-        count = fnp.clip(fnp.where(fnp.isnan(count), -1, count), low, top)
-    return promotion.convert(count, dtype)
+    return body(key, *parameters, shape, dtype)
+
+
+def _in_float64(count: Callable[..., Any]) -> Body:
+    """Make a kernel of a function from a key and float64 parameters, in the result's shape, to whole floats."""
+
+    @functools.wraps(count)
+    def body(key: Any, *given: Any) -> Any:
+        *parameters, shape, dtype = given
+        counts = count(key, *(spread(p, F64, shape) for p in parameters))
+        if dtypes.is_integer(dtype):
+            low, high = promotion.bounds(dtype)
+            # The greatest float64 up to the bound, which for 64-bit integers is below the bound.
+            top = float(high) if int(float(high)) <= high else float(np.nextafter(float(high), 0.0))
+            counts = fnp.clip(fnp.where(fnp.isnan(counts), -1, counts), low, top)
+        return promotion.convert(counts, dtype)
+
+    return body
 
 
 def _int_dtype(dtype: Any, what: str) -> Any:
@@ -99,6 +118,8 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
     return _counted(_poisson, key, values, sizes_of(values, shape, what), _int_dtype(dtype, what), what)
 
 
+@or_jax("counts.poisson")
+@_in_float64
 def _poisson(key: Any, lam: Any) -> Any:
     shape = aval_of(lam).shape
     below, above = streams(key, 2)
@@ -167,7 +188,7 @@ def binomial(
     [0.0, 5.0]
     """
     what, values = "random.binomial", {"n": n, "p": p}
-    return _counted(_binomial, key, values, sizes_of(values, shape, what), float_dtype(dtype, what), what)
+    return _counted(_binomial_counts, key, values, sizes_of(values, shape, what), float_dtype(dtype, what), what)
 
 
 def _binomial(key: Any, n: Any, p: Any) -> Any:
@@ -187,6 +208,9 @@ def _binomial(key: Any, n: Any, p: Any) -> Any:
     m, q = fnp.where(many, trials, 4 * _MANY), fnp.where(many, rare, 0.5)
     count = accepted(above, many, count, _binomial_proposal, m, q)
     return fnp.where(proper, fnp.where(turned, trials - count, count), fnp.nan)
+
+
+_binomial_counts = or_jax("counts.binomial")(_in_float64(_binomial))
 
 
 def _binomial_proposal(u: Any, v: Any, n: Any, p: Any) -> tuple[Any, Any]:
@@ -243,11 +267,12 @@ def multinomial(
         raise promotion.error(ShapeError, f"{what} takes a vector p, got a scalar", "give one number for each outcome")
     lead = promotion.broadcast_shapes(aval_of(n).shape, sizes[:-1]) if shape is None else shape_of(shape, what)[:-1]
     whole = (*lead, sizes[-1]) if shape is None else shape_of(shape, what)
-    trials, weights = parameter(n, F64, lead, "n"), parameter(p, F64, whole, "p")
+    trials, weights = parameter(n, _width(), lead, "n"), parameter(p, _width(), whole, "p")
     return _multinomial(key, trials, weights, shape=whole, dtype=float_dtype(dtype, what), unroll=unroll)
 
 
 @eager_jit(static=("shape", "dtype", "unroll"))
+@or_jax("counts.multinomial")
 def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, unroll: int | bool) -> Any:
     n, p = spread(n, F64, shape[:-1]), fnp.moveaxis(spread(p, F64, shape), -1, 0)
     if not shape[-1]:
@@ -290,6 +315,8 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: D
     return _counted(_geometric, key, values, sizes_of(values, shape, what), _int_dtype(dtype, what), what)
 
 
+@or_jax("counts.geometric")
+@_in_float64
 def _geometric(key: Any, p: Any) -> Any:
     count = fnp.floor(fnp.log(inside(key, aval_of(p).shape, F64)) / fnp.log1p(-p)) + 1
     return fnp.where((p > 0) & (p <= 1), count, fnp.nan)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
+from functorch_like.backends import random as settings
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
 from functorch_like.numpy import promotion
@@ -16,8 +17,10 @@ from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import reductions
 from functorch_like.random.arguments import check_key
-from functorch_like.random.continuous import F32, F64, gumbel, parameter, spread, unit
-from functorch_like.random.generators import U64, raw_bits
+from functorch_like.random.cipher import U64
+from functorch_like.random.continuous import F32, F64, Digits, checked_mode, gumbels, parameter, spread, unit
+from functorch_like.random.generators import raw_bits
+from functorch_like.random.jax_numbers import or_jax
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -28,18 +31,22 @@ I64 = dtypes.int64
 
 
 # --------------------------------------------------------------------------------------------------------------- coins
-def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) -> Array:
+def bernoulli(
+    key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: Literal["low", "high"] = "low"
+) -> Array:
     """Booleans that are True with probability p.
 
     Args:
         key: uint32[2].
         p: number, or array of floats; resolved to 2**-24 in float32, 2**-53 in float64.
         shape: shape of the result; by default that of p.
+        mode: "high" resolves p to 2**-53 in float32, too.
 
     Returns:
         Booleans of that shape.
 
     Raises:
+        ArgumentError: for another mode.
         DtypeError: for anything but a key, or a p that is not a float.
         ShapeError: where p does not broadcast to the shape.
 
@@ -51,12 +58,18 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) ->
     if not dtypes.is_float(aval.dtype) and not (isinstance(p, (int, np.integer)) and p in (0, 1)):
         raise promotion.error(DtypeError, f"{what} takes floats as p, got {aval!r}", "give a number from 0.0 to 1.0")
     sizes = aval.shape if shape is None else shape_of(shape, what)
-    dtype = F64 if aval.dtype == F64 and not aval.weak_type else F32
-    return _bernoulli(check_key(key, what), parameter(p, dtype, sizes, "p"), shape=sizes, dtype=dtype)
+    if settings.are_native():
+        dtype = F64 if aval.dtype == F64 and not aval.weak_type else F32
+    else:
+        dtype = aval.dtype if dtypes.is_float(aval.dtype) else dtypes.default_float()
+    digits = checked_mode(mode, what)
+    return _bernoulli(check_key(key, what), parameter(p, dtype, sizes, "p"), shape=sizes, dtype=dtype, mode=digits)
 
 
-@eager_jit(static=("shape", "dtype"))
-def _bernoulli(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+@eager_jit(static=("shape", "dtype", "mode"))
+@or_jax("discrete.bernoulli")
+def _bernoulli(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, mode: Digits) -> Any:
+    dtype = dtype if mode == "low" else F64
     return elementwise.lt(unit(key, shape, dtype), spread(p, dtype, shape))
 
 
@@ -90,6 +103,7 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 
 
 @eager_jit(static=("shape", "dtype"))
+@or_jax("discrete.rademacher")
 def _rademacher(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     word = elementwise.bitcast_convert_type(raw_bits(key, shape, 32), new_dtype=dtypes.int32)
     sign = elementwise.or_(
@@ -162,6 +176,7 @@ def _bound(x: Any, dtype: Any, shape: tuple[int, ...], name: str) -> Any:
 
 
 @eager_jit(static=("shape", "dtype", "closed"))
+@or_jax("discrete.randint")
 def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, closed: bool) -> Any:
     """Draw integers; with `closed`, `high` is included, since the dtype may not hold the integer after it."""
     wide = dtype if dtype.itemsize == 8 else I64
@@ -216,7 +231,12 @@ def _high_word(x: Any, y: Any) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------- categories
 def categorical(
-    key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None, replace: bool = True
+    key: ArrayLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: Shape | None = None,
+    replace: bool = True,
+    mode: Digits = "low",
 ) -> Array:
     """Indices, each with a probability proportional to the exponential of its logit.
 
@@ -229,12 +249,13 @@ def categorical(
         shape: shape of the result, which must end with that of logits without axis; by default that.
         replace: whether an index may be drawn twice from one distribution. If not, the indices of the greatest sums
             are the samples (W. Kool et al., "Stochastic beams and where to find them", arXiv:1903.06059).
+        mode: digits of the Gumbel samples, as in `gumbel`.
 
     Returns:
         int32 indices of that shape.
 
     Raises:
-        ArgumentError: for more indices than categories, without replacement.
+        ArgumentError: for more indices than categories, without replacement; for another mode.
         DtypeError: for anything but a key, or logits that are not floats.
         ShapeError: where axis is empty or does not exist, or the shape does not end with that of the logits.
 
@@ -242,6 +263,7 @@ def categorical(
     [1, 1, 1]
     """
     what = "random.categorical"
+    digits = checked_mode(mode, what)
     aval = aval_of(logits)
     if not dtypes.is_float(aval.dtype):
         raise promotion.error(DtypeError, f"{what} takes float logits, got {aval!r}", "convert them with astype")
@@ -260,30 +282,33 @@ def categorical(
         )
     lead = sizes[: len(sizes) - len(batch)]
     if replace or not lead:
-        return _categorical(check_key(key, what), logits, lead=lead, axis=at)
+        return _categorical(check_key(key, what), logits, lead=lead, axis=at, mode=digits)
     if math.prod(lead) > aval.shape[at]:
         raise promotion.error(
             ArgumentError,
             f"{what} draws {math.prod(lead)} of {aval.shape[at]} categories without replacement",
             "draw fewer, or with replacement",
         )
-    return _distinct(check_key(key, what), logits, lead=lead, axis=at)
+    return _distinct(check_key(key, what), logits, lead=lead, axis=at, mode=digits)
 
 
-@eager_jit(static=("lead", "axis"))
-def _categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any:
+@eager_jit(static=("lead", "axis", "mode"))
+@or_jax("discrete.categorical")
+def _categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int, mode: Digits) -> Any:
     aval = aval_of(logits)
     dtype = F64 if aval.dtype == F64 else F32
     shape = (*lead, *aval.shape)
-    noisy = elementwise.add(gumbel.raw(key, shape, dtype), spread(logits, dtype, shape))
+    noise = gumbels(key, shape, dtype, mode)
+    noisy = elementwise.add(noise, spread(logits, aval_of(noise).dtype, shape))
     return reductions.argmax(noisy, axes=(len(lead) + axis,), index_dtype=dtypes.int32)
 
 
-@eager_jit(static=("lead", "axis"))
-def _distinct(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any:
+@eager_jit(static=("lead", "axis", "mode"))
+def _distinct(key: Any, logits: Any, lead: tuple[int, ...], axis: int, mode: Digits) -> Any:
     aval = aval_of(logits)
-    dtype = F64 if aval.dtype == F64 else F32
-    noisy = elementwise.add(gumbel.raw(key, aval.shape, dtype), promotion.convert(logits, dtype))
+    dtype = F64 if aval.dtype == F64 else F32 if settings.are_native() else aval.dtype
+    noise = gumbels(key, aval.shape, dtype, mode)
+    noisy = elementwise.add(noise, promotion.convert(logits, aval_of(noise).dtype))
     last = fnp.moveaxis(noisy, axis, -1)
     result = fnp.argsort(last, descending=True)[..., : math.prod(lead)]
     return promotion.convert(fnp.moveaxis(result, -1, 0).reshape(*lead, *result.shape[:-1]), dtypes.int32)

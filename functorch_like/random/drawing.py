@@ -8,14 +8,17 @@ from typing import Any
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
+from functorch_like.backends import random as settings
 from functorch_like.core import aval_of
 from functorch_like.lax.unbounded import run_while
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
+from functorch_like.primitives import structural
 from functorch_like.primitives.random.threefry import draw
-from functorch_like.random.arguments import check_key
+from functorch_like.random.arguments import check_key, impl_of
+from functorch_like.random.cipher import U32, long_words
 from functorch_like.random.continuous import F32, F64, float_dtype, odd_fraction, parameter, spread
-from functorch_like.random.generators import U32, children, long_words, numbered
+from functorch_like.random.generators import children, numbered, split
 from functorch_like.transforms.eager_jit import eager_jit
 
 #: A distribution: a function of a key, parameters in the result's shape in float32 or float64, the shape and dtype.
@@ -41,7 +44,7 @@ def sizes_of(parameters: Mapping[str, Any], shape: Any, what: str) -> tuple[int,
 
 @eager_jit(static=("body", "shape", "dtype"), whole=True)
 def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
-    wide = F64 if dtype == F64 else F32
+    wide = F64 if dtype == F64 else F32 if settings.are_native() else dtype
     # Compiled apart from operations around it: numbers must not depend on constants, or on later operations.
     key, *operands = lax.optimization_barrier((draw(key), *(promotion.convert(p, wide) for p in parameters)))
     return lax.optimization_barrier(
@@ -54,20 +57,24 @@ _STREAMS, _ROUNDS = 0xA0000000, 0x20000000
 
 
 def streams(key: Any, number: int) -> tuple[Any, ...]:
-    """Return keys that are independent of each other, of the key's own bits, and of its splits and folds."""
-    made = lax.optimization_barrier(children(draw(key), _STREAMS, number))
+    """Return keys that are independent of each other, of the key's own bits, and of its splits and folds.
+
+    Of JAX's numbers, they are the splits.
+    """
+    own = settings.are_native()
+    made = children(draw(key), _STREAMS, number) if own else split(draw(key), (number,), impl_of(key))
+    made = lax.optimization_barrier(made)
     return tuple(made[i] for i in range(number))
 
 
 def _fractions(key: Any, number: Any, size: int, dtype: Any) -> tuple[Any, Any]:
     """Return two vectors of uniform numbers in (0, 1), for a round."""
-    many = 2 * size if dtype == F64 else size
-    # The barrier keeps the cipher from being compiled into each of the loops that use its words.
-    words = lax.optimization_barrier(numbered(key, number, many))
+    words = numbered(key, number, 2 * size if dtype == F64 else size)
+    # Else the cipher would be compiled into each of the loops that read the numbers.
     if dtype == F64:
-        wide = odd_fraction(long_words(*words))
+        wide = structural.materialize(odd_fraction(long_words(*words)))
         return wide[:size], wide[size:]
-    return odd_fraction(words[0]), odd_fraction(words[1])
+    return tuple(structural.materialize(odd_fraction(word)) for word in words)  # type: ignore[return-value]
 
 
 #: From this size on, elements with rejected proposals are gathered into an array of a fraction of the size.

@@ -16,9 +16,10 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
-from functorch_like.random.continuous import F64, inside, normals
+from functorch_like.random.continuous import F64, exponential, inside, normals
 from functorch_like.random.discrete import rademacher
 from functorch_like.random.drawing import accepted, drawn, streams
+from functorch_like.random.jax_numbers import or_jax
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
 
 
 @custom_jvp
+@or_jax("gammas.gamma")
 def _gamma(key: Any, a: Any) -> Any:
     t, d, power = _sample(key, a)
     return promotion.convert(d * (1 + t) ** 3 * fnp.exp(power), aval_of(a).dtype)
@@ -69,6 +71,7 @@ def _gamma_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @custom_jvp
+@or_jax("gammas.log_gamma")
 def standard_log_gamma(key: Any, a: Any) -> Any:
     """Return the logarithm of a gamma sample: finite where the sample itself would be 0."""
     t, d, power = _sample(key, a)
@@ -179,7 +182,7 @@ def f(
 
 
 def _f(key: Any, n: Any, d: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    first, second = streams(key, 2)
+    second, first = streams(key, 2)
     return fnp.exp(standard_log_gamma(first, n / 2) - standard_log_gamma(second, d / 2)) * d / n
 
 
@@ -322,6 +325,6 @@ def _ball(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     first, second = streams(key, 2)
     point = _generalized(first, p, shape, dtype)
     power = p[..., :1] if shape[-1] else fnp.ones((*shape[:-1], 1), dtype)
-    extra = -fnp.log(inside(second, (*shape[:-1], 1), dtype))
+    extra = exponential.raw(second, (*shape[:-1], 1), dtype)
     size = (abs(point) ** p).sum(-1, keepdims=True) + extra
     return point / size ** (1 / power)

@@ -7,8 +7,9 @@
 | unsafe_rbg | u32[4] | XLA's generator with Philox | the same |
 
 Bits, splits and folds of Threefry use separate ranges of counters, called domains. So the bits of a key do not contain
-the keys that were split from it. Keys, splits, folds and bits of the other two are those of JAX 0.10.2 on CPUs. Under
-vmap over keys, the bits of each element depend on its own key only.
+the keys that were split from it. Where `backends.random.numbers` asks for JAX's numbers, all of them count from 0.
+Keys, splits, folds and bits of the other two generators are always those of JAX 0.10.2 on CPUs. Under vmap over keys,
+the bits of each element depend on its own key only.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import core, dtypes
+from functorch_like import core
+from functorch_like.backends import random as settings
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.random.philox import rng_bit_generator
-from functorch_like.primitives.random.threefry import draw, fold, threefry2x32
-
-U32, U64 = dtypes.uint32, dtypes.uint64
+from functorch_like.primitives.random.threefry import draw, fold
+from functorch_like.random import jax_words
+from functorch_like.random.cipher import U32, U64, count, full, hashed, long_words, words_of
 
 #: Number of words of each generator's keys.
 WORDS = {"threefry2x32": 2, "rbg": 4, "unsafe_rbg": 4}
@@ -54,42 +56,7 @@ def named(impl: Any, what: str) -> str:
     return name
 
 
-# ------------------------------------------------------------------------------------------------ words of the cipher
-def count(n: int) -> Any:
-    """Return the counters 0 ... n-1."""
-    return structural.iota(dtype=U32, shape=(n,), dimension=0)
-
-
-def long_words(high: Any, low: Any) -> Any:
-    """Join two words of 32 bits to one of 64."""
-    high, low = (structural.convert_element_type(w, new_dtype=U64) for w in (high, low))
-    return elementwise.or_(elementwise.shift_left(high, structural.full_like(high, 32)), low)
-
-
-def _full(n: int, number: Any) -> Any:
-    if isinstance(number, int):
-        return structural.full((n,), number, U32)
-    return promotion.broadcast(structural.reshape(number, shape=()), (n,))
-
-
-def _part(key: Any, start: int, stop: int) -> Any:
-    return structural.slice(key, start_indices=(start,), limit_indices=(stop,), strides=None)
-
-
-def _hash(key: Any, c0: Any, c1: Any) -> tuple[Any, Any]:
-    """Apply Threefry with a key of two words to counters of one shape."""
-    shape = aval_of(c0).shape
-    half = lambda i: promotion.broadcast(structural.reshape(_part(key, i, i + 1), shape=()), shape)
-    return threefry2x32(half(0), half(1), c0, c1)
-
-
-def _hashed(key: Any, c0: Any, c1: Any) -> Any:
-    """Return keys u32[n, w] from a key u32[w] and counters u32[n]: each pair of words is hashed by itself."""
-    n, width = aval_of(c0).shape[0], aval_of(key).shape[0]
-    words = [w for i in range(0, width, 2) for w in _hash(_part(key, i, i + 2), c0, c1)]
-    return structural.concatenate(*(structural.reshape(w, shape=(n, 1)) for w in words), dimension=1)
-
-
+# ------------------------------------------------------------------------------------------------- XLA's generator
 def _generated(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Return bits of XLA's generator for a key u32[4]; Philox is its default on CPUs."""
     state = elementwise.bitcast_convert_type(structural.reshape(key, shape=(2, 2)), new_dtype=U64)
@@ -109,23 +76,25 @@ def split(key: Any, shape: tuple[int, ...], impl: str) -> Any:
     if impl == "unsafe_rbg":
         many = _generated(key, (_ROUNDS * n, 4), U32)
         made = structural.slice(many, start_indices=(0, 0), limit_indices=(_ROUNDS * n, 4), strides=(_ROUNDS, 1))
+    elif settings.are_partitionable():
+        made = children(key, _SPLIT if impl == "threefry2x32" and settings.are_native() else 0, n)
     else:
-        made = children(key, _SPLIT if impl == "threefry2x32" else 0, n)
+        made = jax_words.split(key, n)
     return structural.reshape(made, shape=(*shape, WORDS[impl]))
 
 
 def children(key: Any, domain: int, n: int) -> Any:
     """Return keys u32[n, w], numbered in a domain of counters."""
-    return _hashed(key, _full(n, domain), count(n))
+    return hashed(key, full(n, domain), count(n))
 
 
 def fold_in(key: Any, high: Any, low: Any, impl: str) -> Any:
     """Return a key from a key and the two words of an integer."""
-    if impl == "threefry2x32":
+    if impl == "threefry2x32" and settings.are_native():
         return fold(key, high, low)
-    if impl == "rbg":
+    if impl != "unsafe_rbg":
         words = (structural.reshape(w, shape=(1,)) for w in (high, low))
-        return structural.reshape(_hashed(key, *words), shape=(4,))
+        return structural.reshape(hashed(key, *words), shape=(WORDS[impl],))
     many = _generated(from_words((high, low), impl), (_ROUNDS, 4), U32)
     last = structural.slice(many, start_indices=(_ROUNDS - 1, 0), limit_indices=(_ROUNDS, 4), strides=None)
     return elementwise.xor(key, structural.reshape(last, shape=(4,)))
@@ -139,10 +108,12 @@ def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
     n = math.prod(shape)
     words = -(-n * width // 32)
     half = -(-words // 2)
-    if half >= 2**32:
+    if (half if settings.are_native() else max(n, words)) >= 2**32:
         raise promotion.error(
             ArgumentError, f"{n} random numbers of {width} bits exhaust a key's counters", "split the key"
         )
+    if not settings.are_native():
+        return jax_words.bits(draw(key), shape, width)
     first, second = numbered(draw(key), 0, half)
     if width == 64:
         flat = long_words(first, second)
@@ -159,8 +130,8 @@ def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
 def numbered(key: Any, domain: Any, n: int) -> tuple[Any, Any]:
     """Return two vectors u32[n] of bits, in a domain of counters: an int, or u32[] for the number of a round."""
     if aval_of(key).shape[0] == 2:
-        return _hash(key, _full(n, domain), count(n))
-    own = structural.reshape(_hashed(key, _full(1, domain), structural.full((1,), 0, U32)), shape=(4,))
+        return words_of(key, full(n, domain), count(n))
+    own = structural.reshape(hashed(key, full(1, domain), structural.full((1,), 0, U32)), shape=(4,))
     both = _generated(own, (2, n), U32)
     row = lambda i: structural.slice(both, start_indices=(i, 0), limit_indices=(i + 1, n), strides=None)
     return structural.reshape(row(0), shape=(n,)), structural.reshape(row(1), shape=(n,))

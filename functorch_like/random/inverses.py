@@ -8,6 +8,7 @@ from functorch_like import numpy as fnp
 from functorch_like.random.continuous import exponential, inside, normals
 from functorch_like.random.discrete import rademacher
 from functorch_like.random.drawing import drawn, streams
+from functorch_like.random.jax_numbers import or_jax
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -78,6 +79,7 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype
     return drawn("rayleigh", _rayleigh, key, {"scale": scale}, shape, dtype)
 
 
+@or_jax("continuous.rayleigh")
 def _rayleigh(key: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return scale * fnp.sqrt(2 * exponential.raw(key, shape, dtype))
 
@@ -197,6 +199,7 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -
     return drawn("maxwell", _maxwell, key, {}, shape, dtype)
 
 
+@or_jax("continuous.maxwell")
 def _maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return fnp.sqrt((normals(key, (3, *shape), dtype) ** 2).sum(0))
 

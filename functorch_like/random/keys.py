@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.backends import random as settings
 from functorch_like.backends import xla
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
@@ -19,7 +20,8 @@ from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.random import generators
 from functorch_like.random.arguments import check_key, impl_of, like
-from functorch_like.random.generators import U32, U64, raw_bits
+from functorch_like.random.cipher import U32, U64
+from functorch_like.random.generators import raw_bits
 from functorch_like.random.typed_keys import KeyArray
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -55,7 +57,7 @@ def key(seed: ArrayLike, *, impl: str | None = None) -> Array:
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         if not -(2**63) <= seed < 2**64:
             raise promotion.error(NumberError, f"the seed {seed} does not fit 64 bits", "take it modulo 2**64")
-        word = int(seed) % 2**64
+        word = _word(seed)
         return xla.device_put(np.array([word >> 32, word % 2**32] * (generators.WORDS[name] // 2), np.uint32))
     aval = aval_of(seed)
     if not dtypes.is_integer(aval.dtype):
@@ -68,6 +70,12 @@ def key(seed: ArrayLike, *, impl: str | None = None) -> Array:
 
 
 PRNGKey = key
+
+
+def _word(seed: Any) -> int:
+    """Return a seed as 64 bits; of JAX's numbers, as those of its int."""
+    narrow = not settings.are_native() and dtypes.default_int() == dtypes.int32
+    return int(seed) % 2 ** (32 if narrow else 64)
 
 
 def _untyped(impl: Any, what: str) -> str:
@@ -87,7 +95,10 @@ def _seed(x: Any, impl: str) -> Any:
 
 def _words(x: Any) -> tuple[Any, Any]:
     """Return the high and low 32 bits of an integer scalar, its sign extended."""
-    wide = structural.convert_element_type(x, new_dtype=dtypes.int64 if dtypes.is_signed(aval_of(x).dtype) else U64)
+    dtype = aval_of(x).dtype
+    if not settings.are_native() and dtype.itemsize < 8:
+        return structural.full((), 0, U32), structural.convert_element_type(x, new_dtype=U32)
+    wide = structural.convert_element_type(x, new_dtype=dtypes.int64 if dtypes.is_signed(dtype) else U64)
     bits = structural.convert_element_type(wide, new_dtype=U64)
     high = elementwise.shift_right_logical(bits, structural.full((), 32, U64))
     return tuple(structural.convert_element_type(w, new_dtype=U32) for w in (high, bits))  # type: ignore[return-value]
@@ -232,7 +243,10 @@ def _fold_in(key: Any, data: Any, impl: str) -> Any:
 
 @eager_jit(static=("impl",))
 def _fold(key: Any, data: Any, impl: str) -> Any:
-    return generators.fold_in(key, *_words(data), impl)
+    high, low = _words(data)
+    # JAX folds in 32 bits.
+    high = high if settings.are_native() else structural.full((), 0, U32)
+    return generators.fold_in(key, high, low, impl)
 
 
 @eager_jit(static=("impl",))

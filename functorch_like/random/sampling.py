@@ -18,9 +18,11 @@ from functorch_like.primitives.indexing.gather_and_scatter_add import along, gat
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.primitives.reductions.cumulative import cummax, cumsum
 from functorch_like.random.arguments import check_key
-from functorch_like.random.continuous import F32, F64, gumbel, unit
+from functorch_like.random.cipher import U64
+from functorch_like.random.continuous import F32, F64, Digits, checked_mode, gumbels, unit
 from functorch_like.random.discrete import check_axis, randint
-from functorch_like.random.generators import U64, raw_bits
+from functorch_like.random.generators import raw_bits
+from functorch_like.random.jax_numbers import or_jax
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ def take(x: Any, indices: Any, axis: int) -> Any:
     )  # fmt: skip
 
 
+@or_jax("discrete.shuffled")
 def shuffled(key: Any, shape: tuple[int, ...], axis: int) -> Any:
     """Return 0 ... n-1 in random order along a dimension: the lower halves of words sorted by random upper halves."""
     words = structural.convert_element_type(raw_bits(key, shape, 32), new_dtype=U64)
@@ -97,7 +100,13 @@ def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
 
 
 def choice(
-    key: ArrayLike, a: ArrayLike, shape: Shape = (), replace: bool = True, p: ArrayLike | None = None, axis: int = 0
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: Digits = "low",
 ) -> Array:
     """Random elements of an array; for an int n, of 0 ... n-1.
 
@@ -109,6 +118,7 @@ def choice(
         p: probabilities of the elements, or weights: a vector of real numbers. All equal by default. An element of
             weight 0 is drawn only if, without replacement, all others are used up.
         axis: the dimension that elements are taken from.
+        mode: digits of the Gumbel samples that choose with p, without replacement; as in `gumbel`.
 
     Returns:
         An array with the shape of `a`, but with `axis` replaced by `shape`.
@@ -146,35 +156,37 @@ def choice(
     if p is None and replace:
         indices = randint(key, sizes, 0, max(n, 1))
     else:
-        indices = _indices(key, p, n=n, shape=sizes, replace=bool(replace))
+        indices = _indices(key, p, n=n, shape=sizes, replace=bool(replace), mode=checked_mode(mode, what))
     return indices if count else _take(a, indices, axis=at)
 
 
 _take = eager_jit(static=("axis",))(take)
 
 
-@eager_jit(static=("n", "shape", "replace"))
-def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool) -> Any:
-    drawn = math.prod(shape)
-    if p is None:
-        order = shuffled(key, (n,), 0)
-    else:
-        dtype = F64 if aval_of(p).dtype == F64 else F32
-        p = promotion.convert(p, dtype)
-        if replace:
-            return _inverse(unit(key, shape, dtype), _cumulative(p), shape, n)
-        # The greatest of log(p) + Gumbel samples are distributed like draws one after the other, without replacement.
-        noisy = elementwise.neg(elementwise.add(gumbel.raw(key, (n,), dtype), elementwise.log(p)))
-        _, order = sort(
-            noisy,
-            structural.iota(dtype=dtypes.int32, shape=(n,), dimension=0),
-            dimension=0,
-            is_stable=False,
-            num_keys=1,
-        )
-    return structural.reshape(
-        structural.slice(order, start_indices=(0,), limit_indices=(drawn,), strides=None), shape=shape
-    )
+@eager_jit(static=("n", "shape", "replace", "mode"))
+def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool, mode: Digits) -> Any:
+    if p is not None:
+        return _weighted(key, p, n, shape, replace, mode)
+    return _first(shuffled(key, (n,), 0), shape)
+
+
+def _first(order: Any, shape: tuple[int, ...]) -> Any:
+    drawn = structural.slice(order, start_indices=(0,), limit_indices=(math.prod(shape),), strides=None)
+    return structural.reshape(drawn, shape=shape)
+
+
+@or_jax("discrete.weighted_indices")
+def _weighted(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool, mode: Digits) -> Any:
+    dtype = F64 if aval_of(p).dtype == F64 else F32
+    p = promotion.convert(p, dtype)
+    if replace:
+        return _inverse(unit(key, shape, dtype), _cumulative(p), shape, n)
+    # The greatest of log(p) + Gumbel samples are distributed like draws one after the other, without replacement.
+    noise = gumbels(key, (n,), dtype, mode)
+    noisy = elementwise.neg(elementwise.add(noise, promotion.convert(elementwise.log(p), aval_of(noise).dtype)))
+    places = structural.iota(dtype=dtypes.int32, shape=(n,), dimension=0)
+    _, order = sort(noisy, places, dimension=0, is_stable=False, num_keys=1)
+    return _first(order, shape)
 
 
 def _cumulative(p: Any) -> Any:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -147,7 +148,7 @@ def _jitted(fun: Callable[..., Any], static: tuple[str, ...]) -> Callable[..., A
 
 def _static(fun: Any, names: tuple[str, ...]) -> Static:
     """`resolve_argnums` for plain functions: hundreds are made when the package is imported."""
-    code = fun.__code__
+    code = inspect.unwrap(fun).__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     unknown = set(names).difference(parameters)
     if unknown:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import functorch_like as ft
 from functorch_like import dtypes
-from functorch_like.backends import promotion
+from functorch_like.backends import promotion, random
 from functorch_like.backends.external_settings import JIT_DISABLED
 from functorch_like.backends.xla import client, events
 from functorch_like.core import LENIENT_POSITIONS
@@ -90,6 +90,18 @@ def _default_generator(name: str) -> AbstractContextManager[Any]:
     return generators.DEFAULT.held(generators.named(name, "jax_default_prng_impl"))
 
 
+def _write_partitionable(partitionable: Any) -> None:
+    random.numbers = _numbers(partitionable)
+
+
+def _numbers(partitionable: Any) -> str:
+    return "jax" if partitionable else "jax_unpartitionable"
+
+
+def _partitionable(partitionable: Any = True) -> AbstractContextManager[Any]:
+    return random.flags(numbers=_numbers(partitionable))
+
+
 def _cpu_devices() -> int:
     return int(os.environ.get("FT_CPU_DEVICES") or -1)
 
@@ -121,6 +133,7 @@ ACTING = {
     "jax_num_cpu_devices": Acting(_cpu_devices, _write_cpu_devices, lambda count: nullcontext()),
     "jax_default_device": Acting(lambda: client.chosen.value, ft.set_default_device, ft.default_device),
     "jax_default_prng_impl": Acting(lambda: generators.DEFAULT.value, _write_generator, _default_generator),
+    "jax_threefry_partitionable": Acting(random.are_partitionable, _write_partitionable, _partitionable),
     "jax_log_compiles": Acting(
         lambda: events.LOGGED.value, lambda on: events.LOGGED.set_global(bool(on)), _log_compiles
     ),
@@ -201,7 +214,6 @@ KEPT: dict[str, Any] = {
     "jax_spmd_mode": "allow_all",
     "jax_thread_guard": False,
     "jax_threefry_gpu_kernel_lowering": False,
-    "jax_threefry_partitionable": True,
     "jax_traceback_filtering": "auto",
     "jax_traceback_in_locations_limit": 100,
     "jax_tracer_error_num_traceback_frames": 5,

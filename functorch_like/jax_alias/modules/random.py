@@ -1,4 +1,4 @@
-"""`jax.random`: keys as JAX makes them; the numbers are this package's."""
+"""`jax.random`: keys as JAX makes them; `backends.random.numbers` gives its numbers, too."""
 
 from __future__ import annotations
 
@@ -18,11 +18,16 @@ from functorch_like.random.typed_keys import KeyArray
 PRNGKeyArray = KeyArray
 
 
-def key(seed: Any, *, impl: Any = None) -> KeyArray:
-    """Return a typed key from a seed, as `ft.random.key` takes it."""
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
+    """Return a typed key from a seed, as `ft.random.key` takes it; the generator may be given as a dtype of keys."""
     typed_keys.made = True
-    name = generators.named(impl, "random.key")
+    name = generators.named(_generator(impl, dtype), "random.key")
     return KeyArray(random.key(seed, impl=_alike(name)), name)
+
+
+def _generator(impl: Any, dtype: Any) -> Any:
+    """Return the generator that either of two arguments names."""
+    return dtype.impl if isinstance(dtype, typed_keys.KeyDtype) else dtype if impl is None else impl
 
 
 def _alike(name: str) -> str:
@@ -36,9 +41,9 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     return key(seed, impl=name) if config.jax_enable_custom_prng else random.key(seed, impl=_alike(name))
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> KeyArray:
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
     """Return an array of typed keys from their words, a `uint32[..., 2]` or `uint32[..., 4]`."""
-    words, name = ft.numpy.asarray(key_bits_array), generators.named(impl, "random.wrap_key_data")
+    words, name = ft.numpy.asarray(key_bits_array), generators.named(_generator(impl, dtype), "random.wrap_key_data")
     if words.dtype != "uint32" or words.shape[-1:] != (generators.WORDS[name],):
         raise ArgumentError(
             f"random.wrap_key_data with impl={name!r} got a {ft.typeof(words)!r}",
@@ -54,6 +59,35 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
         bounds = np.broadcast_shapes(*map(ft.numpy.shape, (minval, maxval)))
         shape = bounds if math.prod(bounds) == 1 else shape
     return random.uniform(key, shape, dtype, minval, maxval)
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Return `ft.random.bits`, by default of the width of integers."""
+    return random.bits(key, shape, f"uint{8 * dtypes.default_int().itemsize}" if dtype is None else dtype)
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None) -> Any:
+    """Return `ft.random.gumbel`; its mode is an option of JAX."""
+    return random.gumbel(key, shape, dtype, _mode(mode))
+
+
+def categorical(
+    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: Any = None
+) -> Any:
+    """Return `ft.random.categorical`; its mode is an option of JAX."""
+    return random.categorical(key, logits, axis, shape, replace, _mode(mode))
+
+
+def choice(
+    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0, mode: Any = None
+) -> Any:
+    """Return `ft.random.choice`; its mode is an option of JAX."""
+    return random.choice(key, a, shape, replace, p, axis, _mode(mode))
+
+
+def _mode(mode: Any) -> Any:
+    """Return a mode, by default that of the option `jax_high_dynamic_range_gumbel`."""
+    return mode or ("high" if config.jax_high_dynamic_range_gumbel else "low")
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
