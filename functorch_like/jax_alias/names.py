@@ -78,7 +78,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.scipy.linalg": ("scipy.linalg",),
     "jax.scipy.ndimage": ("scipy.ndimage",),
     "jax.scipy.optimize": ("scipy.optimize",),
-    "jax.scipy.signal": ("scipy.signal",),
+    "jax.scipy.signal": (".modules.signal", "scipy.signal"),
     "jax.scipy.sparse": (),
     "jax.scipy.sparse.linalg": ("scipy.sparse.linalg",),
     "jax.scipy.spatial": (),

@@ -45,8 +45,8 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
     Args:
         operand: array.
         shape: shape of the result.
-        broadcast_dimensions: for each dimension of the operand, the dimension of the result that it becomes;
-            increasing. Their sizes must be equal, or 1 in the operand.
+        broadcast_dimensions: for each dimension of the operand, the dimension of the result that it becomes. Their
+            sizes must be equal, or 1 in the operand.
 
     Returns:
         An array of that shape, in the operand's dtype.
@@ -57,8 +57,11 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
     >>> lax.broadcast_in_dim(fnp.ones(3), (3, 2), (0,)).shape
     (3, 2)
     """
-    dims = ints(broadcast_dimensions, "broadcast_dimensions")
-    return structural.broadcast_in_dim(value(operand), shape=ints(shape, "shape"), broadcast_dimensions=dims)
+    x, dims = value(operand), ints(broadcast_dimensions, "broadcast_dimensions")
+    order = sorted(range(len(dims)), key=dims.__getitem__)
+    if order != list(range(len(dims))) and len(dims) == aval_of(x).ndim:
+        x, dims = transpose(x, order), tuple(sorted(dims))
+    return structural.broadcast_in_dim(x, shape=ints(shape, "shape"), broadcast_dimensions=dims)
 
 
 def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Array:

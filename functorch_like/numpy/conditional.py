@@ -143,7 +143,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
 
     Args:
         condition: boolean array, or numbers that are not 0.
-        arr: array of the same size.
+        arr: array; elements beyond the end of the other one count as false.
         size: the number of results; required for traced values.
         fill_value: value that fills up to `size`.
 
@@ -153,7 +153,8 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
     >>> fnp.extract(fnp.asarray([[True, False], [False, True]]), fnp.asarray([[1, 2], [3, 4]])).tolist()
     [1, 4]
     """
-    return compress(ravel(_array(condition)), ravel(_array(arr)), size=size, fill_value=fill_value)
+    flat, values = ravel(_array(condition)), ravel(_array(arr))
+    return compress(flat[: aval_of(values).size], values, size=size, fill_value=fill_value)
 
 
 def piecewise(
@@ -167,7 +168,8 @@ def piecewise(
 
     Args:
         x: array.
-        condlist: boolean arrays that broadcast with x, in a sequence or along a first dimension.
+        condlist: boolean arrays that broadcast with x, in a sequence or along a first dimension; booleans for all of x,
+            in a vector that does not broadcast with it.
         funclist: a function or number for each condition, and perhaps one more for where none is true (by default 0).
             Every function is called with all of x: its results elsewhere are dropped, but spoil derivatives where
             its derivative is not finite.
@@ -187,7 +189,10 @@ def piecewise(
     if isinstance(condlist, (list, tuple)) and condlist and not isinstance(condlist[0], (list, tuple)):
         conditions = list(condlist) if ndim(condlist[0]) or not ndim(x) else [condlist]
     else:
-        conditions = [condlist] if promotion.is_array(condlist) and ndim(condlist) <= 1 and ndim(x) else list(condlist)
+        # A vector is one condition if it broadcasts with x, else one for each function.
+        alone = promotion.is_array(condlist) and ndim(condlist) <= 1 and ndim(x)
+        alone = alone and aval_of(condlist).shape in ((), (1,), aval_of(x).shape[-1:])
+        conditions = [condlist] if alone else list(condlist)
     conditions = [truth(_array(c)) for c in conditions]
     n = len(conditions)
     if len(funclist) not in (n, n + 1) or not n:

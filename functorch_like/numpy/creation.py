@@ -95,10 +95,18 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
     for protocol in ("__jax_array__", "__array__", "__array_interface__", "__buffer__"):
         if hasattr(a, protocol):
             return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
-    if isinstance(a, (bytes, bytearray, memoryview)):
-        return _asarray(np.asarray(memoryview(a)), dtype, None)
+    if (buffer := _buffer(a)) is not None:
+        return _asarray(np.asarray(buffer), dtype, None)
     # Subclasses of numbers; `aval_of` raises for others.
     return trace_constants.array_of(promotion.host(a, aval_of(a).dtype))
+
+
+def _buffer(a: Any) -> memoryview | None:
+    """Return the memory of bytes, of an `array.array` and the like; None for other objects."""
+    try:
+        return memoryview(a)
+    except TypeError:
+        return None
 
 
 def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:

@@ -144,7 +144,8 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 
     Args:
         a: array of at least two dimensions, all of one size if more than two.
-        val: number or vector.
+        val: number or array; of an array the elements fill the diagonal in order, from the first one again where they
+            are too few.
         wrap: whether the diagonal of a matrix with more rows than columns starts anew below a row that it leaves out.
         inplace: must be False: arrays are immutable, and the result is returned.
 
@@ -173,6 +174,12 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     columns = max(shape[1], 1)
     places = np.arange(0, shape[0] * columns, columns + 1) if wrap and len(shape) == 2 else None
     index = (np.arange(min(shape)),) * len(shape) if places is None else divmod(places, columns)
+    given = asarray(val)
+    if given.ndim:
+        count = len(index[0])
+        if count and not given.size:
+            raise promotion.error(ShapeError, f"fnp.fill_diagonal with {aval_of(given)!r}", "give at least one number")
+        val = given.ravel()[np.arange(count) % max(given.size, 1)]
     return asarray(a).at[index].set(val)
 
 

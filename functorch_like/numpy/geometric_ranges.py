@@ -16,6 +16,7 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.binary import floor_divide
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut
+from functorch_like.numpy.ranges import whole_below
 from functorch_like.numpy.reductions import plain
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import cumulative
@@ -59,11 +60,9 @@ def geomspace(
     start, stop = (v if promotion.is_array(v) or type(v) in promotion.NUMBERS else asarray(v) for v in (start, stop))
     promoted = promotion.inexact_dtype(dtypes.promote(aval_of(start), aval_of(stop))[0])
     result_dtype = promoted if dtype is None else dtypes.as_dtype(dtype)
-    if result_dtype in (dtypes.float64, dtypes.complex128):  # a Python float by itself would count as float32
-        start, stop = (
-            np.asarray(v, np.result_type(result_dtype, type(v)))[()] if type(v) in promotion.NUMBERS else v
-            for v in (start, stop)
-        )
+    # A Python number by itself would count as float32.
+    wide = dtypes.complex128 if dtypes.is_complex(promoted) or dtypes.is_complex(result_dtype) else dtypes.float64
+    start, stop = (np.asarray(v, wide)[()] if type(v) in promotion.NUMBERS else v for v in (start, stop))
     return _geomspace(
         *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=result_dtype
     )
@@ -71,7 +70,10 @@ def geomspace(
 
 @eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
+    # In float64, of which the result is the nearest number of its dtype.
     start, stop = promotion.align_inexact(start, stop)
+    wide = dtypes.complex128 if dtypes.is_complex(aval_of(start).dtype) else dtypes.float64
+    start, stop = promotion.convert(start, wide), promotion.convert(stop, wide)
     aval = aval_of(start)
     d = axis_of(axis, aval.ndim + 1, "fnp.geomspace")
     shape = (*aval.shape[:d], num, *aval.shape[d:])
@@ -97,6 +99,8 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype
     out = elementwise.select_n(elementwise.eq(places, structural.full_like(places, 0)), out, spread(start))
     if endpoint and num > 1:
         out = elementwise.select_n(elementwise.eq(places, structural.full_like(places, num - 1)), out, spread(stop))
+    if dtypes.is_integer(dtype):
+        out = whole_below(out, elementwise.abs(out))
     return promotion.convert(out, dtype)
 
 

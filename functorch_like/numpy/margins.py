@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion, quantiles, reductions, statistics
+from functorch_like.numpy.apply_along_axis import apply_along_axis
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.unary import rint
 from functorch_like.primitives import elementwise, structural
@@ -109,6 +111,11 @@ def pad_odd(a: Any, d: int, low: int, high: int, mode: str) -> Any:
     ]
     mirrored = elementwise.mul(getitem(a, (slice(None),) * d + (place,)), numbers(np.where(turned, -1, 1)))
     return elementwise.add(mirrored, elementwise.sub(*ends))
+
+
+def pad_by(fill: Callable[..., Any], a: Any, d: int, width: tuple[int, int], options: dict[str, Any]) -> Any:
+    """Let a user's function fill the margin of all vectors along axis d."""
+    return apply_along_axis(lambda row: fill(row, width, d, options), d, a)
 
 
 def _as(x: Any, dtype: np.dtype[Any]) -> Any:

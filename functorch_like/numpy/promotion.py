@@ -432,9 +432,17 @@ def caller() -> str:
     return sys._getframe(2).f_globals["__name__"]  # pyright: ignore[reportPrivateUsage]
 
 
-def _with_methods(function: Any, nin: int, methods: tuple[str, ...]) -> None:
+#: The identities of functions: operands that do not change the other one.
+_IDENTITIES: dict[str, Any] = {
+    "add": 0, "multiply": 1, "logical_and": True, "logical_or": False, "logical_xor": False, "bitwise_and": -1,
+    "bitwise_or": 0, "bitwise_xor": 0, "logaddexp": -float("inf"), "logaddexp2": -float("inf"), "hypot": 0,
+}  # fmt: skip
+
+
+def _with_methods(function: Any, name: str, nin: int, methods: tuple[str, ...]) -> None:
     """Give a function the methods of NumPy's universal functions; they are loaded when one is called."""
     function.nin, function.nout, function.nargs = nin, 1, nin + 1
+    function.identity = _IDENTITIES.get(name)
     for method in methods:
         setattr(function, method, functools.partial(_as_ufunc, function, method))
 
@@ -462,7 +470,7 @@ def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
             raise
 
     function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
-    _with_methods(function, 1, ("at",))
+    _with_methods(function, name, 1, ("at",))
     return named(function, name, doc, caller())
 
 
@@ -488,5 +496,5 @@ def binary(
             raise
 
     function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
-    _with_methods(function, 2, ("accumulate", "at", "outer", "reduce", "reduceat"))
+    _with_methods(function, name, 2, ("accumulate", "at", "outer", "reduce", "reduceat"))
     return named(function, name, doc, caller())

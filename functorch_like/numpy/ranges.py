@@ -155,10 +155,9 @@ def linspace(
         raise promotion.error(ArgumentError, f"fnp.linspace takes a non-negative num, got {n}", "use 0 or more")
     promoted = dtypes.promote(aval_of(start), aval_of(stop))[0]
     result_dtype = promotion.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
-    if result_dtype in (dtypes.float64, dtypes.complex128) or dtypes.is_integer(result_dtype):
-        # A Python number alone would count as float32.
-        wide = dtypes.complex128 if complex in (type(start), type(stop)) or result_dtype.kind == "c" else dtypes.float64
-        start, stop = (np.asarray(v, wide)[()] if type(v) in promotion.NUMBERS else v for v in (start, stop))
+    # A Python number alone would count as float32.
+    wide = dtypes.complex128 if complex in (type(start), type(stop)) or result_dtype.kind == "c" else dtypes.float64
+    start, stop = (np.asarray(v, wide)[()] if type(v) in promotion.NUMBERS else v for v in (start, stop))
     out = _linspace(
         *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=result_dtype
     )
@@ -166,14 +165,16 @@ def linspace(
     if not retstep:
         return out
     spaces = n - 1 if endpoint else n
-    return out, asarray((stop - start) / spaces if spaces else math.nan)
+    return out, asarray((stop - start) / spaces if spaces else math.nan, promotion.inexact_dtype(promoted))
 
 
 @eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
+    # In float64, of which the result is the nearest number of its dtype.
     start, stop = promotion.align_inexact(start, stop)
-    aval = aval_of(start)
-    real = dtypes.real_part(aval.dtype)
+    wide = dtypes.complex128 if dtypes.is_complex(aval_of(start).dtype) else dtypes.float64
+    start, stop = promotion.convert(start, wide), promotion.convert(stop, wide)
+    aval, real = aval_of(start), dtypes.float64
     axis = axis_of(axis, aval.ndim + 1, "fnp.linspace")
     shape = (*aval.shape[:axis], num, *aval.shape[axis:])
     spaces = max(num - 1 if endpoint else num, 1)
@@ -189,11 +190,11 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype:
     if endpoint and num > 1:
         out = elementwise.select_n(elementwise.eq(count, structural.full_like(count, spaces)), out, spread(stop))
     if dtypes.is_integer(dtype):
-        out = _whole(out, elementwise.max(elementwise.abs(spread(start)), elementwise.abs(spread(stop))))
+        out = whole_below(out, elementwise.max(elementwise.abs(spread(start)), elementwise.abs(spread(stop))))
     return promotion.convert(out, dtype)
 
 
-def _whole(x: Any, size: Any) -> Any:
+def whole_below(x: Any, size: Any) -> Any:
     """Round x down, unless rounding errors put it below a whole number; `size` is that of the numbers it comes from."""
     near = elementwise.round(x, rounding_method=1)
     error = elementwise.mul(size, structural.full_like(size, 4 * float(dtypes.finfo(aval_of(size).dtype).eps)))
@@ -228,20 +229,16 @@ def logspace(
     >>> fnp.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
-    result_dtype = None if dtype is None else dtypes.as_dtype(dtype)
-    avals = [aval_of(v) for v in (start, stop, base)]
-    wide = (
-        result_dtype
-        if result_dtype in (dtypes.float64, dtypes.complex128)
-        else promotion.inexact_dtype(dtypes.promote(*avals)[0])
-    )
-    out = _power(*promotion.numbers(base, linspace(start, stop, num, endpoint, dtype=wide, axis=axis)))
-    return out if result_dtype is None else asarray(out, result_dtype)
+    promoted = promotion.inexact_dtype(dtypes.promote(*(aval_of(v) for v in (start, stop, base)))[0])
+    wide = dtypes.complex128 if dtypes.is_complex(promoted) else dtypes.float64
+    base = np.asarray(base, wide)[()] if type(base) in promotion.NUMBERS else base
+    exponents = linspace(start, stop, num, endpoint, dtype=wide, axis=axis)
+    return _power(*promotion.numbers(base, exponents), dtype=promoted if dtype is None else dtypes.as_dtype(dtype))
 
 
-@eager_jit
-def _power(base: Any, exponents: Any) -> Any:
-    return elementwise.pow(*promotion.align_inexact(base, exponents))
+@eager_jit(static=("dtype",))
+def _power(base: Any, exponents: Any, dtype: Any) -> Any:
+    return promotion.convert(elementwise.pow(*promotion.align_inexact(base, exponents)), dtype)
 
 
 def eye(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,12 +191,13 @@ _MODES = (
 def pad(
     array: ArrayLike,
     pad_width: int | NestedArrayLike,
-    mode: str = "constant",
+    mode: str | Callable[..., ArrayLike] = "constant",
     *,
     stat_length: int | NestedArrayLike | None = None,
     constant_values: NestedArrayLike = 0,
     end_values: NestedArrayLike = 0,
     reflect_type: str = "even",
+    **kwargs: object,
 ) -> Array:
     """Add a margin to an array.
 
@@ -205,13 +206,16 @@ def pad(
         pad_width: int; a pair (before, after) for all dimensions; or one pair for each.
         mode: "constant", "edge" (the outermost element), "reflect" (mirrored at it), "symmetric" (mirrored beside it),
             "wrap" (from the other end), "mean", "median", "maximum" or "minimum" (of the elements along the axis), or
-            "linear_ramp" (linear from an end value to the outermost element).
+            "linear_ramp" (linear from an end value to the outermost element). Or a function of a vector with a margin
+            of zeros, the pair of its widths, the axis, and a dict; it returns the vector with another margin, and is
+            called for all vectors along one axis after the other.
         stat_length: for modes "mean", "median", "maximum" and "minimum": number of elements to take at each end; int,
             or pairs as for `pad_width`; all along the axis if None.
         constant_values: for mode "constant": number, or pairs as for `pad_width`.
         end_values: for mode "linear_ramp": number, or pairs as for `pad_width`.
         reflect_type: for modes "reflect" and "symmetric": "even", or "odd" for twice the outermost element minus the
             mirrored one, which continues slopes.
+        kwargs: the dict for a function as mode.
 
     Returns:
         An array of the dtype of the operand, larger by the padding.
@@ -224,7 +228,11 @@ def pad(
     ([0, 0, 1, 0], [2, 1, 0, 1, 2])
     """
     a = arr(array, "fnp.pad")
-    if mode not in _MODES:
+    if kwargs and not callable(mode):
+        raise promotion.error(
+            ArgumentError, f"fnp.pad: mode={mode!r} takes no {', '.join(kwargs)}", "pass them with a function as mode"
+        )
+    if not callable(mode) and mode not in _MODES:
         raise promotion.error(ArgumentError, f"fnp.pad: mode={mode!r} is unknown", f"use one of {', '.join(_MODES)}")
     widths = _pairs(pad_width, ndim(a), "pad_width")
     widths = [(operator.index(lo), operator.index(hi)) for lo, hi in widths]
@@ -232,6 +240,11 @@ def pad(
         raise promotion.error(
             ArgumentError, f"fnp.pad takes non-negative widths, got pad_width={pad_width!r}", "cut with x[a:b] instead"
         )
+    if callable(mode):
+        out = _pad_constant(a, [(0, 0)] * len(widths), widths=tuple(widths))
+        for d, width in enumerate(widths):
+            out = _margins().pad_by(mode, out, d, width, kwargs)
+        return out
     if mode in ("constant", "empty"):
         values = _pairs(constant_values, ndim(a), "constant_values")
         return _pad_constant(a, [[promotion.numbers(a, v)[1] for v in pair] for pair in values], widths=tuple(widths))

@@ -234,7 +234,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
         a: array.
         size: the number of results; required for traced values.
         fill_value: index that fills up to `size`, 0 by default; or one for each dimension. A float makes floats of the
-            indices.
+            indices. Traced numbers are taken, too.
 
     Returns:
         A tuple of int32 arrays of one length, one for each dimension.
@@ -261,7 +261,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
                 "pass size=, or use fnp.where(mask, x, y)",
             )
         return tuple(asarray(i.astype(dtypes.default_int())) for i in np.nonzero(np.asarray(concrete)))
-    fills = _numbers(fill_value) if fill_value is not None else [0]
+    traced = any(isinstance(v, Tracer) for v in (fill_value if isinstance(fill_value, (tuple, list)) else [fill_value]))
+    fills = [0] if fill_value is None else _scalars(fill_value) if traced else _numbers(fill_value)
     n = aval_of(a).ndim
     if len(fills) not in (1, n):
         raise promotion.error(
@@ -269,11 +270,18 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
             f"fnp.nonzero of {aval_of(a)!r}: fill_value has {len(fills)} numbers",
             f"give 1, or one for each of {n} axes",
         )
+    if traced:
+        return tuple(_nonzero(a, fills, size=checked_size(size), fills=()))
     if odd := [f for f in fills if not isinstance(f, (*promotion.NUMBERS, np.generic))]:
         raise promotion.error(ArgumentError, f"fnp.nonzero: fill_value={odd[0]!r:.60} is not a number", "give a number")
     # NaNs are one object, and numbers stand beside their types, because equal fills share a kernel.
     typed = tuple((type(f), math.nan if f != f else f) for f in fills)
-    return tuple(_nonzero(a, size=checked_size(size), fills=typed))
+    return tuple(_nonzero(a, [], size=checked_size(size), fills=typed))
+
+
+def _scalars(fill_value: Any) -> list[Any]:
+    flat = asarray(fill_value).ravel()
+    return [flat[i] for i in range(aval_of(flat).size)]
 
 
 def _numbers(fill_value: Any) -> list[Any]:
@@ -283,7 +291,7 @@ def _numbers(fill_value: Any) -> list[Any]:
 
 
 @eager_jit(static=("size", "fills"))
-def _nonzero(a: Any, size: int, fills: tuple[tuple[type, Any], ...]) -> list[Any]:
+def _nonzero(a: Any, traced: list[Any], size: int, fills: tuple[tuple[type, Any], ...]) -> list[Any]:
     shape, index = aval_of(a).shape, dtypes.default_int()
     flat = structural.reshape(truth(a), shape=(aval_of(a).size,))
     count = cumsum(promotion.convert(flat, index), axis=0, reverse=False)
@@ -296,8 +304,9 @@ def _nonzero(a: Any, size: int, fills: tuple[tuple[type, Any], ...]) -> list[Any
     for n in reversed(shape):
         out.append(elementwise.rem(rest, structural.full_like(rest, max(n, 1))))
         rest = elementwise.div(rest, structural.full_like(rest, max(n, 1)))
-    fills = fills * len(shape) if len(fills) == 1 else fills
-    pairs = [promotion.promote(o, f) for o, (_, f) in zip(reversed(out), fills, strict=True)]
+    rests = traced or [f for _, f in fills]
+    rests = rests * len(shape) if len(rests) == 1 else rests
+    pairs = [promotion.promote(o, f) for o, f in zip(reversed(out), rests, strict=True)]
     return [elementwise.select_n(valid, promotion.broadcast(f, (size,)), o) for o, f in pairs]
 
 
@@ -328,10 +337,13 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
         fill_value: value that fills up to `size`; 0 if None.
 
     Returns:
-        An array of integers, of shape (count, ndim).
+        An array of integers, of shape (count, ndim); of a number, (1, 0) or, if it is 0, (0, 0).
 
     >>> fnp.argwhere(fnp.asarray([[0, 5], [7, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
+    a = a if promotion.is_array(a) else asarray(a)
+    if not aval_of(a).ndim:
+        return argwhere(structural.reshape(a, shape=(1,)), size=size, fill_value=fill_value)[:, :0]
     indices = nonzero(a, size=size, fill_value=fill_value)
     return structural.concatenate(*[structural.reshape(i, shape=(*aval_of(i).shape, 1)) for i in indices], dimension=1)

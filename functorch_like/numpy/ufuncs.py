@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Axis, DTypeLike, Index, NestedArrayLike
 
 
-#: The identities of functions: operands that do not change the other one.
-_IDENTITIES: dict[str, Any] = {
-    "add": 0, "multiply": 1, "logical_and": True, "logical_or": False, "logical_xor": False, "bitwise_and": -1,
-    "bitwise_or": 0, "bitwise_xor": 0, "logaddexp": -float("inf"), "logaddexp2": -float("inf"), "hypot": 0,
-}  # fmt: skip
 _REDUCTIONS = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
 }  # fmt: skip
@@ -285,7 +280,7 @@ def _empty(moved: Any, axes: tuple[int, ...], rest: tuple[int, ...]) -> Any:
 def of(function: Any) -> ufunc:
     """Return the `ufunc` of an elementwise function."""
     name = function.__name__
-    return ufunc(function, function.nin, function.nout, name=name, identity=_IDENTITIES.get(name))
+    return ufunc(function, function.nin, function.nout, name=name, identity=function.identity)
 
 
 def frompyfunc(

@@ -157,15 +157,21 @@ def _sign(x: Any) -> Any:
     return elementwise.sign(x)
 
 
-def _rounding(primitive: Callable[[Any], Any], whole: Callable[[Any], Any] = lambda x: x) -> Callable[[Any], Any]:
+def _rounding(primitive: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def body(x: Any) -> Any:
         if _kind(x) == "c":
             raise promotion.error(
                 DtypeError, f"rounding is for real numbers, got {aval_of(x)!r}", "round fnp.real and fnp.imag"
             )
-        return whole(x) if _kind(x) in "iub" else primitive(x)
+        return x if _kind(x) in "iub" else primitive(x)
 
     return body
+
+
+def _rint(x: Any) -> Any:
+    if _kind(x) == "c":
+        return elementwise.complex(_rint(elementwise.real(x)), _rint(elementwise.imag(x)))
+    return promotion.to_inexact(x) if _kind(x) in "iub" else elementwise.round(x, rounding_method=1)
 
 
 negative = _same("negative", _negative, "-x.", extra=", or boolean")
@@ -195,9 +201,8 @@ trunc = _same(
 fix = trunc  # NumPy's older name
 rint = _same(
     "rint",
-    _rounding(lambda x: elementwise.round(x, rounding_method=1), promotion.to_inexact),
-    "The nearest whole number, with halves to even; integers become floats.",
-    extra=_no_complex,
+    _rint,
+    "The nearest whole number, with halves to even; integers become floats. Complex numbers are rounded by parts.",
 )
 real = _same(
     "real", lambda x: elementwise.real(x) if _kind(x) == "c" else x, "The real part.", at="1 - 2j", gives=", real"

@@ -59,14 +59,17 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     >>> bool(np.allclose(fnp.kaiser(5, 14.0), np.kaiser(5, 14.0), atol=1e-6))
     True
     """
-    return _kaiser(*given(beta), points=max(operator.index(M), 0))
+    dtype = promotion.inexact_dtype(aval_of(beta).dtype) if promotion.is_array(beta) else dtypes.default_float()
+    # A Python number by itself would count as float32.
+    shape = np.float64(beta) if type(beta) in promotion.NUMBERS else given(beta)[0]
+    return _kaiser(shape, points=max(operator.index(M), 0), dtype=dtype)
 
 
-@eager_jit(static=("points",), ints=True)
-def _kaiser(beta: Any, points: int) -> Any:
-    beta = promotion.to_inexact(beta)
+@eager_jit(static=("points", "dtype"), ints=True)
+def _kaiser(beta: Any, points: int, dtype: Any) -> Any:
+    beta = promotion.convert(beta, dtypes.float64)
     t = np.linspace(-1, 1, points) if points != 1 else np.zeros(1)
-    root = fnp.asarray(np.sqrt(np.maximum(1 - t * t, 0)), aval_of(beta).dtype)
+    root = fnp.asarray(np.sqrt(np.maximum(1 - t * t, 0)))
     beta = fnp.abs(promotion.broadcast(beta, (points,)))
     # exp(x) I0e(x) in place of I0(x), which overflows.
-    return fnp.exp(beta * (root - 1)) * bessel_i0e(beta * root) / bessel_i0e(beta)
+    return promotion.convert(fnp.exp(beta * (root - 1)) * bessel_i0e(beta * root) / bessel_i0e(beta), dtype)

@@ -172,7 +172,7 @@ class KeyArray:
 
     def __repr__(self) -> str:
         shape = ", ".join(map(str, self.shape))
-        return f"Array(({shape}), dtype={self.dtype!r}) overlaying:\n{self._words!r}"
+        return f"Array(({shape}), dtype={self.dtype!r}) overlaying:\n{self._words}"
 
     # ------------------------------------------------------------------------------------------------------- moving
     def __getitem__(self, index: Any) -> KeyArray:

@@ -56,18 +56,21 @@ def gradient_of(ct: Any, primal: Any, differentiated: bool) -> Any:
     aval = aval_of(as_argument(primal))
     if not differentiated:
         return np.zeros(aval.shape, dtypes.float0)
-    weak = aval.weak_type  # the gradient by a Python number behaves as one
-    if ct is None:
-        return _zeros(aval, weak)
-    return ct if aval_of(ct).weak_type is weak else convert_element_type(ct, new_dtype=aval.dtype, weak_type=weak)
+    # The gradient by a Python number behaves as one.
+    return _zeros(aval, aval.weak_type) if ct is None else _as_weak_as(aval, ct)
 
 
 def tangent_of(out: Any, tangent: Any) -> Any:
-    """A tangent as the user gets it."""
-    if tangent is not None:
-        return tangent
+    """A tangent as the user gets it: of a weak result it is weak, too."""
     aval = aval_of(out)
-    return _zeros(aval) if dtypes.is_inexact(aval.dtype) else np.zeros(aval.shape, dtypes.float0)
+    if not dtypes.is_inexact(aval.dtype):
+        return np.zeros(aval.shape, dtypes.float0) if tangent is None else tangent
+    return _zeros(aval, aval.weak_type) if tangent is None else _as_weak_as(aval, tangent)
+
+
+def _as_weak_as(aval: ShapedArray, x: Any) -> Any:
+    weak = aval.weak_type
+    return x if aval_of(x).weak_type is weak else convert_element_type(x, new_dtype=aval.dtype, weak_type=weak)
 
 
 def _zeros(aval: ShapedArray, weak: bool = False) -> Any:

@@ -724,3 +724,70 @@ def test_programs_of_one_function_close_over_as_many_values(run):
     print(len(inside.consts))
     """
     assert run(text).splitlines() == ["[1, 1, 1, 2]", "0"]
+
+
+def test_functions_of_integers_compute_in_floats_as_in_jax(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    x, y = jnp.arange(1, 4), jnp.array([1, 2])
+    for made in (
+        jnp.convolve(x, y), jnp.correlate(x, y), jnp.polymul(x, y), jnp.polyder(x), jax.scipy.signal.convolve(x, y),
+        jax.scipy.signal.correlate2d(x[None], y[None]),
+    ):
+        assert made.dtype == jnp.float32
+    assert jnp.promote_types("uint8", int) == "uint8" and jnp.promote_types("float16", float) == "float16"
+    assert jnp.promote_types(int, "bool") == "int32" and jnp.promote_types("int8", "uint8") == "int16"
+    assert jnp.bincount(jnp.array([-1, -1, 1, 3, 10]), length=5).tolist() == [2, 1, 0, 1, 0]
+    assert jnp.isscalar(np.array(1.0)) and not jnp.isscalar(np.ones(1))
+    """
+    run(text)
+
+
+def test_indices_of_a_traced_start(run):
+    text = """
+    import jax, jax.numpy as jnp
+    x = jnp.arange(10)
+    assert x[jax.ds(4, 2)].tolist() == jax.jit(lambda x, i: x[jax.ds(i, 2)])(x, 4).tolist() == [4, 5]
+    assert jax.jit(lambda x, i: x.at[jax.ds(i, 2)].set(0))(x, 4).tolist() == [0, 1, 2, 3, 0, 0, 6, 7, 8, 9]
+    """
+    run(text)
+
+
+def test_a_function_has_rules_of_two_kinds(run):
+    text = """
+    import jax, jax.numpy as jnp
+    @jax.custom_vjp
+    @jax.custom_batching.custom_vmap
+    def f(x):
+        return jnp.sin(x)
+    @f.def_vmap
+    def rule(axis_size, in_batched, xs):
+        return jnp.cos(xs), True
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (3.0 * g,))
+    assert jax.vmap(f)(jnp.zeros(2)).tolist() == [1.0, 1.0] and jax.grad(f)(0.5) == 3.0
+    """
+    run(text)
+
+
+def test_debug_checks_are_for_checkify_alone(run):
+    text = """
+    import jax
+    from jax.experimental import checkify
+    def f(x):
+        checkify.debug_check(x != 0, "zero")
+        return x
+    assert f(0) == jax.jit(f)(0) == 0
+    assert "zero" in checkify.checkify(f)(0)[0].get()
+    assert jax.export.export(jax.numpy.sin)(jax.ShapeDtypeStruct((2,), "float32")).fun_name == "sin"
+    """
+    run(text)
+
+
+def test_tangents_of_numbers_are_weak(run):
+    text = """
+    import jax, jax.numpy as jnp
+    for f in (lambda x: 3 * jnp.sin(x), lambda x: 1.0):
+        assert all(y.weak_type for y in map(jnp.asarray, jax.jvp(f, (2.0,), (3.0,))))
+    assert not jax.jvp(jnp.sin, (jnp.float32(2),), (jnp.float32(3),))[1].weak_type
+    """
+    run(text)

@@ -6,15 +6,17 @@ import re
 from typing import Any
 
 from functorch_like import checkify
-from functorch_like.checkify import check as debug_check
 from functorch_like.errors import CheckError
-
-__all__ = ["debug_check"]
 
 JaxRuntimeError = CheckError
 ErrorCategory = Any
 
 _WHERE = re.compile(r"(?:(?:at mapped index [\d, ]+|in step \d+ of \w+): )+")
+
+
+def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+    """Check a condition under `checkify` alone."""
+    checkify.check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
 def check_error(error: Any) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import functorch_like as ft
 from functorch_like.backends import xla
 from functorch_like.exporting.dimensions import Scope as SymbolicScope
 
@@ -32,6 +33,12 @@ class DisabledSafetyCheck(NamedTuple):
     def is_custom_call(self) -> str | None:
         """Return the name of the custom call; None for another check."""
         return self.name.partition(":")[2] or None
+
+
+def export(fun_jit: Any, **options: Any) -> Any:
+    """Return `ft.export.export`; the package's own functions, which are jitted in JAX, need no `jit`."""
+    own = not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith("functorch_like.")
+    return ft.export.export(ft.jit(fun_jit) if own else fun_jit, **options)
 
 
 def default_export_platform() -> str:

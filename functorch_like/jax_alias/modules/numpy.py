@@ -170,8 +170,42 @@ def vectorize(
 
 
 def isscalar(element: Any) -> bool:
-    """Return True for numbers and for arrays of rank 0."""
-    return np.isscalar(element) or (isinstance(element, ft.Array) and element.ndim == 0)
+    """Return True for numbers and for arrays of rank 0, NumPy's as well."""
+    return np.isscalar(element) or (isinstance(element, (ft.Array, np.ndarray)) and element.ndim == 0)
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """Return the dtype of two dtypes together; Python's `int`, `float` and `complex` adapt to the other one."""
+    python = [x in (int, float, complex) for x in (a, b)]
+    if not any(python):
+        return fnp.promote_types(a, b)
+    return fnp.result_type(*(x(0) if own else fnp.dtype(x) for x, own in zip((a, b), python, strict=True)))
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+    """Return `fnp.bincount`; with a length, negative numbers count as 0."""
+    return fnp.bincount(x if length is None else fnp.clip(x, 0, None), weights, minlength, length=length)
+
+
+def in_floats(fun: Callable[..., Any], operands: int, module: str = "jax.numpy") -> Callable[..., Any]:
+    """Make a function compute in floats where its first operands are integers."""
+
+    @functools.wraps(fun)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        arrays = [x if is_inexact(x) else fnp.asarray(x).astype(float) for x in args[:operands]]
+        return fun(*arrays, *args[operands:], **kwargs)
+
+    computed.__module__ = module
+    return computed
+
+
+def is_inexact(x: Any) -> bool:
+    """Return True for floats and complex numbers."""
+    return dtypes.issubdtype(fnp.result_type(x), np.inexact)
+
+
+convolve, correlate, polymul = (in_floats(getattr(fnp, name), 2) for name in ("convolve", "correlate", "polymul"))
+polyder = in_floats(fnp.polyder, 1)
 
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:

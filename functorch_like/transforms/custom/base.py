@@ -26,6 +26,8 @@ from functorch_like.transforms.custom.rule_checks import Column, Report
 from functorch_like.transforms.custom.symbolic_zeros import widened
 from functorch_like.transforms.tangents import error_context
 
+#: Methods that define rules.
+_DEFINING = frozenset(("def_vmap", "defjvp", "defjvps", "defvjp", "def_partition"))
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -56,6 +58,11 @@ class CustomFunction(ByName, Generic[P, R]):
                 f"nondiff_argnames={nondiff_argnames!r} of {self.name} names {by_name}, which have no position",
                 fix="let the function take them by position",
             )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _DEFINING and "fun" in self.__dict__:  # of a function that has rules of another kind
+            return getattr(self.fun, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @functools.cached_property
     def _signature(self) -> inspect.Signature | None:
