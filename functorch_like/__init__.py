@@ -142,6 +142,7 @@ with _lazy_imports.block(__name__):
     from functorch_like.transforms.vmap import vmap as vmap
 
 with _lazy_imports.block(__name__, wrap=False):
+    from functorch_like import ad as ad
     from functorch_like import custom_batching as custom_batching
     from functorch_like import custom_derivatives as custom_derivatives
     from functorch_like import debug as debug

@@ -12,12 +12,15 @@ import sys
 from collections.abc import Sequence
 from itertools import compress, repeat
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype has their names)
 import numpy as np
 
 from functorch_like.errors import ArgumentError, ShapeError, bytes_text
+
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
 
 #: Limit on the bytes of an array. XLA aborts the process where a product of sizes overflows 64 bits; the margin below
 #: 2**63 is for dtypes that XLA widens. Sizes of 0 count as 1, as in XLA's products.
@@ -172,6 +175,22 @@ class ShapeDtypeStruct:
         if is_symbolic(self):
             raise ArgumentError(f"{self!r} has symbolic dimensions, which are for arguments of export and eval_shape")
         return ShapedArray(self.shape, self.dtype, self.weak_type)
+
+    @staticmethod
+    def like(x: ArrayLike | ShapeDtypeStruct, **changes: object) -> ShapeDtypeStruct:
+        """Return the shape and dtype of an array or the like, with some fields changed as by `update`.
+
+        Raises:
+            ArgumentError: for an object without shape and dtype.
+
+        >>> import numpy as np
+        >>> ShapeDtypeStruct.like(np.ones(3), dtype="float32")
+        ShapeDtypeStruct(shape=(3,), dtype=float32)
+        """
+        if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+            raise ArgumentError(f"{x!r:.60} has no shape and dtype", fix="make an array of it: fnp.asarray(x)")
+        array: Any = x
+        return ShapeDtypeStruct(array.shape, array.dtype, getattr(x, "weak_type", False)).update(**changes)
 
     def update(self, **changes: object) -> ShapeDtypeStruct:
         """Return a copy with some fields changed: shape, dtype, weak_type or sharding.

@@ -70,6 +70,26 @@ def fast_path(
     )
 
 
+#: XLA's names of the numbers of bytes that a program needs, by short ones.
+_MEMORY = {
+    "argument": "argument_size_in_bytes",
+    "output": "output_size_in_bytes",
+    "temp": "temp_size_in_bytes",
+    "alias": "alias_size_in_bytes",
+    "peak": "peak_memory_in_bytes",
+}
+
+
+class MemoryAnalysis(dict[str, int]):
+    """Numbers of bytes that a program needs; they are also attributes under XLA's names, `temp_size_in_bytes`."""
+
+    def __getattr__(self, name: str) -> int:
+        for short, long in _MEMORY.items():
+            if name == long and short in self:
+                return self[short]
+        raise AttributeError(f"no {name!r} in the memory analysis, which has {', '.join(map(_MEMORY.get, self))}")
+
+
 class Executable:
     """A program compiled for one device.
 
@@ -228,17 +248,12 @@ class Executable:
         analysis = self._inner.cost_analysis()
         return dict(analysis[0] if isinstance(analysis, list) else analysis)
 
-    def memory_analysis(self) -> dict[str, int]:
+    def memory_analysis(self) -> MemoryAnalysis:
         """Bytes of arguments, results, temporaries and aliases, and the peak."""
         stats = self._inner.get_compiled_memory_stats()
-        names = {
-            "argument": "argument_size_in_bytes",
-            "output": "output_size_in_bytes",
-            "temp": "temp_size_in_bytes",
-            "alias": "alias_size_in_bytes",
-            "peak": "peak_memory_in_bytes",
-        }
-        return {short: int(getattr(stats, long)) for short, long in names.items() if hasattr(stats, long)}
+        return MemoryAnalysis(
+            {short: int(getattr(stats, long)) for short, long in _MEMORY.items() if hasattr(stats, long)}
+        )
 
     def as_text(self) -> str:
         """Optimised HLO text."""

@@ -154,7 +154,8 @@ def local_parts(x: Any) -> list[Any]:
     if parts[0] is not x:
         return parts
     (device,) = x._sharding.mesh.local_devices
-    return [ArrayImpl(x.aval, sharding.single(device), parts, committed=True, _skip_checks=True)]
+    place = sharding.single_in(device, x._sharding.memory_kind)
+    return [ArrayImpl(x.aval, place, parts, committed=True, _skip_checks=True)]
 
 
 def global_shards(x: Any) -> list[Shard]:

@@ -6,6 +6,7 @@ is read: see `template.py`.
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import json
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.avals import ShapedArray, is_symbolic
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct, is_symbolic
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary
@@ -26,10 +27,22 @@ from functorch_like.exporting.checks import check
 from functorch_like.exporting.dimensions import Dimension, Scope, solved
 from functorch_like.exporting.format import argument_names, leaves_of
 from functorch_like.exporting.shapes import concrete, size_at, symbols_of, too_few_sizes
-from functorch_like.exporting.template import Template, polynomial, refusal, whole
+from functorch_like.exporting.template import Polynomial, Template, polynomial, refusal, whole
 
 MAGIC = b"functorch_like symbolic program\n"
 _MOST = 256  # sizes of calls that are kept
+
+
+def _dimension(size: Polynomial, scope: Scope) -> Any:
+    """Return a size as a `Dimension`, or as an int if it does not depend on one."""
+    divisor = math.lcm(*(c.denominator for c in size.values()))
+    whole = {names: int(c * divisor) for names, c in size.items() if c}
+    terms = ["*".join([*([str(c)] if c != 1 or not names else []), *names]) for names, c in whole.items()]
+    if not any(whole):
+        return int(terms[0]) if terms else 0
+    text = " + ".join(terms).replace("+ -", "- ")
+    text = text if divisor == 1 else f"({text}) // {divisor}"
+    return Dimension(ast.unparse(ast.parse(text, mode="eval")), scope)  # without needless parentheses
 
 
 class SymbolicExported:
@@ -42,6 +55,7 @@ class SymbolicExported:
         in_shapes: shapes of the arguments, with `Dimension`s among their sizes.
         in_dtypes: their dtypes.
         constraints: on the dimensions.
+        in_avals, out_avals: shapes, with `Dimension`s, and dtypes of the arguments and of the results.
     """
 
     def __init__(self, samples: Sequence[tuple[dict[str, int], Any]], in_shapes: Sequence[Any], scope: Scope) -> None:
@@ -52,6 +66,19 @@ class SymbolicExported:
         self.in_dtypes, self.constraints = tuple(a.dtype for a in first.in_avals), scope.constraints
         self.made: Cache[Any, Any] = Cache()
         self._out = [self._fitted([e.out_avals[i].shape for _, e in samples]) for i in range(len(first.out_avals))]
+
+    @functools.cached_property
+    def in_avals(self) -> tuple[ShapeDtypeStruct, ...]:
+        """Shapes and dtypes of the arguments."""
+        return tuple(map(ShapeDtypeStruct, self.in_shapes, self.in_dtypes))
+
+    @functools.cached_property
+    def out_avals(self) -> tuple[ShapeDtypeStruct, ...]:
+        """Shapes and dtypes of the results."""
+        shapes = [tuple(_dimension(size, self.scope) for size in sizes) for sizes in self._out]
+        return tuple(
+            ShapeDtypeStruct(shape, a.dtype) for shape, a in zip(shapes, self.samples[0][1].out_avals, strict=True)
+        )
 
     @functools.cached_property
     def templates(self) -> dict[str, Template]:

@@ -14,6 +14,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.api_util": (".modules.api_util",),
     "jax.cloud_tpu_init": (),
     "jax.core": (".modules.core",),
+    "jax.ad": ("ad",),
     "jax.custom_batching": ("custom_batching",),
     "jax.custom_derivatives": (".modules.custom_derivatives", "custom_derivatives"),
     "jax.debug": (".modules.debug", "debug"),

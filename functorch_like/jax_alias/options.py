@@ -1,6 +1,7 @@
 """Parameters of JAX's functions that have no effect here, or another name.
 
-The functions in these tables take them; all others stay as they are.
+The functions in these tables take them; all others stay as they are. `out_sharding` has an effect where a mesh is in
+force: results are split as it says.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from functorch_like.sharding import get_mesh
 
 _PLACED = "bincount broadcast_to dot matmul matvec percentile ravel repeat reshape tensordot vdot vecdot vecmat"
 _DRAWN = (
@@ -135,13 +138,24 @@ def _adapted(module: str, name: str, fun: Callable[..., Any]) -> Callable[..., A
     ignored, renamed = _table()[module, name]
 
     positions = [name for name, here in renamed.items() if here.isdigit()]
+    places = "out_sharding" in ignored
 
     @functools.wraps(fun)
     def called(*args: Any, **kwargs: Any) -> Any:
+        where = None
         if kwargs:
+            where = kwargs.get("out_sharding") if places else None
             args = (*args, *(kwargs.pop(name) for name in positions if name in kwargs))
             kwargs = {renamed.get(name, name): value for name, value in kwargs.items() if name not in ignored}
-        return fun(*args, **kwargs)
+        result = fun(*args, **kwargs)
+        return result if where is None else _placed(result, where)
 
     called.__module__, called.__qualname__ = module, name  # pickle finds it by these
     return called
+
+
+def _placed(x: Any, where: Any) -> Any:
+    """Return a result on the mesh in force, split as `out_sharding` says; without a mesh, unchanged."""
+    from functorch_like.jax_alias.modules.sharding import reshard  # which needs this file
+
+    return reshard(x, where) if hasattr(where, "mesh") or get_mesh() is not None else x

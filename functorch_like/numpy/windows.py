@@ -61,7 +61,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     """
     dtype = promotion.inexact_dtype(aval_of(beta).dtype) if promotion.is_array(beta) else dtypes.default_float()
     # A Python number by itself would count as float32.
-    shape = np.float64(beta) if type(beta) in promotion.NUMBERS else given(beta)[0]
+    shape = np.asarray(beta, np.float64) if type(beta) in promotion.NUMBERS else given(beta)[0]
     return _kaiser(shape, points=max(operator.index(M), 0), dtype=dtype)
 
 

@@ -101,6 +101,11 @@ class Ref:
         """True if it was made outside of all transformations."""
         return self._trace is EVALUATE
 
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the array that it holds now; writes of compiled programs may change it."""
+        held: Any = self.read()
+        return held.unsafe_buffer_pointer()
+
     def __len__(self) -> int:
         if not self.ndim:
             raise TypeError("a Ref to a scalar has no length")

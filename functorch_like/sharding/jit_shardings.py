@@ -108,7 +108,7 @@ class JitShardings:
         if not every:
             return device_for(call.leaves)
         if any(type(s) is SingleDeviceSharding for s in every):
-            device = self._place_on_device(every, call)
+            device = self._place_on_device(every, ins, call)
             if outs is None or all(s is None or sharding.is_usual(s) for s in outs):
                 return device
             # For results in other memory, compile for a mesh of that one device.
@@ -122,8 +122,8 @@ class JitShardings:
                 self._check_placed(leaf, where, i, call)
         return split_of(call.leaves, mesh, ins, outs)
 
-    def _place_on_device(self, every: Sequence[Any], call: FlatCall) -> Any:
-        """Return the one device that all shardings name."""
+    def _place_on_device(self, every: Sequence[Any], ins: Sequence[Any], call: FlatCall) -> Any:
+        """Return the one device that all shardings name; `ins` are those of the arguments."""
         place = every[0]
         if any(type(s) is not SingleDeviceSharding or s._device != place._device for s in every):
             other = next(s for s in every if type(s) is not type(place) or s != place)
@@ -131,9 +131,10 @@ class JitShardings:
                 f"shardings of jit({self.name}) are on different devices: {place!r} and {other!r}",
                 fix="a program runs on one device, or on the devices of one mesh",
             )
-        for i, leaf in enumerate(call.leaves):
+        for i, (leaf, where) in enumerate(zip(call.leaves, ins, strict=True)):
             if type(leaf) is ArrayImpl and leaf._committed:
-                self._check_placed(leaf, place, i, call)
+                here = sharding.single_in(place._device, leaf._sharding.memory_kind) if where is None else where
+                self._check_placed(leaf, here, i, call)
         return place._device
 
     def _check_meshes(self, mesh: Any, each: Sequence[Any]) -> None:

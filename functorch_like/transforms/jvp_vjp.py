@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
-from functorch_like import dtypes, tree
+from functorch_like import ad, dtypes, tree
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import Aux, R
 from functorch_like.core import UndefinedPrimal, aval_of
+from functorch_like.errors import ArgumentError
 from functorch_like.interpreters import forward, reverse
+from functorch_like.ref.reference import Ref
 from functorch_like.transforms.argnums import argnums_partial, as_positions, check_tuples, positions
 from functorch_like.transforms.jit import jit
 from functorch_like.transforms.tangents import (
@@ -257,12 +259,67 @@ class Pullback(_Derivative):
 
     @api_boundary.public
     def __call__(self, cotangent: Any) -> Any:
+        return self.in_tree.unflatten(
+            [gradient_of(ct, p, dtypes.is_inexact(p.aval.dtype)) for p, ct in self._cotangents(cotangent)]
+        )
+
+    def _cotangents(self, cotangent: Any) -> list[tuple[UndefinedPrimal, Any]]:
+        """Return each argument with its cotangent; None for zero, and for integers."""
         cts = cotangent_leaves(self.out_tree, cotangent, [o.aval for o in self.outs])
         back = iter(self.linear.transpose(cts))
-        inexact = [dtypes.is_inexact(p.aval.dtype) for p in self.ins]
-        return self.in_tree.unflatten(
-            [gradient_of(next(back) if w else None, p, w) for p, w in zip(self.ins, inexact, strict=True)]
-        )
+        return [(p, next(back) if dtypes.is_inexact(p.aval.dtype) else None) for p in self.ins]
+
+    @api_boundary.public
+    def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
+        """The pullback, adding cotangents to Refs.
+
+        Args:
+            wanted: for each argument a Ref, to which its cotangent is added; `ft.ad.GradValue()`, to have it as a
+                value; or `ft.ad.DontWant()`. For an argument that is a pytree, one of them, or a tree of them.
+
+        Returns:
+            A function of a cotangent of the result. It returns a tuple like the arguments, with `ft.ad.GradRef()` in
+            place of what was added to a Ref, and `ft.ad.DidntWant()` in place of what was not wanted.
+
+        Raises:
+            ArgumentError: for other objects, or another number of arguments.
+            ShapeError, DtypeError: from the function, for a Ref of another shape or dtype than its cotangent.
+
+        >>> import functorch_like as ft
+        >>> total = ft.new_ref(1.0)
+        >>> ft.vjp(lambda x: 3 * x, 2.0)[1].with_refs(total)(1.0), total[...].item()
+        ((GradRef(),), 4.0)
+        """
+        blank = self.in_tree.unflatten([0] * self.in_tree.num_leaves)
+        if len(wanted) != len(blank):
+            raise ArgumentError(
+                f"with_refs got {len(wanted)} objects for {len(blank)} arguments",
+                fix="give one for each argument: a Ref, ft.ad.GradValue() or ft.ad.DontWant()",
+            )
+        each = tree.broadcast_prefix(wanted, blank, "wanted")
+        for one in each:
+            if not isinstance(one, (Ref, ad.GradValue, ad.DontWant)):
+                raise ArgumentError(
+                    f"with_refs got {one!r:.60}", fix="give a Ref, ft.ad.GradValue() or ft.ad.DontWant()"
+                )
+
+        @api_boundary.public
+        def pull_back(cotangent: Any) -> Any:
+            parts = zip(each, self._cotangents(cotangent), strict=True)
+            return self.in_tree.unflatten([_delivered(one, primal, ct) for one, (primal, ct) in parts])
+
+        return pull_back
+
+
+def _delivered(wanted: Any, primal: UndefinedPrimal, ct: Any) -> Any:
+    """Return a cotangent as it is wanted, or what stands for it."""
+    if isinstance(wanted, ad.GradValue):
+        return gradient_of(ct, primal, dtypes.is_inexact(primal.aval.dtype))
+    if isinstance(wanted, ad.DontWant):
+        return ad.DidntWant()
+    if ct is not None:
+        wanted[...] += ct
+    return ad.GradRef()
 
 
 @api_boundary.public

@@ -143,10 +143,7 @@ def vmap(
             outs, traced_axes = batching.batch(
                 flat, BatchAxis(count, axis_name, randomness, spmd_axis_name), parts, flat_axes, f"vmap({name})"
             )
-            # Objects stand for the results: nodes may check shapes, and the axes are not in their places yet.
-            whole = trees[0].unflatten([object() for _ in outs])
-            every = zip(_prefix(out_axes, whole, "out_axes", name), xla.flatten(whole)[0], strict=True)
-            flat_out_axes = [place for place, leaf in every if not is_float0(leaf)]
+            flat_out_axes = _of_results(out_axes, trees[0], len(outs), name)
             moved = [
                 _at_out_axis(o, d, w, count, name) for o, d, w in zip(outs, traced_axes, flat_out_axes, strict=True)
             ]
@@ -224,6 +221,16 @@ def _padded(
     from functorch_like.transforms.buckets import mapped
 
     return mapped.padded(in_all, leaves, axes, size, allowed, name, lambda: axes_out)
+
+
+def _of_results(axes: Any, structure: Any, count: int, name: str) -> list[Any]:
+    """Return the axis of each result that is an array, from a prefix of a tree of results."""
+    if axes is None or isinstance(axes, (int, np.integer)):  # nodes of users need no values then
+        return [axes] * count
+    # Objects stand for the results: nodes may check shapes, and the axes are not in their places yet.
+    whole = structure.unflatten([object() for _ in range(count)])
+    every = zip(_prefix(axes, whole, "out_axes", name), xla.flatten(whole)[0], strict=True)
+    return [place for place, leaf in every if not is_float0(leaf)]
 
 
 def _prefix(axes: Any, whole: Any, what: str, name: str) -> list[Any]:

@@ -791,3 +791,32 @@ def test_tangents_of_numbers_are_weak(run):
     assert not jax.jvp(jnp.sin, (jnp.float32(2),), (jnp.float32(3),))[1].weak_type
     """
     run(text)
+
+
+def test_results_are_split_as_out_sharding_says(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from jax.sharding import PartitionSpec as P
+    assert jax.random.normal(jax.random.key(0), (8, 4), out_sharding=P("x")).shape == (8, 4)  # there is no mesh
+    jax.set_mesh(jax.make_mesh((4, 2), ("x", "y")))
+    make = lambda key: jax.random.normal(key, (8, 4), out_sharding=P("x", "y"))
+    for f in (make, jax.jit(make)):
+        x = f(jax.random.key(0))
+        assert x.sharding.spec == P("x", "y") and x.addressable_shards[0].data.shape == (2, 2)
+    assert jnp.dot(x, jnp.ones((4, 4)), out_sharding=P("x", None)).addressable_shards[0].data.shape == (2, 4)
+    """
+    run(text, FT_CPU_DEVICES="8")
+
+
+def test_trees_whose_nodes_take_arrays_alone(run):
+    text = """
+    import jax, jax.numpy as jnp
+    class Node:
+        def __init__(self, a):
+            self.a = jnp.asarray(a)
+    jax.tree_util.register_pytree_node(Node, lambda n: ((n.a,), None), lambda _, parts: Node(*parts))
+    node = Node(jnp.arange(5.0))
+    assert jax.vmap(lambda x: x)(node).a.tolist() == jax.jit(jax.vmap(lambda x: x, 0, 0))(node).a.tolist()
+    assert jax.ShapeDtypeStruct.like(node.a) == jax.ShapeDtypeStruct((5,), "float32")
+    """
+    run(text)

@@ -98,3 +98,20 @@ def test_device_put_inside_of_programs_is_the_identity_on_cpus(kind):
         f = lambda x, place=place: (ft.device_put(fnp.sin(x), place) ** 2).sum()
         np.testing.assert_allclose(np.asarray(ft.jit(ft.grad(f))(X)), np.sin(2 * X), rtol=1e-5, atol=1e-6)
         assert "memory_placement(" in str(ft.make_jaxpr(f)(X))
+
+
+@pytest.mark.parametrize("kind", HOST)
+def test_results_in_other_memory_than_the_arguments(kind):
+    x = ft.device_put(X, SECOND)
+    for f in (lambda x: x, lambda x: 2 * x):
+        out = ft.jit(f, out_shardings=one(kind))(x)
+        assert out.sharding.memory_kind == kind and out.devices() == {SECOND}
+        np.testing.assert_array_equal(np.asarray(out), f(X))
+        mesh = ft.make_mesh((1,), ("i",), devices=[SECOND])
+        out = ft.jit(f, out_shardings=NamedSharding(mesh, P(), memory_kind=kind))(
+            ft.device_put(X, NamedSharding(mesh, P()))
+        )
+        assert out.sharding.memory_kind == out.addressable_shards[0].data.sharding.memory_kind == kind
+        np.testing.assert_array_equal(np.asarray(out), f(X))
+    with pytest.raises(ft.errors.ArgumentError, match="in_shardings say"):
+        ft.jit(lambda x: x, in_shardings=one(kind))(x)

@@ -53,7 +53,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("primitives/__main__.py",),
     # What users call.
     ("functorch_like/calling",),
-    ("functorch_like/ref",),
+    ("functorch_like/ref", "functorch_like/ad.py"),
     ("functorch_like/sharding",),
     ("functorch_like/transforms",),
     ("functorch_like/lax",),

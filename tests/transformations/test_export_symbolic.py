@@ -342,3 +342,15 @@ def test_specs_of_arguments():
     with pytest.raises(TreeError):
         export.symbolic_args_specs(args, {"x": "b, ..."})
     assert str(export.symbolic_args_specs((args["x"], args["x"]), "b, _")[1].shape) == "(b, 3)"
+
+
+def test_shapes_of_arguments_and_results():
+    a, b = export.symbolic_shape("a, b", constraints=["mod(b, 2) == 0"])
+    f = lambda x, y: (x @ y, x.sum(), fnp.concatenate([x.ravel(), x.ravel(), fnp.ones(3)]), x.reshape(-1, 2).sum(1))
+    made = export.export(ft.jit(f))(ft.ShapeDtypeStruct((a, b), "float32"), ft.ShapeDtypeStruct((b, 4), "float32"))
+    read = export.deserialize(made.serialize())
+    for one in (made, read):
+        assert [str(aval.shape) for aval in one.in_avals] == ["(a, b)", "(b, 4)"]
+        assert [str(aval.shape) for aval in one.out_avals] == ["(a, 4)", "()", "(2 * a * b + 3,)", "(a * b // 2,)"]
+        assert {aval.dtype for aval in one.out_avals} == {np.dtype("float32")}
+        assert one.at(a=3, b=4).out_avals[2].shape == (27,)

@@ -26,7 +26,10 @@ def test_the_stages_can_be_looked_at():
     assert "tanh" in compiled.as_text() or "fusion" in compiled.as_text()
     np.testing.assert_allclose(compiled(w, X), np.tanh(X @ w).sum(), atol=1e-5)
     assert compiled.cost_analysis()["flops"] > 0
-    assert compiled.memory_analysis() is not None
+    memory = compiled.memory_analysis()
+    assert memory.argument_size_in_bytes == memory["argument"] and memory.temp_size_in_bytes == memory["temp"]
+    with pytest.raises(AttributeError, match="which has argument_size_in_bytes"):
+        _ = memory.size
     assert lowered.cost_analysis()["flops"] > 0
 
 

@@ -71,7 +71,8 @@ def ds(start: Any, size: int | None = None, stride: int = 1) -> Any:
     """Return an index of `size` elements from `start` on, which may be traced; `ds(size)` begins at 0."""
     if start is None:
         return slice(None)
-    start, size = (0, start) if size is None else (start, size)
+    if size is None:
+        return slice(0, start * stride, stride)
     if isinstance(start, int):
         return slice(start, start + size * stride, stride)
     return start + stride * ft.numpy.arange(size, dtype=ft.numpy.result_type(start))
