@@ -148,5 +148,6 @@ PRIVATE: dict[str, Private] = {
     "jax._src.tree_util._registry": Private("jax.tree_util", "flax, jaxlie"),
     "jax._src.tree_util.flatten_one_level": Private("jax.tree_util", "orbax, penzai"),
     "jax._src.util.HashablePartial": Private("jax.tree_util", "flax"),
+    "jax._src.util.safe_map": Private("jax.api_util", "programs after JAX's tutorial of interpreters"),
     "jax._src.xla_bridge._backends": Private("jax.extend.backend", "equinox"),
 }

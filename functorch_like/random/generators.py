@@ -28,8 +28,8 @@ from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.random.philox import rng_bit_generator
 from functorch_like.primitives.random.threefry import draw, fold
-from functorch_like.random import jax_words
 from functorch_like.random.cipher import U32, U64, count, full, hashed, long_words, words_of
+from functorch_like.random.jax_numbers import words as jax_words
 
 #: Number of words of each generator's keys.
 WORDS = {"threefry2x32": 2, "rbg": 4, "unsafe_rbg": 4}

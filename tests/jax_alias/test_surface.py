@@ -820,3 +820,31 @@ def test_trees_whose_nodes_take_arrays_alone(run):
     assert jax.ShapeDtypeStruct.like(node.a) == jax.ShapeDtypeStruct((5,), "float32")
     """
     run(text)
+
+
+def test_traced_programs_in_jax_s_form(run):
+    text = """
+    import jax, jax.numpy as jnp
+    program = jax.jit(lambda x: jnp.sin(x) * 2).trace(1.0).jaxpr
+    assert [e.primitive.name for e in program.eqns] == [e.primitive.name for e in program.jaxpr.eqns] == ["sin", "mul"]
+    assert program.jaxpr.outvars[0] is program.eqns[1].outvars[0]
+    from jax._src.util import safe_map
+    assert safe_map(lambda x, y: x + y, [1], [2]) == [3]
+    """
+    run(text)
+
+
+def test_traced_values_are_array_like(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.typing import ArrayLike
+    def f(x):
+        assert isinstance(x, ArrayLike) and isinstance(x, jax.Array)
+        return 2.0 * x
+    for call in (jax.grad(f), jax.jit(f), lambda x: jax.vmap(f)(x[None]), f):
+        call(jnp.float32(1))
+    assert all(isinstance(x, ArrayLike) for x in (1, 1.0, True, 1j, np.ones(2), np.float32(1)))
+    assert not isinstance([1], ArrayLike) and not isinstance("x", ArrayLike)
+    assert (ArrayLike | None) and (ArrayLike | "MyType")
+    """
+    run(text)

@@ -205,6 +205,7 @@ KEPT: dict[str, Any] = {
     "jax_pprint_use_color": True,
     "jax_raise_persistent_cache_errors": False,
     "jax_random_seed_offset": 0,
+    "jax_remat3": False,
     "jax_remove_size_one_mesh_axis_from_type": False,
     "jax_send_traceback_to_runtime": "off",
     "jax_serialization_version": 0,

@@ -11,6 +11,7 @@ from functorch_like import sharding as _sharding
 from functorch_like.avals import ShapedArray as _ShapedArray
 from functorch_like.backends.xla import named_sharding as _named_sharding
 from functorch_like.core import Trace as _Trace
+from functorch_like.ir.jaxpr import Jaxpr as _Jaxpr
 from functorch_like.ir.jaxpr import Literal as _Literal
 from functorch_like.jax_alias.modules.layout import Format as _Format
 from functorch_like.transforms.custom.symbolic_zeros import tangent_aval as _tangent_aval
@@ -138,6 +139,13 @@ class _Unplaced:
         return hash(self.spec)
 
 
+def _viewed(program: Any) -> Any:
+    """Return a program, as `jit(f).trace(x).jaxpr` is one, in JAX's form."""
+    from functorch_like.jax_alias.modules.programs import view  # which needs this file
+
+    return program.memo("jax view", lambda: view(program))
+
+
 def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
     local = set(_ft.local_devices())
     mesh = getattr(sharding, "mesh", None)
@@ -159,6 +167,8 @@ def attach() -> None:
     trace.main = property(lambda self: self)  # in JAX, an object that the traces of one transformation shared
     literal: Any = _Literal
     literal.val = property(lambda self: self.value.item() if self.aval.weak_type else self.value)
+    for name in ("jaxpr", "eqns", "invars", "outvars"):
+        setattr(_Jaxpr, name, property(lambda self, name=name: getattr(_viewed(self), name)))
     aval: Any = _ShapedArray
     aval.sharding = property(lambda self: _Unplaced(self.ndim))
     aval.vma = frozenset()
