@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import functorch_like as ft
-from functorch_like.core import ArrayImpl
+from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.random.typed_keys import KeyArray
 
 
@@ -14,7 +14,8 @@ class _ArrayType(type):
         return isinstance(instance, ft.Array) or type(instance) is KeyArray
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return subclass is cls or subclass is KeyArray or issubclass(subclass, ft.Array)
+        # Unions of types look at the class of an instance alone.
+        return subclass is cls or subclass is KeyArray or issubclass(subclass, (ft.Array, Tracer))
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
