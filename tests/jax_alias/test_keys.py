@@ -176,3 +176,29 @@ def test_functions_of_elements_take_typed_keys(run):
     assert jnp.vectorize(draw, signature="(),(m)->(m)")(keys[0], np.ones((2, 1, 4), np.float32)).shape == (2, 3, 4)
     """
     run(text)
+
+
+def test_generators_are_named_by_dtypes_of_keys(run):
+    text = """
+    import jax
+    dtype = jax.random.key_dtype("rbg")
+    key = jax.random.key(3, dtype=dtype)
+    assert key.dtype == dtype and jax.random.key_impl(key) == "rbg" and jax.random.key_dtype() == jax.random.key(0).dtype
+    assert (jax.random.wrap_key_data(jax.random.key_data(key), dtype=dtype) == key).item()
+    """
+    run(text)
+
+
+def test_numbers_are_those_of_jax(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    key = jax.random.key(0)
+    assert jax.random.bits(key, (2,)).tolist() == [4070199207, 4202968722]
+    np.testing.assert_allclose(jax.random.normal(key, (2,)), [1.6226422, 2.0252647], rtol=1e-6)
+    assert jax.random.permutation(key, 6).tolist() == [0, 1, 5, 4, 3, 2]
+    assert jax.random.key_data(jax.random.fold_in(key, 3)).tolist() == [2467461003, 3840466878]
+    with jax.threefry_partitionable(False):
+        earlier = jax.random.bits(key, (2,)).tolist()
+    assert earlier == [928981903, 3453687069] and jax.config.jax_threefry_partitionable
+    """
+    run(text)

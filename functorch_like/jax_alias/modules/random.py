@@ -25,9 +25,15 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
     return KeyArray(random.key(seed, impl=_alike(name)), name)
 
 
+def key_dtype(impl: Any = None) -> typed_keys.KeyDtype:
+    """Return the dtype of the keys of a generator."""
+    return typed_keys.KeyDtype(generators.named(_generator(impl, None), "random.key_dtype"))
+
+
 def _generator(impl: Any, dtype: Any) -> Any:
-    """Return the generator that either of two arguments names."""
-    return dtype.impl if isinstance(dtype, typed_keys.KeyDtype) else dtype if impl is None else impl
+    """Return the generator that either of two arguments names, by itself or by its dtype of keys."""
+    given = dtype if impl is None else impl
+    return given.impl if isinstance(given, typed_keys.KeyDtype) else given
 
 
 def _alike(name: str) -> str:
