@@ -183,7 +183,8 @@ def test_generators_are_named_by_dtypes_of_keys(run):
     import jax
     dtype = jax.random.key_dtype("rbg")
     key = jax.random.key(3, dtype=dtype)
-    assert key.dtype == dtype and jax.random.key_impl(key) == "rbg" and jax.random.key_dtype() == jax.random.key(0).dtype
+    assert key.dtype == dtype and jax.random.key_impl(key) == "rbg"
+    assert jax.random.key_dtype() == jax.random.key(0).dtype
     assert (jax.random.wrap_key_data(jax.random.key_data(key), dtype=dtype) == key).item()
     """
     run(text)
