@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from functorch_like.compiler import lower as lowering
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, NumberError, UnsupportedError
 from functorch_like.exporting import format as file_format
+from functorch_like.exporting.derivatives import backward_avals, backward_of, with_backward
 from functorch_like.exporting.dimensions import is_symbolic_dim as is_symbolic_dim
 from functorch_like.exporting.dimensions import symbolic_scope as symbolic_scope
 from functorch_like.exporting.dimensions import symbolic_shape as symbolic_shape
@@ -34,6 +36,7 @@ from functorch_like.exporting.shapes import symbolic_args_specs as symbolic_args
 from functorch_like.exporting.symbolic import MAGIC, exported_for, one_of, read
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.effects.call_exported import Artifact, call_exported
+from functorch_like.transforms.jit import jit
 
 
 class Exported:
@@ -49,9 +52,15 @@ class Exported:
     """
 
     def __init__(
-        self, artifact: Artifact, in_tree: Any, out_tree: Any, version: str, written_by: dict[str, str] | None = None
+        self,
+        artifact: Artifact,
+        in_tree: Any,
+        out_tree: Any,
+        version: str,
+        written_by: dict[str, str] | None = None,
+        backward: Callable[[], Exported] | None = None,
     ) -> None:
-        self._artifact, self.stablehlo_version = artifact, version
+        self._artifact, self.stablehlo_version, self._backward = artifact, version, backward
         self.written_by = file_format.versions() if written_by is None else written_by
         self.fun_name, self.in_tree, self.out_tree = artifact.name, in_tree, out_tree
         self.platforms = tuple(name for name, _ in artifact.programs)
@@ -71,7 +80,8 @@ class Exported:
         Raises:
             TreeError: for arguments of another structure.
             ArgumentError: for other shapes or dtypes.
-            UnsupportedError: on a platform that it was not exported for; under derivatives and vmap.
+            UnsupportedError: on a platform that it was not exported for; under vmap and forward mode; under reverse
+                mode, unless `has_vjp()`.
 
         Example:
             >>> import functorch_like as ft
@@ -85,7 +95,38 @@ class Exported:
             _checked(x, aval, lambda k=k: argument_names(self.in_tree)[k], self.fun_name)
             for k, (x, aval) in enumerate(pairs)
         ]
-        return self.out_tree.unflatten(call_exported(*in_avals, artifact=self._artifact))
+        return self.out_tree.unflatten(self._run(*in_avals))
+
+    @functools.cached_property
+    def _run(self) -> Callable[..., list[Any]]:
+        """The program as a function of leaves, with its derivative if there is one."""
+        run = functools.partial(call_exported, artifact=self._artifact)
+        return run if self._backward is None else with_backward(run, self._artifact, self.vjp)
+
+    def has_vjp(self) -> bool:
+        """Return True if it has a derivative: if it was exported in this process, or stored with `vjp_order`."""
+        return self._backward is not None
+
+    def vjp(self) -> Exported:
+        """Return the derivative in reverse mode as an exported function.
+
+        Its arguments are the leaves of this one's arguments, and then a cotangent for each leaf of the result that is a
+        float or complex. It returns a list of cotangents, one for each leaf of the arguments that is.
+
+        Raises:
+            ArgumentError: where there is none; see `has_vjp`.
+
+        Example:
+            >>> import functorch_like as ft
+            >>> square = ft.export.export(ft.jit(lambda x: x * x))(ft.ShapeDtypeStruct((), "float32"))
+            >>> [float(x) for x in square.vjp().call(3.0, 1.0)]
+            [6.0]
+        """
+        if self._backward is None:
+            raise ArgumentError(
+                f"{self.fun_name} was stored without its derivative", fix="store it with serialize(vjp_order=1)"
+            )
+        return self._backward()
 
     def of_shapes(
         self, programs: tuple[tuple[str, bytes], ...], ins: tuple[ShapedArray, ...], outs: tuple[ShapedArray, ...]
@@ -145,14 +186,19 @@ class Exported:
         return portable.operation_counts(self.portable_artifact(platform))
 
     @api_boundary.public
-    def serialize(self) -> bytes:
+    def serialize(self, vjp_order: int = 0) -> bytes:
         """Return the function as bytes, which `deserialize` reads in this version and later ones.
 
+        Args:
+            vjp_order: number of derivatives in reverse mode to store as well. `call` has as many where it is read.
+
         Raises:
+            ArgumentError: for derivatives that it does not have.
             UnsupportedError: if arguments or results have containers other than dicts, lists, tuples and None.
         """
-        stored = (self.in_tree, self.out_tree, self.in_avals, self.out_avals, self._artifact.programs)
-        return file_format.pack(Contents(self.fun_name, self.stablehlo_version, *stored, self.written_by))
+        stored = (self.in_tree, self.out_tree, self.in_avals, self.out_avals, self._artifact.programs, self.written_by)
+        derivative = self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else b""
+        return file_format.pack(Contents(self.fun_name, self.stablehlo_version, *stored, derivative))
 
     def __repr__(self) -> str:
         avals = ", ".join(map(repr, self.in_avals))
@@ -213,7 +259,9 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
             programs.append((platform, program))
         avals = tuple(a.strong() for a in traced.in_avals), tuple(traced.jaxpr.out_avals)
         in_tree = _without_static(traced.in_tree, traced.statics, len(traced.in_avals))
-        return Exported(Artifact(traced.spec.name, tuple(programs), *avals), in_tree, traced.out_tree, version)
+        artifact = Artifact(traced.spec.name, tuple(programs), *avals)
+        backward = functools.cache(lambda: export(jit(backward_of(jaxpr)), platforms=names)(*backward_avals(artifact)))
+        return Exported(artifact, in_tree, traced.out_tree, version, backward=backward)
 
     return exported
 
@@ -249,7 +297,8 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         return symbolic
     stored = file_format.unpack(bytes(blob))
     artifact = Artifact(stored.name, stored.programs, stored.in_avals, stored.out_avals)
-    return Exported(artifact, stored.in_tree, stored.out_tree, stored.stablehlo, stored.written_by)
+    backward = functools.cache(lambda: deserialize(stored.derivative)) if stored.derivative else None
+    return Exported(artifact, stored.in_tree, stored.out_tree, stored.stablehlo, stored.written_by, backward)
 
 
 # ------------------------------------------------------------------------------------------------------------ arguments

@@ -44,6 +44,7 @@ class Contents(NamedTuple):
         in_avals, out_avals: of their leaves.
         programs: pairs of platform and portable artifact.
         written_by: versions of functorch_like and jaxlib; empty where the file has none.
+        derivative: the file of the derivative in reverse mode; empty where there is none.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Contents(NamedTuple):
     out_avals: tuple[ShapedArray, ...]
     programs: tuple[tuple[str, bytes], ...]
     written_by: dict[str, str]
+    derivative: bytes = b""
 
 
 def argument_names(in_tree: Any) -> list[str]:
@@ -98,6 +100,7 @@ def pack(contents: Contents) -> bytes:
         "out_avals": [[a.shape, a.dtype.name, a.weak_type] for a in contents.out_avals],
         "programs": [[name, len(program)] for name, program in contents.programs],
         "written_by": contents.written_by,
+        "derivative": base64.b64encode(contents.derivative).decode(),
     }
     text = json.dumps(header).encode()
     body = len(text).to_bytes(8, "little") + text + b"".join(program for _, program in contents.programs)
@@ -155,7 +158,16 @@ def unpack(data: bytes) -> Contents:
         out_avals=out_avals,
         programs=_programs(header, body[8 + size :]),
         written_by=_written_by(header),
+        derivative=_derivative(header),
     )
+
+
+def _derivative(header: dict[str, Any]) -> bytes:
+    stored = header.get("derivative", "")
+    try:
+        return base64.b64decode(stored, validate=True)
+    except (TypeError, ValueError):
+        _refuse(f"its field 'derivative' is {stored!r:.60}")
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -50,8 +50,8 @@ def _lower(e: Any, *operands: Any, artifact: Artifact) -> list[Any]:
 
 
 _NO_DERIVATIVE = NotDefined(
-    "a program that was exported has no derivatives any more; export the derivative as a function of its own, or give "
-    "the call a rule with custom_vjp or custom_jvp"
+    "a program that was exported has no derivatives any more; store it with serialize(vjp_order=1), export the "
+    "derivative as a function of its own, or give the call a rule with custom_vjp or custom_jvp"
 )
 
 call_exported = Primitive(

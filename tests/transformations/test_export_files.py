@@ -106,6 +106,8 @@ HOSTILE = {
     "a negative length": (changed(programs=[["cpu", -5]]), "has -5 bytes"),
     "bytes left over": (changed(programs=[["cpu", 5]]), "bytes behind"),
     "no program": (signed({**HEADER, "programs": []}), "0 programs"),
+    "a derivative that is a number": (changed(derivative=5), "'derivative' is 5"),
+    "a derivative that is no base64": (changed(derivative="?!"), "'derivative' is '[?]!'"),
     "strange versions": (changed(written_by={"functorch_like": ["x"]}), "'written_by'"),
 }
 
