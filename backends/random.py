@@ -19,8 +19,9 @@ class _Settings(Module, name="random"):
         one_of("native", "jax", "jax_unpartitionable"),
         "Which numbers a key stands for.\n\n"
         "'native': this package's. One call of the cipher makes two words, and both are used; uniform numbers have all "
-        "digits of the dtype. 'jax': those that JAX makes of the same key since its release 0.5.0, to within rounding; "
-        "half of each word of the cipher is lost. 'jax_unpartitionable': those of earlier releases of JAX, which "
+        "digits of the dtype. 'jax': those that JAX makes of the same key since its release 0.5.0, to within rounding. "
+        "Half of each word of the cipher is lost, and a seed counts as an integer of the default width. "
+        "'jax_unpartitionable': those of earlier releases of JAX, which "
         "`jax_threefry_partitionable=False` still gives. Programs that run under JAX's names "
         "(`functorch_like.as_jax`) start with 'jax'.",
         changes="how keys are split, and how samples are made of bits",
@@ -30,6 +31,12 @@ class _Settings(Module, name="random"):
 numbers: str
 flags: Block
 adopt(__name__, _Settings)
+
+
+def adopt_jax(partitionable: bool) -> None:
+    """Let keys stand for JAX's numbers, unless the setting has been chosen."""
+    if _Settings.numbers.source == "default":
+        _Settings.numbers.set("jax" if partitionable else "jax_unpartitionable")
 
 
 def are_native() -> bool:

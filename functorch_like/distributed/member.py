@@ -122,18 +122,18 @@ class Member:
                 self._closed = True
             elif op == "gone":
                 self._gone[header["rank"]] = header["reason"]
+                if len(self._gone) == 1:  # within the lock: an error because of it is then written behind this text
+                    _announce(f"process {self.rank}: {self.loss()}")
             self._news.notify_all()
-        if op == "gone" and len(self._gone) == 1:
-            _announce(f"process {self.rank}: {self.loss()}")
 
     def _lose_coordinator(self, reason: str) -> None:
         with self._news:
             if self._quit.is_set() or self._closed:
                 return
             self._coordinator_lost = reason
+            # jaxlib would abort this process, with a longer message.
+            _announce(f"process {self.rank}: {self.loss()}", "without the coordinator this process ends now")
             self._news.notify_all()
-        # jaxlib would abort this process, with a longer message.
-        _announce(f"process {self.rank}: {self.loss()}", "without the coordinator this process ends now")
         _end_process()
 
     def _end_after_a_loss(self) -> None:

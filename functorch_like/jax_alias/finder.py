@@ -15,6 +15,7 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.backends import promotion
 from functorch_like.backends import random as random_settings
+from functorch_like.backends.validators import parse_boolean
 from functorch_like.backends.xla import jax_import_stubs
 from functorch_like.backends.xla.configuration import switched_on
 from functorch_like.core import LENIENT_POSITIONS, Tracer
@@ -175,7 +176,7 @@ def install() -> None:
     Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are not
     scalar_types.ScalarType.__hash__ = scalar_types.hash_of_type  # type: ignore[method-assign]
     promotion.widening = "allow"  # programs for JAX freely mix in NumPy's float64 arrays
-    random_settings.numbers = "jax"
+    random_settings.adopt_jax(parse_boolean(os.environ.get("JAX_THREEFRY_PARTITIONABLE") or "1"))
     dtypes.STRONG_SCALARS.set_global(True)
     LENIENT_POSITIONS.set_global(True)
     if switched_on("JAX_ENABLE_X64"):

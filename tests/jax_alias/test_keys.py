@@ -190,6 +190,14 @@ def test_generators_are_named_by_dtypes_of_keys(run):
     run(text)
 
 
+def test_the_environment_chooses_numbers(run):
+    text = "import jax; print(jax.random.bits(jax.random.key(0), (2,)).tolist())"
+    assert run(text) == "[4070199207, 4202968722]"
+    assert run(text, JAX_THREEFRY_PARTITIONABLE="0") == "[928981903, 3453687069]"
+    native = run("import functorch_like as ft; print(ft.random.bits(ft.random.key(0), (2,)).tolist())", alias=False)
+    assert run(text, FT_RANDOM_NUMBERS="native") == native
+
+
 def test_numbers_are_those_of_jax(run):
     text = """
     import jax, jax.numpy as jnp, numpy as np
