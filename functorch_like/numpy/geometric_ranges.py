@@ -6,8 +6,6 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -16,7 +14,7 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.binary import floor_divide
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut
-from functorch_like.numpy.ranges import whole_below
+from functorch_like.numpy.ranges import aligned_in_widest, whole_below, widest, with_all_digits
 from functorch_like.numpy.reductions import plain
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import cumulative
@@ -60,9 +58,7 @@ def geomspace(
     start, stop = (v if promotion.is_array(v) or type(v) in promotion.NUMBERS else asarray(v) for v in (start, stop))
     promoted = promotion.inexact_dtype(dtypes.promote(aval_of(start), aval_of(stop))[0])
     result_dtype = promoted if dtype is None else dtypes.as_dtype(dtype)
-    # A Python number by itself would count as float32.
-    wide = dtypes.complex128 if dtypes.is_complex(promoted) or dtypes.is_complex(result_dtype) else dtypes.float64
-    start, stop = (np.asarray(v, wide)[()] if type(v) in promotion.NUMBERS else v for v in (start, stop))
+    start, stop = with_all_digits(widest(promoted, result_dtype), start, stop)
     return _geomspace(
         *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=result_dtype
     )
@@ -70,10 +66,7 @@ def geomspace(
 
 @eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
-    # In float64, of which the result is the nearest number of its dtype.
-    start, stop = promotion.align_inexact(start, stop)
-    wide = dtypes.complex128 if dtypes.is_complex(aval_of(start).dtype) else dtypes.float64
-    start, stop = promotion.convert(start, wide), promotion.convert(stop, wide)
+    start, stop = aligned_in_widest(start, stop)
     aval = aval_of(start)
     d = axis_of(axis, aval.ndim + 1, "fnp.geomspace")
     shape = (*aval.shape[:d], num, *aval.shape[d:])

@@ -155,9 +155,7 @@ def linspace(
         raise promotion.error(ArgumentError, f"fnp.linspace takes a non-negative num, got {n}", "use 0 or more")
     promoted = dtypes.promote(aval_of(start), aval_of(stop))[0]
     result_dtype = promotion.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
-    # A Python number alone would count as float32.
-    wide = dtypes.complex128 if complex in (type(start), type(stop)) or result_dtype.kind == "c" else dtypes.float64
-    start, stop = (np.asarray(v, wide)[()] if type(v) in promotion.NUMBERS else v for v in (start, stop))
+    start, stop = with_all_digits(widest(promoted), start, stop)
     out = _linspace(
         *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=result_dtype
     )
@@ -170,10 +168,7 @@ def linspace(
 
 @eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
-    # In float64, of which the result is the nearest number of its dtype.
-    start, stop = promotion.align_inexact(start, stop)
-    wide = dtypes.complex128 if dtypes.is_complex(aval_of(start).dtype) else dtypes.float64
-    start, stop = promotion.convert(start, wide), promotion.convert(stop, wide)
+    start, stop = aligned_in_widest(start, stop)
     aval, real = aval_of(start), dtypes.float64
     axis = axis_of(axis, aval.ndim + 1, "fnp.linspace")
     shape = (*aval.shape[:axis], num, *aval.shape[axis:])
@@ -192,6 +187,25 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype:
     if dtypes.is_integer(dtype):
         out = whole_below(out, elementwise.max(elementwise.abs(spread(start)), elementwise.abs(spread(stop))))
     return promotion.convert(out, dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------- precision
+# Sequences are computed in float64, of which a result is the nearest number of its dtype.
+def widest(*kinds: Any) -> Any:
+    """Return the dtype with most digits: complex128 if a dtype is complex, else float64."""
+    return dtypes.complex128 if any(map(dtypes.is_complex, kinds)) else dtypes.float64
+
+
+def with_all_digits(dtype: Any, *values: Any) -> tuple[Any, ...]:
+    """Return Python's numbers in a dtype, since by themselves they would count as float32; other values unchanged."""
+    return tuple(np.asarray(v, dtype)[()] if type(v) in promotion.NUMBERS else v for v in values)
+
+
+def aligned_in_widest(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return two operands of one shape, in the dtype with most digits."""
+    x, y = promotion.align_inexact(x, y)
+    wide = widest(aval_of(x).dtype)
+    return promotion.convert(x, wide), promotion.convert(y, wide)
 
 
 def whole_below(x: Any, size: Any) -> Any:
@@ -230,8 +244,8 @@ def logspace(
     [1.0, 10.0, 100.0]
     """
     promoted = promotion.inexact_dtype(dtypes.promote(*(aval_of(v) for v in (start, stop, base)))[0])
-    wide = dtypes.complex128 if dtypes.is_complex(promoted) else dtypes.float64
-    base = np.asarray(base, wide)[()] if type(base) in promotion.NUMBERS else base
+    wide = widest(promoted)
+    (base,) = with_all_digits(wide, base)
     exponents = linspace(start, stop, num, endpoint, dtype=wide, axis=axis)
     return _power(*promotion.numbers(base, exponents), dtype=promoted if dtype is None else dtypes.as_dtype(dtype))
 

@@ -234,34 +234,29 @@ def pad(
         )
     if not callable(mode) and mode not in _MODES:
         raise promotion.error(ArgumentError, f"fnp.pad: mode={mode!r} is unknown", f"use one of {', '.join(_MODES)}")
-    widths = _pairs(pad_width, ndim(a), "pad_width")
-    widths = [(operator.index(lo), operator.index(hi)) for lo, hi in widths]
+    widths = tuple((operator.index(lo), operator.index(hi)) for lo, hi in _pairs(pad_width, ndim(a), "pad_width"))
     if any(lo < 0 or hi < 0 for lo, hi in widths):
         raise promotion.error(
             ArgumentError, f"fnp.pad takes non-negative widths, got pad_width={pad_width!r}", "cut with x[a:b] instead"
         )
     if callable(mode):
-        out = _pad_constant(a, [(0, 0)] * len(widths), widths=tuple(widths))
+        out = _pad_constant(a, [(0, 0)] * len(widths), widths=widths)
         for d, width in enumerate(widths):
             out = _margins().pad_by(mode, out, d, width, kwargs)
         return out
     if mode in ("constant", "empty"):
-        values = _pairs(constant_values, ndim(a), "constant_values")
-        return _pad_constant(a, [[promotion.numbers(a, v)[1] for v in pair] for pair in values], widths=tuple(widths))
+        return _pad_constant(a, _numbers_of(a, constant_values, "constant_values"), widths=widths)
     for d, (lo, hi) in enumerate(widths):
         if (lo or hi) and aval_of(a).shape[d] == 0:
             raise promotion.error(
                 ShapeError, f"fnp.pad has nothing to repeat along axis {d} of {aval_of(a)!r}", "use mode='constant'"
             )
     if mode == "linear_ramp":
-        ends = _pairs(end_values, ndim(a), "end_values")
-        return _margins().pad_ramps(
-            a, [[promotion.numbers(a, v)[1] for v in pair] for pair in ends], widths=tuple(widths)
-        )
+        return _margins().pad_ramps(a, _numbers_of(a, end_values, "end_values"), widths=widths)
     if mode in ("mean", "median", "maximum", "minimum"):
         margins = _margins()
         lengths = margins.lengths_of(_pairs(stat_length, ndim(a), "stat_length"))
-        return margins.pad_statistics(a, widths=tuple(widths), mode=mode, lengths=lengths)
+        return margins.pad_statistics(a, widths=widths, mode=mode, lengths=lengths)
     if reflect_type not in ("even", "odd"):
         raise promotion.error(ArgumentError, f"fnp.pad: {reflect_type=} is unknown", "use 'even' or 'odd'")
     odd = mode in ("reflect", "symmetric") and reflect_type == "odd"
@@ -272,6 +267,11 @@ def pad(
         elif lo or hi:
             a = _take(a, np.pad(np.arange(n), (lo, hi), mode=mode), d)
     return a
+
+
+def _numbers_of(a: Any, pairs: Any, what: str) -> list[list[Any]]:
+    """Return the numbers in the margins of an array, a pair for each dimension."""
+    return [[promotion.numbers(a, v)[1] for v in pair] for pair in _pairs(pairs, ndim(a), what)]
 
 
 def _margins() -> Any:

@@ -32,7 +32,7 @@ def full(n: int, number: Any) -> Any:
 
 
 def part(key: Any, start: int, stop: int) -> Any:
-    """Return words of a key."""
+    """Return some words of a key, or of a vector of bits."""
     return structural.slice(key, start_indices=(start,), limit_indices=(stop,), strides=None)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.backends import random as settings
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
@@ -37,6 +38,13 @@ if TYPE_CHECKING:
 
 
 F32, F64 = dtypes.float32, dtypes.float64
+
+
+def computed_in(dtype: Any) -> Any:
+    """Return the dtype that samples of a dtype are computed in: float32 at least, unless they are to be JAX's."""
+    return F64 if dtype == F64 else F32 if settings.are_native() else dtype
+
+
 #: How many digits of a uniform number a sample depends on.
 Digits = Literal["low", "high", "highest"]
 #: Bits of a float's significand, the hidden one included, and the width of the word they are taken from.

@@ -18,7 +18,17 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import reductions
 from functorch_like.random.arguments import check_key
 from functorch_like.random.cipher import U64
-from functorch_like.random.continuous import F32, F64, Digits, checked_mode, gumbels, parameter, spread, unit
+from functorch_like.random.continuous import (
+    F32,
+    F64,
+    Digits,
+    checked_mode,
+    computed_in,
+    gumbels,
+    parameter,
+    spread,
+    unit,
+)
 from functorch_like.random.generators import raw_bits
 from functorch_like.random.jax_numbers import or_jax
 from functorch_like.transforms.eager_jit import eager_jit
@@ -306,7 +316,7 @@ def _categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int, mode: 
 @eager_jit(static=("lead", "axis", "mode"))
 def _distinct(key: Any, logits: Any, lead: tuple[int, ...], axis: int, mode: Digits) -> Any:
     aval = aval_of(logits)
-    dtype = F64 if aval.dtype == F64 else F32 if settings.are_native() else aval.dtype
+    dtype = computed_in(aval.dtype)
     noise = gumbels(key, aval.shape, dtype, mode)
     noisy = elementwise.add(noise, promotion.convert(logits, aval_of(noise).dtype))
     last = fnp.moveaxis(noisy, axis, -1)

@@ -17,7 +17,7 @@ from functorch_like.primitives import structural
 from functorch_like.primitives.random.threefry import draw
 from functorch_like.random.arguments import check_key, impl_of
 from functorch_like.random.cipher import U32, long_words
-from functorch_like.random.continuous import F32, F64, float_dtype, odd_fraction, parameter, spread
+from functorch_like.random.continuous import F64, computed_in, float_dtype, odd_fraction, parameter, spread
 from functorch_like.random.generators import children, numbered, split
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -44,7 +44,7 @@ def sizes_of(parameters: Mapping[str, Any], shape: Any, what: str) -> tuple[int,
 
 @eager_jit(static=("body", "shape", "dtype"), whole=True)
 def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
-    wide = F64 if dtype == F64 else F32 if settings.are_native() else dtype
+    wide = computed_in(dtype)
     # Compiled apart from operations around it: numbers must not depend on constants, or on later operations.
     key, *operands = lax.optimization_barrier((draw(key), *(promotion.convert(p, wide) for p in parameters)))
     return lax.optimization_barrier(

@@ -41,6 +41,8 @@ def test_sequences_of_whole_numbers():
     )
     step = fnp.linspace(0, 10, 5, retstep=True)[1]
     assert step.item() == 2.5 and not step.weak_type
+    step = fnp.linspace(0, 1, 3, dtype=complex, retstep=True)[1]
+    assert step.item() == 0.5 and step.dtype == np.float32
 
 
 # ------------------------------------------------------------------------------------------------------------ diagonals

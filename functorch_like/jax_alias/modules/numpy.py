@@ -18,6 +18,7 @@ from functorch_like.jax_alias import options
 from functorch_like.jax_alias.modules import dtypes
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.sharding import concrete
+from functorch_like.numpy import promotion
 from functorch_like.numpy.einsum import einsum_by
 from functorch_like.numpy.vectorizing import by_elements
 from functorch_like.random.typed_keys import is_keys, over_words
@@ -192,16 +193,11 @@ def in_floats(fun: Callable[..., Any], operands: int, module: str = "jax.numpy")
 
     @functools.wraps(fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        arrays = [x if is_inexact(x) else fnp.asarray(x).astype(float) for x in args[:operands]]
+        arrays = [promotion.to_inexact(fnp.asarray(x)) for x in args[:operands]]
         return fun(*arrays, *args[operands:], **kwargs)
 
     computed.__module__ = module
     return computed
-
-
-def is_inexact(x: Any) -> bool:
-    """Return True for floats and complex numbers."""
-    return dtypes.issubdtype(fnp.result_type(x), np.inexact)
 
 
 convolve, correlate, polymul = (in_floats(getattr(fnp, name), 2) for name in ("convolve", "correlate", "polymul"))

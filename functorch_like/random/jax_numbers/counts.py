@@ -86,7 +86,7 @@ def _poisson_proposal(mean: Any) -> Proposal:
 # ------------------------------------------------------------------------------------------------------------ binomial
 def binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Draw from the binomial distribution."""
-    p = fnp.broadcast_to(_inexact(p), shape)
+    p = fnp.broadcast_to(promotion.to_inexact(p), shape)
     n = fnp.broadcast_to(promotion.convert(n, p.dtype), shape)
     rare = p < 0.5
     share = fnp.where(rare, p, 1 - p)
@@ -99,11 +99,6 @@ def binomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> An
     count = fnp.where(few, small, _rejected(key, ~few.all(), propose, shape, p.dtype).astype(dtype))
     count = fnp.where(rare | endless, count, trials.astype(dtype) - count)
     return fnp.where(wrong, fnp.nan, fnp.where(endless, fnp.inf, count)).astype(dtype)
-
-
-def _inexact(x: Any) -> Any:
-    x = fnp.asarray(x)
-    return x if dtypes.is_float(x.dtype) else x.astype(dtypes.default_float())
 
 
 def _geometric_sums(key: Any, trials: Any, p: Any, dtype: Any) -> Any:
@@ -155,7 +150,7 @@ def _stirling(k: Any) -> Any:
 
 def multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, unroll: int | bool) -> Any:
     """Draw from the multinomial distribution, each count from the trials that earlier ones leave."""
-    n, p = _inexact(n), _inexact(p)
+    n, p = (fnp.asarray(promotion.to_inexact(x)) for x in (n, p))
     wide = fnp.promote_types(n.dtype, p.dtype)
     n = fnp.broadcast_to(n.astype(wide), shape[:-1])
     p = fnp.moveaxis(fnp.broadcast_to(p.astype(wide), shape), -1, 0)
@@ -174,7 +169,7 @@ def multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, un
 
 def geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Draw from the geometric distribution."""
-    p = _inexact(p)
+    p = fnp.asarray(promotion.to_inexact(p))
     u = unit(key, shape, p.dtype)
     waited = fnp.floor(fnp.log(fnp.where(u == 0, 1, u)) / fnp.log1p(-p)) + 1
     return fnp.broadcast_to(waited, shape).astype(dtype)

@@ -66,22 +66,21 @@ def categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int, mode: s
 
 def shuffled(key: Any, shape: tuple[int, ...], axis: int) -> Any:
     """Return 0 ... n-1 in random order along a dimension: sorted by random words, three times where there are many."""
-    size = math.prod(shape)
-    order = lax.broadcasted_iota("uint64", shape, axis)
-    for _ in range(math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))):
+    order = places = lax.broadcasted_iota("uint64", shape, axis)
+    rounds = math.ceil(3 * math.log(max(1, math.prod(shape))) / math.log(2**32 - 1))
+    for number in range(rounds):
         key, one = streams(key, 2)
         words = raw_bits(one, shape, 32).astype(U64)
         # Equal words keep their order; so each element is sorted together with its place.
-        places = lax.broadcasted_iota("uint64", shape, axis)
         (packed,) = sort(words << 32 | places, dimension=axis, is_stable=False, num_keys=1)
-        order = fnp.take_along_axis(order, (packed & 0xFFFFFFFF).astype("int32"), axis=axis, mode="promise_in_bounds")
+        chosen = (packed & 0xFFFFFFFF).astype("int32")
+        order = fnp.take_along_axis(order, chosen, axis=axis, mode="promise_in_bounds") if number else chosen
     return order.astype(dtypes.default_int())
 
 
 def weighted_indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool, mode: str) -> Any:
     """Draw from 0 ... n-1 with weights."""
-    p = fnp.asarray(p)
-    p = p if dtypes.is_float(aval_of(p).dtype) else p.astype(dtypes.default_float())
+    p = fnp.asarray(promotion.to_inexact(p))
     if replace:
         sums = fnp.cumsum(p)
         at = fnp.searchsorted(sums, sums[-1] * (1 - unit(key, shape, p.dtype)))

@@ -36,11 +36,11 @@ def _numbered(key: Any, n: int, width: int) -> Any:
 def _halved_bits(key: Any, n: int, width: int) -> Any:
     words = _halved(key, -(-n * width // 32))
     if width == 64:
-        return long_words(_between(words, 0, n), _between(words, n, 2 * n))
+        return long_words(part(words, 0, n), part(words, n, 2 * n))
     if width == 32:
         return words
     pieces = elementwise.bitcast_convert_type(words, new_dtype=np.dtype(f"uint{width}"))
-    return _between(structural.reshape(pieces, shape=(math.prod(aval_of(pieces).shape),)), 0, n)
+    return part(structural.reshape(pieces, shape=(math.prod(aval_of(pieces).shape),)), 0, n)
 
 
 def split(key: Any, n: int) -> Any:
@@ -58,10 +58,4 @@ def _halved(key: Any, n: int) -> Any:
     if n % 2:  # the last counter has no partner, and gets 0
         last = elementwise.eq(first, full(half, half - 1))
         second = elementwise.select_n(last, second, full(half, 0))
-    return _between(structural.concatenate(*words_of(key, first, second), dimension=0), 0, n)
-
-
-def _between(x: Any, start: int, stop: int) -> Any:
-    if (start, stop) == (0, aval_of(x).shape[0]):
-        return x
-    return structural.slice(x, start_indices=(start,), limit_indices=(stop,), strides=None)
+    return part(structural.concatenate(*words_of(key, first, second), dimension=0), 0, n)
