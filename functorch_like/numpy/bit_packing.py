@@ -14,6 +14,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
+from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -99,8 +100,11 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
 def _unpackbits(a: Any, d: int | None, count: int | None, big: bool) -> Any:
     a = fnp.ravel(a) if d is None else fnp.moveaxis(a, d, -1)
     *lead, n = aval_of(a).shape
-    shifted = fnp.right_shift(a[..., None], _shifts(big, len(lead) + 2))
-    bits = fnp.reshape(shifted & fnp.asarray(1, np.uint8), (*lead, 8 * n))
+    # A mask for each place, as CPUs cannot shift bytes by different amounts. XLA:CPU uses vectors for masks that it
+    # computes, not for those that it reads.
+    place = structural.iota(dtype=dtypes.uint8, shape=(8,), dimension=0)
+    masks = fnp.left_shift(fnp.asarray(1, np.uint8), 7 - place if big else place)
+    bits = fnp.reshape(((a[..., None] & masks) != 0).astype(np.uint8), (*lead, 8 * n))
     if count is not None:
         bit_count = count if count >= 0 else max(8 * n + count, 0)
         bits = fnp.pad(bits[..., :bit_count], [(0, 0)] * len(lead) + [(0, max(bit_count - 8 * n, 0))])

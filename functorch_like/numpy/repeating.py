@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.foreign.values import quote
@@ -122,11 +124,14 @@ def repeat(
 
 
 def _repeat_traced(a: Any, repeats: Any, d: int, total: int) -> Any:
+    """Element i of the result is element k of `a`, where k counts the elements whose copies end at i or before."""
     n = aval_of(a).shape[d]
-    ends = cumsum(promotion.broadcast(repeats, (n,)), axis=0, reverse=False)
-    index = structural.iota(dtype=aval_of(ends).dtype, shape=(total, n), dimension=0)
-    after = elementwise.ge(index, promotion.broadcast(ends, (total, n)))
-    places = structural.reduce_sum(structural.convert_element_type(after, new_dtype=np.dtype("int32")), axes=(1,))
+    counts = promotion.broadcast(repeats, (n,))
+    if aval_of(counts).dtype == dtypes.bool_:
+        counts = structural.convert_element_type(counts, new_dtype=dtypes.int32)
+    ends = cumsum(counts, axis=0, reverse=False)
+    ended = structural.zeros(ShapedArray((total,), dtypes.int32)).at[ends].add(1, mode="drop")
+    places = cumsum(ended, axis=0, reverse=False)
     return _take(a, elementwise.min(places, structural.full_like(places, n - 1)), d)
 
 

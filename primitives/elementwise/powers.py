@@ -11,7 +11,9 @@ from functorch_like import dtypes
 from functorch_like.core import SampleInput, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.elementwise_makers import KIND, binary, same, samples_of, unary
+from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
+from functorch_like.primitives.elementwise import vectorized_cpu
 from functorch_like.primitives.elementwise.arithmetic import abs as _abs
 from functorch_like.primitives.elementwise.arithmetic import compare, mul, sub
 from functorch_like.primitives.elementwise.bitwise import BITS, and_, not_, or_
@@ -95,7 +97,10 @@ def _pow_samples() -> list[SampleInput]:
     ]
 
 
-pow = binary("pow", _pow_ref, _pow_lower, _pow_left, _pow_right, samples=_pow_samples)
+pow = binary(
+    "pow", _pow_ref, Lowering("pow", _pow_lower, vectorized_cpu.whole_pow(_pow_lower)), _pow_left, _pow_right,
+    samples=_pow_samples,
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------- halves of wholes

@@ -151,6 +151,10 @@ def test_vectors():
         S.multivariate_normal.logpdf(0.3, 0.1, 2.0), stats.norm.logpdf(0.3, 0.1, 2**0.5), rtol=1e-6
     )
     ft.testing.check_grads(lambda m, r: S.multivariate_normal.logpdf(points, m, r @ r.T), (mean, root), order=1)
+    covs = np.stack([cov, cov + np.eye(3)])
+    want = np.stack([stats.multivariate_normal.logpdf(points, mean, c) for c in covs], 1)
+    np.testing.assert_allclose(S.multivariate_normal.logpdf(points[:, None], mean, covs), want, rtol=1e-10)
+    np.testing.assert_allclose(S.multivariate_normal.logpdf(points[:2], mean, covs), np.diag(want[:2]), rtol=1e-10)
     with pytest.raises(ShapeError, match="multivariate_normal"):
         S.multivariate_normal.logpdf(points, np.zeros(2), cov)
 

@@ -98,6 +98,16 @@ def test_repeats_that_are_too_few_are_filled_up_with_the_last_element():
         assert repeat(counts).tolist() == [2, 2, 3, 5, 5]
 
 
+def test_traced_repeats_take_memory_for_elements_and_results_only():
+    repeat = ft.jit(lambda x, n: fnp.repeat(x, n, total_repeat_length=40_000))
+    counts = np.random.default_rng(0).integers(0, 4, 20_000)
+    x = np.arange(20_000.0)
+    want = np.repeat(x, counts)[:40_000]
+    np.testing.assert_array_equal(repeat(x, counts)[: want.size], want)
+    assert repeat.lower(x, counts).compile().memory_analysis()["temp"] < 10 << 20
+    assert fnp.repeat(x[:3], counts[:3] > 9, total_repeat_length=2).tolist() == [2, 2]
+
+
 @pytest.mark.parametrize("shift", [2**40, -(2**40), 7, -3])
 def test_rolls_farther_than_32_bits(shift):
     x = np.arange(5)

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from support.compare import agrees
@@ -75,6 +77,21 @@ def test_cumulative():
     agrees("diff", X, prepend=0.0, append=X[:, :, :1])
     agrees("trapezoid", X[0], np.arange(5.0), axis=1)
     agrees("trapezoid", X[0], axis=0, dx=0.5)
+    for few in (1, 2, 3):
+        agrees("trapezoid", X[0, :few], axis=0, dx=0.5)
+    assert float(fnp.trapezoid(fnp.asarray([math.inf, 1.0, 2.0]))) == math.inf
+
+
+@pytest.mark.parametrize(
+    "shape, axis", [((70_000,), None), ((9, 8000), None), ((40, 300), 1), ((300, 40), 0), ((9, 33), 1)]
+)
+def test_booleans_of_large_arrays_are_folded(shape, axis):
+    for odd in (None, 0, -1):
+        flags = np.ones(shape, bool)
+        if odd is not None:
+            flags.flat[odd] = False
+        np.testing.assert_array_equal(ft.jit(lambda x: fnp.all(x, axis))(flags), flags.all(axis))
+        np.testing.assert_array_equal(ft.jit(lambda x: fnp.any(~x, axis))(flags), (~flags).any(axis))
 
 
 def test_half_precision_means_are_summed_wide():
