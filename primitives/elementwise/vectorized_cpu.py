@@ -69,9 +69,7 @@ def _is_single(ins: Any, outs: Any) -> bool:
 _EXTREME = (1e10, -3e38, math.inf, math.nan, 0.5, -0.0)
 
 
-def _one_of(
-    e: Any, operands: Sequence[Any], flags: Any, form: Callable[..., Any], standard: Callable[..., Any]
-) -> Any:
+def _one_of(e: Any, operands: Sequence[Any], flags: Any, form: Callable[..., Any], standard: Callable[..., Any]) -> Any:
     """Emit both forms; the program takes `form` where all flags are set, else the standard one."""
     (out,) = e.outs
     every = e.reduce("and", flags, True, tuple(range(out.ndim)), ShapedArray((), dtypes.bool_))

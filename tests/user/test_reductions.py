@@ -83,7 +83,7 @@ def test_cumulative():
 
 
 @pytest.mark.parametrize(
-    "shape, axis", [((70_000,), None), ((9, 8000), None), ((40, 300), 1), ((300, 40), 0), ((9, 33), 1)]
+    ("shape", "axis"), [((70_000,), None), ((9, 8000), None), ((40, 300), 1), ((300, 40), 0), ((9, 33), 1)]
 )
 def test_booleans_of_large_arrays_are_folded(shape, axis):
     for odd in (None, 0, -1):
