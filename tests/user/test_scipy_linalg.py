@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 
 import functorch_like as ft
+import functorch_like.numpy as fnp
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.scipy import linalg
 from functorch_like.testing import check_grads
@@ -105,3 +106,35 @@ def test_derivatives():
     check_grads(lambda a, b: linalg.cho_solve(linalg.cho_factor(a), b), (SPD, B[:, :1]), order=1)
     check_grads(lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b, 1), (A + 3 * np.eye(4), B[:, :1]), order=1)
     check_grads(lambda a: linalg.lu(a)[1:], (A,), order=1)
+
+
+# -------------------------------------------------------------------------------------- leading dimensions broadcast
+SOLVERS = {
+    "solve": (fnp.linalg.solve, lambda a: a),
+    "lu_solve": (lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b), lambda a: a),
+    "lu_solve of transposes": (
+        lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b, trans=1),
+        lambda a: np.swapaxes(a, -1, -2),
+    ),
+    "solve_triangular": (lambda a, b: linalg.solve_triangular(a, b, lower=True), np.tril),
+    "cho_solve": (lambda a, b: linalg.cho_solve((a, True), b), lambda a: np.tril(a) @ np.swapaxes(np.tril(a), -1, -2)),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("of_a", [(), (1,), (2,), (3, 1), (3, 2)])
+@pytest.mark.parametrize("of_b", [(), (2,), (3, 2), (5, 1, 2)])
+def test_right_sides_broadcast_with_matrices(name, of_a, of_b):
+    if of_a == (3, 2) and of_b == (5, 1, 2):
+        of_b = (5, 3, 1)
+    rng = np.random.default_rng(len(of_a) + 8 * len(of_b))
+    a, b = rng.normal(size=(*of_a, 4, 4)) + 4 * np.eye(4), rng.normal(size=(*of_b, 4, 2))
+    solve, matrix = SOLVERS[name]
+    np.testing.assert_allclose(ft.jit(solve)(a, b), np.linalg.solve(matrix(a), b), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_one_matrix_is_not_copied_for_many_right_sides(name):
+    solve = ft.jit(SOLVERS[name][0])
+    memory = solve.lower(fnp.eye(64), fnp.ones((500, 64, 1))).compile().memory_analysis()
+    assert memory["temp"] < 100 * 64 * 64 * 8

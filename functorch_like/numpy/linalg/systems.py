@@ -13,6 +13,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.linalg.decompositions import matrices, svdvals
 from functorch_like.numpy.linalg.norms import norm
+from functorch_like.numpy.linalg.right_sides import solutions
 from functorch_like.numpy.matrix_products import matmul
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
@@ -60,14 +61,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 @eager_jit
 def _solve(a: Any, b: Any) -> Any:
-    a, b = map(promotion.to_inexact, promotion.promote(a, b))
-    vector = aval_of(b).ndim == 1
-    if vector:
-        b = structural.reshape(b, shape=(*aval_of(b).shape, 1))
-    lead = promotion.broadcast_shapes(aval_of(a).shape[:-2], aval_of(b).shape[:-2])
-    a, b = (promotion.broadcast(x, (*lead, *aval_of(x).shape[-2:])) for x in (a, b))
-    x = solve_primitives.solve(a, b, transpose_a=False)
-    return structural.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
+    return solutions(a, b, lambda a, b: solve_primitives.solve(a, b, transpose_a=False))
 
 
 def inv(a: ArrayLike) -> Array:

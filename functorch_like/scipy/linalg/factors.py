@@ -9,6 +9,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.linalg.right_sides import solutions
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import cholesky_lu
@@ -33,17 +34,6 @@ def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:
             ShapeError, f"scipy.linalg.{name} of {left!r} and {right!r}", f"give b {left.shape[-1]} rows, or one vector"
         )
     return a, b
-
-
-def _solving(a: Any, b: Any, solve: Any) -> Any:
-    """Solve after promotion and broadcasting; a vector becomes a matrix of one column."""
-    a, b = map(promotion.to_inexact, promotion.promote(a, b))
-    vector = aval_of(b).ndim == 1
-    b = structural.reshape(b, shape=(*aval_of(b).shape, 1)) if vector else b
-    lead = promotion.broadcast_shapes(aval_of(a).shape[:-2], aval_of(b).shape[:-2])
-    a, b = (promotion.broadcast(x, (*lead, *aval_of(x).shape[-2:])) for x in (a, b))
-    x = solve(a, b)
-    return structural.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
 
 
 def _trans(trans: Any, name: str) -> str:
@@ -105,7 +95,7 @@ def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike) -> Array:
 def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     first, second = (False, True) if lower else (True, False)
     half = lambda c, b, back: solved(c, b, lower=lower, back=back)
-    return _solving(c, b, lambda c, b: half(c, half(c, b, first), second))
+    return solutions(c, b, lambda c, b: half(c, half(c, b, first), second))
 
 
 # ------------------------------------------------------------------------------------------------------------------- lu
@@ -159,7 +149,9 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
     n = aval_of(factors).shape[-1]
 
     def solve(a: Any, b: Any) -> Any:
-        swaps = promotion.broadcast(pivots, aval_of(a).shape[:-1])
+        swaps = structural.reshape(
+            promotion.broadcast(pivots, aval_of(factors).shape[:-1]), shape=aval_of(a).shape[:-1]
+        )
         order = cholesky_lu.lu_pivots_to_permutation(swaps, permutation_size=n)
         options = {"left_side": True, "transpose_a": how != "N", "conjugate_a": how == "C"}
         lower = lambda x: cholesky_lu.triangular_solve(a, x, lower=True, unit_diagonal=True, **options)
@@ -171,7 +163,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
         _, back = sort(order, places, dimension=len(shape) - 1, is_stable=True, num_keys=1)
         return M.permuted(lower(upper(b)), back)
 
-    return _solving(factors, b, solve)
+    return solutions(factors, b, solve)
 
 
 @overload
@@ -235,4 +227,4 @@ def solve_triangular(
 def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit: bool) -> Any:
     options = {"left_side": True, "lower": lower, "unit_diagonal": unit}
     options |= {"transpose_a": how != "N", "conjugate_a": how == "C"}
-    return _solving(a, b, lambda a, b: cholesky_lu.triangular_solve(a, b, **options))
+    return solutions(a, b, lambda a, b: cholesky_lu.triangular_solve(a, b, **options))

@@ -72,12 +72,7 @@ def _logpdf(x: Any, mean: Any, cov: Any, n: int, singular: bool) -> Any:
         value = -0.5 * distance - spread - 0.5 * math.log(2 * math.pi) * rank
         return fnp.where(beside, -math.inf, value)
     root = fnp.linalg.cholesky(cov)
-    # One factor for many vectors, which are the columns of one system: (extra..., batch..., n) to (batch..., n, extra).
-    extra = len(lead) - (aval_of(root).ndim - 2)
-    batch = lead[extra:]
-    root = promotion.broadcast(root, (*batch, n, n))
-    columns = fnp.moveaxis(fnp.reshape(gap, (math.prod(lead[:extra]), *batch, n)), 0, -1)
-    parts = fnp.reshape(fnp.moveaxis(solve_triangular(root, columns, lower=True), -1, 0), (*lead, n))
+    parts = solve_triangular(root, gap[..., None], lower=True)[..., 0]
     spread = fnp.sum(fnp.log(fnp.diagonal(root, axis1=-2, axis2=-1)), -1)
     return -0.5 * fnp.sum(parts * parts, -1) - spread - 0.5 * n * math.log(2 * math.pi)
 
