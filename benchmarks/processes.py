@@ -48,11 +48,16 @@ def compare(text: str, worker: str) -> None:
             rows.append(result_of(getattr(options, side), WORKERS / worker, side, FT_CACHE="0"))
     print(f"{'':38}{'first result (s)':>28}{'call (ms)':>28}")
     print(f"{'':38}" + 2 * f"{'ours':>9}{'JAX':>9}{'ratio':>10}")
+    ratios: dict[str, list[float]] = {"first": [], "call": []}
     for case in samples["ours"][0]:
         cells = ""
         for what, unit in (("first", 1), ("call", 1e3)):
             ours, jax = (statistics.median(row[case][what] for row in rows) * unit for rows in samples.values())
             cells += f"{ours:9.3f}{jax:9.3f}{ours / jax:10.3f}"
+            ratios[what].append(ours / jax)
         print(case.ljust(38) + cells)
+    print(
+        "geometric mean".ljust(38) + "".join(f"{statistics.geometric_mean(found):28.3f}" for found in ratios.values())
+    )
     if options.json:
         save(options.json, [], rounds=options.rounds, samples=samples)

@@ -489,7 +489,7 @@ def _static_set(x: Any, values: Any, items: tuple[Item, ...], dims: list[Item]) 
 
 
 def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: bool, unique: bool) -> Any:
-    """Update by a scatter: whole dimensions are windows; positions and slices are components of the index vectors."""
+    """Update by a scatter: slices are dimensions of its windows; positions, and slices with steps, index them."""
     items, sizes = plan.items, aval_of(x).shape
     place = batch_place(items) if plan.advanced else -1
     arrays: dict[int, Any] = {}
@@ -499,9 +499,11 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
         if is_position(item):
             arrays[d] = position(item[1] if item[0] == "at" else plan.values[item[1]], sizes[d], mode)
     batch = promotion.broadcast_shapes(*(aval_of(a).shape for a in arrays.values())) if arrays else ()
-    # The kind of each dimension of x[idx], in order: part of the batch, new, whole, or a slice with its own positions.
+    # The kind of each dimension of x[idx], in order: part of the batch, new, within windows, or with its own positions.
     shape: list[int] = []
-    whole: dict[int, int] = {}  # dimension of x -> dimension of x[idx]
+    within: dict[int, int] = {}  # dimension of x -> dimension of x[idx]
+    starts: dict[int, int] = {}  # of windows in dimensions that they do not fill
+    turned: list[int] = []
     ranges: dict[int, tuple[int, Item]] = {}
     lead, d = 0, -1
     for k, item in enumerate(items):
@@ -512,17 +514,28 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
         if item[0] == "new":
             shape.append(1)
         elif item[0] == "cut":
-            if item[1:] == (0, sizes[d], 1):
-                whole[d] = len(shape)
+            _, start, size, step = item
+            if abs(step) == 1 and size:
+                within[d] = len(shape)
+                if step < 0:
+                    start -= size - 1
+                    turned.append(len(shape))
+                if size != sizes[d]:
+                    starts[d] = start
             else:
                 ranges[d] = (len(shape), item)
-            shape.append(item[2])
+            shape.append(size)
     values = _fitted(values, tuple(shape), x)
-    outside = [k for k in range(len(shape)) if k not in whole.values()]  # the scatter dimensions
+    values = structural.rev(values, dimensions=tuple(turned)) if turned else values
+    outside = [k for k in range(len(shape)) if k not in within.values()]  # the scatter dimensions
     outer = tuple(shape[k] for k in outside)
     vectors = []
-    for d in sorted((*arrays, *ranges)):
-        if d in arrays:
+    indexed = tuple(sorted((*arrays, *ranges, *starts)))
+    for d in indexed:
+        if d in starts:
+            start = np.asarray(starts[d], np.int32 if sizes[d] < 2**31 else np.int64)
+            vectors.append(promotion.broadcast(start, outer))
+        elif d in arrays:
             into = tuple(outside.index(lead + k) for k in range(len(batch)))
             full = promotion.broadcast(arrays[d], batch)
             vectors.append(structural.broadcast_in_dim(full, shape=outer, broadcast_dimensions=into))
@@ -532,14 +545,15 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
                 :size
             ]
             vectors.append(structural.broadcast_in_dim(places, shape=outer, broadcast_dimensions=(outside.index(at),)))
-    indexed = tuple(sorted((*arrays, *ranges)))
     if not indexed:
         return _combined(op, x, structural.reshape(values, shape=sizes))
     return _PRIMITIVES[op](
         x,
         index_vectors(vectors),
         values,
-        dimension_numbers=ScatterDimensionNumbers(tuple(whole[d] for d in sorted(whole)), indexed, indexed),
+        dimension_numbers=ScatterDimensionNumbers(
+            tuple(within[d] for d in sorted(within)), tuple(sorted((*arrays, *ranges))), indexed
+        ),
         mode="clip" if mode == "wrap" else mode,
         indices_are_sorted=is_sorted,
         unique_indices=unique or not plan.advanced,
