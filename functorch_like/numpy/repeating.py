@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.foreign.values import quote
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of, ints_of
@@ -22,6 +22,7 @@ from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.cumulative import cumsum
+from functorch_like.primitives.updates import dynamic_slice
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
 
     Args:
         a: array.
-        shift: int, or one for each axis; may be traced.
+        shift: int, or one for each axis, as a sequence or a vector; may be traced. Several along one axis add up.
         axis: int or tuple of ints; None to roll the array as if it were flattened.
 
     Returns:
@@ -152,6 +153,8 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
 
     Raises:
         ArgumentError: where shifts and axes differ in number.
+        ShapeError: for shifts in several dimensions.
+        DtypeError: for shifts that are not ints.
 
     >>> fnp.roll(fnp.arange(4), 1).tolist()
     [3, 0, 1, 2]
@@ -161,7 +164,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
         flat = roll(structural.reshape(x, shape=(aval_of(x).size,)), shift, 0)
         return structural.reshape(flat, shape=aval_of(x).shape)
     axes = axis if isinstance(axis, (list, tuple, range)) else (axis,)
-    shifts: Any = shift if isinstance(shift, (list, tuple, range)) else (shift,) * len(axes)
+    shifts = _shifts(shift, len(axes))
     if len(shifts) != len(axes):
         if len(axes) != 1:
             raise promotion.error(
@@ -174,18 +177,30 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
         if n == 0:
             continue
         if isinstance(s, (ArrayImpl, Tracer)):
+            if not dtypes.is_integer(aval_of(s).dtype):
+                raise promotion.error(DtypeError, f"fnp.roll by {aval_of(s)!r}", "convert the shift with astype(int)")
             turns = (s if aval_of(s).dtype.itemsize >= 4 else promotion.convert(s, np.dtype("int32"))) % n
-            places = elementwise.sub(
-                structural.iota(dtype=np.dtype("int32"), shape=(n,), dimension=0),
-                promotion.broadcast(promotion.convert(turns, np.dtype("int32")), (n,)),
-            )
-            size = structural.full_like(places, n)
-            places = elementwise.rem(elementwise.add(places, size), size)
-            x = _take(x, places, d)
+            turns = promotion.convert(turns, np.dtype("int32"))
+            start = elementwise.sub(structural.full_like(turns, n), turns)
+            starts = [start if k == d else structural.full_like(start, 0) for k in range(ndim(x))]
+            x = dynamic_slice.dynamic_slice(concatenate([x, x], d), *starts, slice_sizes=aval_of(x).shape)
         elif operator.index(s) % n:
             at = n - operator.index(s) % n
             x = concatenate([_cut(x, d, at, n), _cut(x, d, 0, at)], d)
     return x
+
+
+def _shifts(shift: Any, count: int) -> Any:
+    """Return one shift for each axis, as a sequence; a vector of shifts has one for each axis too."""
+    if isinstance(shift, (list, tuple, range)):
+        return shift
+    if ndim(shift) == 0:
+        return (shift,) * count
+    if ndim(shift) == 1:
+        return tuple(shift[k] for k in range(aval_of(shift).shape[0]))
+    raise promotion.error(
+        ShapeError, f"fnp.roll with shifts {aval_of(shift)!r}", "give a number, or a vector with one for each axis"
+    )
 
 
 _MODES = (

@@ -273,3 +273,43 @@ def test_at_is_no_sequence():
             iter(at)
         with pytest.raises(TypeError):
             1 in at  # noqa: B015
+
+
+def test_updates_of_slices_are_one_window():
+    step = ft.jit(lambda x: x.at[1:-1, 1:-1].add(x[2:, 1:-1]))
+    x = np.random.default_rng(0).normal(size=(64, 50))
+    want = x.copy()
+    want[1:-1, 1:-1] += x[2:, 1:-1]
+    np.testing.assert_allclose(step(x), want, rtol=1e-15)
+    assert "scatter(" not in step.lower(x).compile().as_text()
+
+
+OPERATIONS = {"set": None, "add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
+WINDOWS = [
+    np.s_[1:-1, 1:-1], np.s_[::2, 1:4], np.s_[4:1:-1, ::-1], np.s_[1:3, :, None, 2:4], np.s_[[0, 3, 5], 1:4],
+    np.s_[1:4, [0, 3, 5]], np.s_[1:3, [[0, 2], [1, 4]], 2:4], np.s_[0:0, 1:2], np.s_[[5, 1], ::2, 3:1:-1],
+    np.s_[[0, 1], 1:3, [2, 3]], np.s_[-3:, -2],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("index", WINDOWS, ids=str)
+def test_updates_of_slices_and_positions(index, name):
+    index = tuple(np.asarray(i) if isinstance(i, list) else i for i in index)
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(6, 7, 5))
+    values = rng.normal(size=x[index].shape)
+    want = x.copy()
+    want[index] = values if OPERATIONS[name] is None else OPERATIONS[name](x[index], values)
+    update = lambda x, values: getattr(x.at[index], name)(values)
+    np.testing.assert_allclose(ft.jit(update)(x, values), want, rtol=1e-14)
+    both = ft.vmap(update)(np.stack([x, -x]), np.stack([values, values]))
+    np.testing.assert_allclose(both[0], want, rtol=1e-14)
+    slope = ft.jit(ft.grad(lambda x, values: (update(x, values) ** 3).sum(), (0, 1)))
+    if name in ("set", "add"):
+        near = 3 * want**2
+        free = near.copy()
+        if name == "set":
+            free[index] = 0
+        np.testing.assert_allclose(slope(x, values)[0], free, rtol=1e-13)
+        np.testing.assert_allclose(slope(x, values)[1], near[index], rtol=1e-13)

@@ -115,3 +115,23 @@ def test_rolls_farther_than_32_bits(shift):
         np.testing.assert_array_equal(fnp.roll(x, given), np.roll(x, shift))
     np.testing.assert_array_equal(ft.jit(fnp.roll)(x, np.asarray(shift)), np.roll(x, shift))
     np.testing.assert_array_equal(fnp.roll(fnp.arange(300), fnp.asarray(100, "int8")), np.roll(np.arange(300), 100))
+
+
+@pytest.mark.parametrize(
+    ("shift", "axis"), [([1, 2], 0), ([1], 0), ([1, 2], (0, 2)), ([1, 2], 1), ([1, 2], None), (1, (0, 1))]
+)
+def test_vectors_of_shifts(shift, axis):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for given in (shift, np.asarray(shift), fnp.asarray(shift)):
+        np.testing.assert_array_equal(fnp.roll(x, given, axis), np.roll(x, shift, axis))
+        np.testing.assert_array_equal(ft.jit(lambda x, s: fnp.roll(x, s, axis))(x, given), np.roll(x, shift, axis))
+
+
+def test_rolls_of_rows_by_shifts_of_their_own():
+    x, shifts = np.arange(24.0).reshape(4, 6), np.array([0, 1, -2, 15])
+    want = [np.roll(row, n) for row, n in zip(x, shifts, strict=True)]
+    np.testing.assert_array_equal(ft.vmap(fnp.roll)(x, shifts), want)
+    with pytest.raises(DtypeError, match="roll"):
+        fnp.roll(x, fnp.asarray(1.5))
+    with pytest.raises(ShapeError, match="roll"):
+        fnp.roll(x, np.ones((2, 2), int), 0)
