@@ -137,12 +137,17 @@ def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     return total
 
 
-def chebyshev(t: Term, coefficients: Sequence[float]) -> Term:
-    """The sum of c[k] T_k(t) by Clenshaw's recurrence (DLMF 3.11.30)."""
-    twice, above, here = t + t, t.like(0), t.like(0)
-    for c in coefficients[:0:-1]:
-        above, here = here, twice * here - above + c
-    return t * here - above + coefficients[0]
+def estrin(x: Any, coefficients: Sequence[float]) -> Any:
+    """Coefficients from the lowest power on, by Estrin's scheme: pairs first, then pairs of pairs.
+
+    A processor evaluates the pairs at the same time, where Horner's rule waits for each product. For Terms and arrays.
+    """
+    parts: list[Any] = list(coefficients)
+    while len(parts) > 1:
+        pairs = [low + high * x for low, high in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs + parts[-1:] if len(parts) % 2 else pairs
+        x = x * x
+    return parts[0]
 
 
 def widened(formula: Callable[..., Term]) -> Callable[..., Any]:
