@@ -117,7 +117,7 @@ exp = unary("exp", np.exp, by_parts(complex_formulas.exp, "stablehlo.exponential
 exp2 = unary(
     "exp2",
     _exp2_ref,
-    by_parts(complex_formulas.exp2, _exp2_lower),
+    Lowering("exp2", by_parts(complex_formulas.exp2, _exp2_lower), vectorized_cpu.EXP2),
     lambda g, x, y: mul(g, mul(full_like(x, math.log(2)), y)),
 )
 
