@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.primitives.formulas.term import estrin
+from functorch_like.scipy.special.makers import with_slopes
 
 
 def log1mexp(x: Any) -> Any:
@@ -24,3 +28,21 @@ def log_minus(x: Any, y: Any) -> Any:
 def softplus(x: Any) -> Any:
     """Return log(1 + exp(x))."""
     return fnp.logaddexp(x, 0)
+
+
+def _logit_body(x: Any) -> Any:
+    """Use log(x / (1 - x)), and near its zero 2 artanh(2x - 1), by its series (DLMF 4.38.5)."""
+    z = 2 * x - 1
+    near = fnp.abs(z) < 0.25
+    z = fnp.where(near, z, 0)
+    terms = 13 if aval_of(x).dtype == dtypes.float64 else 6
+    series = z * estrin(z * z, [2 / (2 * k + 1) for k in range(terms)])
+    return fnp.where(near, series, fnp.log(x / (1 - x)))
+
+
+_logit = with_slopes(_logit_body, lambda out, x: 1 / x + 1 / (1 - x))
+
+
+def logit(x: Any) -> Any:
+    """Return log(x) - log(1 - x)."""
+    return fnp.log(x) - fnp.log1p(-x) if dtypes.is_complex(aval_of(x).dtype) else _logit(x)

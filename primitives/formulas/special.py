@@ -10,7 +10,7 @@ import math
 
 from functorch_like import dtypes
 from functorch_like.primitives.formulas.real import bits
-from functorch_like.primitives.formulas.term import Term, choose, polynomial, where
+from functorch_like.primitives.formulas.term import Term, choose, estrin, polynomial, where
 
 #: (1 + 2x) exp(x**2) erfc(x), x >= 0, in u = (x - K) / (x + K), as in Shepherd and Laframboise, Math. Comp. 36, 1981.
 _K = 3.75
@@ -124,6 +124,8 @@ _FAR = (
     -3.248795354410839e-05,
 )
 _MIDDLE = 3.1680339887498947
+#: exp(x), by Taylor's series: for |x| <= 3e-5, and for |x| <= 0.09 in single precision.
+_EXP, _EXP_SINGLE = ([1 / math.factorial(k) for k in range(count)] for count in (4, 6))
 
 
 def upper(x: Term) -> Term:
@@ -137,11 +139,12 @@ def upper(x: Term) -> Term:
 def erfc(x: Term) -> Term:
     """erfc in single and double precision: its tail keeps its digits, since exp(-x**2) gets the rounding of x**2."""
     double = x.aval.dtype == dtypes.float64
-    size = abs(x)
-    size = where(size > (28.0 if double else 11.0), 28.0 if double else 11.0, size)  # there it has long been zero
-    series = polynomial((size - _K) / (size + _K), _ERFC if double else _ERFC_SINGLE) / (2 * size + 1)
+    size = abs(x).apply("stablehlo.minimum", 28.0 if double else 11.0)  # there it has long been zero
+    u, (first, second, *others) = (size - _K) / (size + _K), _ERFC if double else _ERFC_SINGLE
+    series = (first + u * (second + u * estrin(u, others))) / (2 * size + 1)
     head = upper(size)
-    tail = series * (-(head * head)).exp() * ((head - size) * (head + size)).exp()
+    rest = estrin((head - size) * (head + size), _EXP if double else _EXP_SINGLE)
+    tail = series * (-(head * head)).exp() * rest
     return where(x < 0, 2 - tail, tail)
 
 

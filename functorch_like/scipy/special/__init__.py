@@ -23,6 +23,7 @@ from functorch_like.primitives.elementwise.incomplete_gamma import igammac as _i
 from functorch_like.primitives.elementwise.zeta import zeta as _zeta_row
 from functorch_like.scipy import gamma_ratios as _ratios
 from functorch_like.scipy import normal as _normal
+from functorch_like.scipy.logarithms import logit as _logit
 from functorch_like.scipy.special.makers import in_double as _in_double
 from functorch_like.scipy.special.makers import make as _make
 from functorch_like.scipy.special.makers import one as _one
@@ -116,17 +117,18 @@ i1 = _one(
 
 
 # ---------------------------------------------------------------------------------------------- logistic and entropies
-def _x_times(log: Callable[[Any], Any], y_at: float) -> Callable[[Any, Any], Any]:
-    """Return x log y, with 0 where x is 0."""
+def _x_times(log: Callable[[Any], Any], shift: float) -> Callable[[Any, Any], Any]:
+    """Return x log y, with 0 where x is 0; the logarithm has its pole at y = -shift.
+
+    The body and the slope by x compute the same logarithm, which a gradient needs once.
+    """
 
     def body(x: Any, y: Any) -> Any:
         still = elementwise.and_(_zero(x), elementwise.eq(y, y))
-        product = elementwise.mul(x, log(elementwise.select_n(still, y, _full_like(y, y_at))))
-        return elementwise.select_n(still, product, _full_like(x, 0))
+        return elementwise.select_n(still, elementwise.mul(x, log(y)), _full_like(x, 0))
 
     def right(out: Any, x: Any, y: Any) -> Any:
-        inner = y if y_at else elementwise.add(y, _full_like(y, 1))
-        return _ratio(x, inner)
+        return _ratio(x, elementwise.add(y, _full_like(y, shift)) if shift else y)
 
     # Where x is 0 the slope is log y, which may be infinite.
     return _with_slopes(body, lambda out, x, y: log(y), right)
@@ -140,7 +142,7 @@ def _ratio(x: Any, y: Any) -> Any:
     )
 
 
-_xlogy = _x_times(elementwise.log, 1.0)
+_xlogy = _x_times(elementwise.log, 0.0)
 
 
 def _entr(x: Any) -> Any:
@@ -210,14 +212,9 @@ _kl_div = _entropy(
 
 
 expit = _one("expit", elementwise.logistic, "1 / (1 + exp(-x)).", complex=True)
-logit = _one(
-    "logit",
-    lambda x: elementwise.sub(elementwise.log(x), elementwise.log1p(elementwise.neg(x))),
-    "log(x) - log(1 - x).",
-    complex=True,
-)
+logit = _one("logit", _logit, "log(x) - log(1 - x).", complex=True)
 xlogy = _two("xlogy", "x y", _xlogy, "x log(y), and 0 where x is 0.", complex=True)
-xlog1py = _two("xlog1py", "x y", _x_times(elementwise.log1p, 0.0), "x log(1 + y), and 0 where x is 0.", complex=True)
+xlog1py = _two("xlog1py", "x y", _x_times(elementwise.log1p, 1.0), "x log(1 + y), and 0 where x is 0.", complex=True)
 entr = _one("entr", _with_slopes(_entr, _entr_slope), "-x log(x), 0 at 0 and -inf below.")
 rel_entr = _two("rel_entr", "x y", _rel_entr, "x log(x / y), 0 where x is 0 and infinite where one is negative.")
 kl_div = _two("kl_div", "x y", _kl_div, "x log(x / y) - x + y.")

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.primitives.formulas.term import estrin
+from functorch_like.scipy.special.makers import with_slopes
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("Cauchy's distribution", "0.5")
@@ -14,10 +18,9 @@ _family = Family("Cauchy's distribution", "0.5")
 @_family
 def logpdf(x: Any) -> Any:
     size = fnp.abs(x)
-    far = size > 1
-    near, inverse = fnp.where(far, 1, x), 1 / fnp.where(far, size, 1)  # neither square overflows
-    tail = 2 * fnp.log(inverse) - fnp.log1p(inverse * inverse)
-    return fnp.where(far, tail, -fnp.log1p(near * near)) - math.log(math.pi)
+    far = size > 1e17 if aval_of(x).dtype == dtypes.float64 else size > 1e10  # the square might overflow; the 1 is lost
+    log = fnp.log1p(fnp.where(far, size, size * size))
+    return -fnp.where(far, 2 * log, log) - math.log(math.pi)
 
 
 @_family
@@ -35,11 +38,25 @@ def logcdf(x: Any) -> Any:
 @_family
 def ppf(q: Any) -> Any:
     """tan(pi (q - 1/2)); near 0 and 1, where that is infinite, by the cotangent."""
+    return _ppf(q)
+
+
+# Taylor's series without their first terms, DLMF 4.19.1 and 4.19.2: the angle is at most pi / 4.
+_SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
+_COS = [(-1) ** k / math.factorial(2 * k) for k in range(1, 10)]
+
+
+def _ppf_body(q: Any) -> Any:
     low, high = q < 0.25, q > 0.75
-    end = fnp.where(low, q, fnp.where(high, 1 - q, 0.25))
-    tail = 1 / fnp.tan(math.pi * end)
-    middle = fnp.tan(math.pi * (fnp.where(low | high, 0.5, q) - 0.5))
-    return fnp.where(low, -tail, fnp.where(high, tail, middle))
+    angle = math.pi * fnp.where(low, q, fnp.where(high, 1 - q, q - 0.5))
+    square = angle * angle
+    sin, cos = angle + angle * square * estrin(square, _SIN), 1 + square * estrin(square, _COS)
+    ends = low | high
+    value = fnp.where(ends, cos, sin) / fnp.where(ends, sin, cos)
+    return fnp.where(low, -value, value)
+
+
+_ppf = with_slopes(_ppf_body, lambda out, q: math.pi * (1 + out * out))
 
 
 pdf = _family.exp(logpdf)

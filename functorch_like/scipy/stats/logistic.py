@@ -6,7 +6,7 @@ from typing import Any
 
 from functorch_like import numpy as fnp
 from functorch_like.primitives import elementwise
-from functorch_like.scipy.logarithms import softplus
+from functorch_like.scipy.logarithms import logit, softplus
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("the logistic distribution", "0.5")
@@ -30,7 +30,7 @@ def logcdf(x: Any) -> Any:
 
 @_family
 def ppf(q: Any) -> Any:
-    return fnp.log(q) - fnp.log1p(-q)
+    return logit(q)
 
 
 pdf = _family.exp(logpdf)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
+from functorch_like.lax import stop_gradient
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("the uniform distribution on [loc, loc + scale]", "0.5")
@@ -13,7 +14,7 @@ _family = Family("the uniform distribution on [loc, loc + scale]", "0.5")
 
 @_family
 def logpdf(x: Any) -> Any:
-    return fnp.where((x >= 0) & (x <= 1), 0 * x, fnp.where(x != x, x, -math.inf))
+    return fnp.where((x < 0) | (x > 1), -math.inf, 0 * stop_gradient(x))  # NaN stays
 
 
 @_family
