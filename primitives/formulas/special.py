@@ -13,8 +13,8 @@ from functorch_like.primitives.formulas.real import bits
 from functorch_like.primitives.formulas.term import Term, choose, estrin, polynomial, where
 
 #: (1 + 2x) exp(x**2) erfc(x), x >= 0, in u = (x - K) / (x + K), as in Shepherd and Laframboise, Math. Comp. 36, 1981.
-_K = 3.75
-_ERFC = (
+ERFC_MIDDLE = 3.75
+ERFC = (
     1.2375126308378275,
     -0.14024059858554697,
     0.0035854154854644293,
@@ -140,7 +140,7 @@ def erfc(x: Term) -> Term:
     """erfc in single and double precision: its tail keeps its digits, since exp(-x**2) gets the rounding of x**2."""
     double = x.aval.dtype == dtypes.float64
     size = abs(x).apply("stablehlo.minimum", 28.0 if double else 11.0)  # there it has long been zero
-    u, (first, second, *others) = (size - _K) / (size + _K), _ERFC if double else _ERFC_SINGLE
+    u, (first, second, *others) = (size - ERFC_MIDDLE) / (size + ERFC_MIDDLE), ERFC if double else _ERFC_SINGLE
     series = (first + u * (second + u * estrin(u, others))) / (2 * size + 1)
     head = upper(size)
     rest = estrin((head - size) * (head + size), _EXP if double else _EXP_SINGLE)
