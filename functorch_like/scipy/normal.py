@@ -34,7 +34,7 @@ def _in_single(body: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return wide
 
 
-# --------------------------------------------------------------------------------------------------------- its logarithm
+# ------------------------------------------------------------------------------------------------------- its logarithm
 _EXP = [1 / math.factorial(k) for k in range(9)]
 
 
@@ -57,7 +57,7 @@ def _tails(x: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _log_ndtr_body(x: Any) -> Any:
-    """Left of 0 use log R - x**2 / 2. Right of it log(1 - T), multiplied by the rounding of 1 - T (W. Kahan's log1p)."""
+    """Left of 0 use log R - x**2 / 2. Right of it log(1 - T), less the rounding of 1 - T (W. Kahan's log1p)."""
     left, ratio, _, tail = _tails(x)
     rest = 1 - tail
     log = fnp.log(fnp.where(left, ratio, rest))
@@ -73,7 +73,7 @@ def _log_ndtr_slope(out: Any, x: Any) -> Any:
 #: log ndtr(x).
 log_ndtr = _in_single(with_slopes(_log_ndtr_body, _log_ndtr_slope))
 
-# ----------------------------------------------------------------------------------------------------------- its inverse
+# --------------------------------------------------------------------------------------------------------- its inverse
 # Numerators and denominators of M. J. Wichura, "Algorithm AS 241", Applied Statistics 37, 1988 (PPND16): in
 # 0.180625 - (p - 1/2)**2 in the middle; in sqrt(-log p) less 1.6 up to 5, less 5 above.
 _MIDDLE = (

@@ -12,6 +12,29 @@ from functorch_like.primitives.formulas.term import estrin
 _SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
 _COS = [(-1) ** k / math.factorial(2 * k) for k in range(1, 10)]
 
+#: 2 / pi in parts of 29 bits.
+_TWO_OVER_PI = (
+    0.636619770899415,
+    1.4681663246252086e-09,
+    2.2760100671971816e-18,
+    5.8812147387730434e-27,
+    1.0346868700836215e-35,
+    3.783256351091319e-45,
+)
+
+
+def quarter_turns(angle: Any) -> Any:
+    """Return angles over pi / 2 less multiples of 4, in double precision; they are float32 numbers.
+
+    The products of 24 and 29 bits are exact, and so are their remainders (M. H. Payne, R. N. Hanek, "Radian reduction
+    for trigonometric functions", ACM SIGNUM Newsletter 18, 1983).
+    """
+    total: Any = 0
+    for part in _TWO_OVER_PI:
+        product = angle * part
+        total = total + (product - 4 * fnp.round(product / 4))
+    return total
+
 
 def sin_cos(turns: Any, terms: int = 9) -> tuple[Any, Any]:
     """Return sin and cos of pi / 2 times `turns`; nine terms are good to double precision, six to 2e-11."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from functorch_like import lax
+from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
 from functorch_like.primitives import elementwise
+from functorch_like.primitives.formulas.term import estrin
 from functorch_like.scipy.special import expansions
+from functorch_like.scipy.special.angles import quarter_turns, sin_cos
 from functorch_like.scipy.special.makers import in_double, make, one, two, with_slopes
 
 
@@ -110,50 +113,95 @@ def _expn_slope(out: Any, n: Any, x: Any) -> Any:
 _expn = with_slopes(_expn_body, None, _expn_slope)
 
 
-def _sici_body(x: Any) -> tuple[Any, Any]:
-    """Use expansions up to 4, then the auxiliary functions, DLMF 6.2.19 and 6.2.20."""
-    size = fnp.abs(x)
-    near = size <= 4
-    y = fnp.where(near, size, 4)
-    t = y * y / 8 - 1
-    zero = y == 0
-    sine = y * _chebyshev(t, expansions.SINE_NEAR)
-    cosine = np.euler_gamma + fnp.log(fnp.where(zero, 1, y)) + y * y * _chebyshev(t, expansions.COSINE_NEAR)
-    cosine = fnp.where(zero, -math.inf, cosine)
-    endless = size == math.inf
-    y = fnp.where(near | endless, 4, size)
-    t = (y - 12) / (y + 4)
-    f, g = _chebyshev(t, expansions.AUXILIARY_F) / y, _chebyshev(t, expansions.AUXILIARY_G) / y / y
-    far_sine = math.pi / 2 - f * fnp.cos(y) - g * fnp.sin(y)
-    far_cosine = f * fnp.sin(y) - g * fnp.cos(y)
-    sine = fnp.where(near, sine, fnp.where(endless, math.pi / 2, far_sine))
-    cosine = fnp.where(near, cosine, fnp.where(endless, fnp.where(x > 0, 0.0, math.nan), far_cosine))
-    return fnp.copysign(sine, x) * fnp.where(x != x, x, 1), cosine * fnp.where(x != x, x, 1)
+def _powers(coefficients: Sequence[float]) -> list[float]:
+    """Return the coefficients of a Chebyshev expansion in powers of t, by T_k = 2 t T_(k-1) - T_(k-2)."""
+    count = len(coefficients)
+    before, here, total = [1.0], [0.0, 1.0], [coefficients[0], *[0.0] * (count - 1)]
+    for c in coefficients[1:]:
+        for power, factor in enumerate(here):
+            total[power] += c * factor
+        after = [0.0, *(2 * v for v in here)]
+        before, here = here, [v - w for v, w in zip(after, [*before, 0.0, 0.0], strict=True)]
+    return total
 
 
-_sici = with_slopes(_sici_body, lambda out, x: (fnp.sinc(x / math.pi), fnp.cos(x) / x))
+def _sici_of(single: bool) -> Callable[[Any], tuple[Any, Any]]:
+    """Return a function in double precision; one for results in single precision sums fewer terms."""
+    tables = (expansions.SINE_NEAR, expansions.COSINE_NEAR, expansions.AUXILIARY_F, expansions.AUXILIARY_G)
+    counts = (9, 10, 13, 15) if single else tuple(map(len, tables))
+    sines, cosines, table_f, table_g = (_powers(t[:n]) for t, n in zip(tables, counts, strict=True))
+
+    def angle(x: Any) -> tuple[Any, Any]:
+        return sin_cos(quarter_turns(x), 6) if single else (fnp.sin(x), fnp.cos(x))
+
+    def body(x: Any) -> tuple[Any, Any]:
+        """Use expansions up to 4, then the auxiliary functions, DLMF 6.2.19 and 6.2.20."""
+        size = fnp.abs(x)
+        near = size <= 4
+        y = fnp.where(near, size, 4)
+        t = y * y / 8 - 1
+        zero = y == 0
+        sine = y * estrin(t, sines)
+        cosine = np.euler_gamma + fnp.log(fnp.where(zero, 1, y)) + y * y * estrin(t, cosines)
+        cosine = fnp.where(zero, -math.inf, cosine)
+        endless = size == math.inf
+        y = fnp.where(near | endless, 4, size)
+        t, inverse = (y - 12) / (y + 4), 1 / y
+        f, g = estrin(t, table_f) * inverse, estrin(t, table_g) * inverse * inverse
+        sin, cos = angle(y)
+        sine = fnp.where(near, sine, fnp.where(endless, math.pi / 2, math.pi / 2 - f * cos - g * sin))
+        far_cosine = fnp.where(endless, fnp.where(x > 0, 0.0, math.nan), f * sin - g * cos)
+        cosine = fnp.where(near, cosine, far_cosine)
+        return fnp.copysign(sine, x) * fnp.where(x != x, x, 1), cosine * fnp.where(x != x, x, 1)
+
+    def slope(out: Any, x: Any) -> tuple[Any, Any]:
+        if not single:
+            return fnp.sinc(x / math.pi), fnp.cos(x) / x
+        zero = x == 0
+        y = fnp.where(zero, 1, x)
+        sin, cos = angle(y)
+        return fnp.where(zero, 1 - x * x / 6, sin / y), cos / x
+
+    return with_slopes(body, slope)
+
+
+_sici_double, _sici_single = _sici_of(single=False), _sici_of(single=True)
+
+
+def _sici(x: Any) -> tuple[Any, Any]:
+    return in_double(_sici_double if aval_of(x).dtype == dtypes.float64 else _sici_single)(x)
+
 
 # B_2k / (2k + 1)! for k = 1 ...: the expansion of the dilogarithm in -log(1 - u).
 _BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330]
 _DILOGARITHM = [b / math.factorial(2 * k + 1) for k, b in enumerate(_BERNOULLI, 1)]
 
 
-def _spence_body(z: Any) -> Any:
-    """Map z above 3/2 below 1 by DLMF 25.12.4, and z below 1/2 above it by 25.12.6; then sum a series in log z, by
-    DLMF 24.2.1."""
-    usable = (z > 0) & (z < math.inf)
-    y = fnp.where(usable, z, 1)
-    high = y > 1.5
-    w = fnp.where(high, 1 / y, y)
-    low = w < 0.5
-    a = -fnp.where(low, fnp.log1p(-fnp.where(low, w, 0)), fnp.log(w))
-    square = a * a
-    li = a - square / 4 + a * square * _polynomial(square, _DILOGARITHM)
-    log = fnp.log(y)
-    out = fnp.where(low, math.pi**2 / 6 + fnp.where(high, -log, log) * a - li, li)
-    out = fnp.where(high, -0.5 * log * log - out, out)
-    ends = fnp.where(z == 0, math.pi**2 / 6 + 0 * y, fnp.where(z == math.inf, -math.inf, math.nan))
-    return fnp.where(usable, out, ends)
+def _spence_of(single: bool) -> Callable[[Any], Any]:
+    """Return a function in double precision; one for results in single precision sums fewer terms."""
+    logarithm = [2 / (2 * k + 3) for k in range(8 if single else 16)]
+    dilogarithm = _DILOGARITHM[: 5 if single else 10]
+
+    def body(z: Any) -> Any:
+        """Map z above 3/2 below 1 by DLMF 25.12.4, and z below 1/2 above it by 25.12.6; then sum a series in log z, by
+        DLMF 24.2.1; that logarithm by DLMF 4.6.4."""
+        usable = (z > 0) & (z < math.inf)
+        y = fnp.where(usable, z, 1)
+        high = y > 1.5
+        w = fnp.where(high, 1 / y, y)
+        low = w < 0.5
+        v = fnp.where(low, w, 1 - w)
+        ratio = v / (2 - v)
+        a = 2 * ratio + ratio * (ratio * ratio) * estrin(ratio * ratio, logarithm)
+        square = a * a
+        li = a - square / 4 + a * square * estrin(square, dilogarithm)
+        log = fnp.log(y)
+        out = fnp.where(low, math.pi**2 / 6 + fnp.where(high, -log, log) * a - li, li)
+        out = fnp.where(high, -0.5 * log * log - out, out)
+        ends = fnp.where(z == 0, math.pi**2 / 6 + 0 * y, fnp.where(z == math.inf, -math.inf, math.nan))
+        return fnp.where(usable, out, ends)
+
+    return with_slopes(body, _spence_slope)
 
 
 def _spence_slope(out: Any, z: Any) -> Any:
@@ -163,7 +211,12 @@ def _spence_slope(out: Any, z: Any) -> Any:
     return fnp.where(here, -1, fnp.log(y) / (1 - y))
 
 
-_spence = with_slopes(_spence_body, _spence_slope)
+_spence_double, _spence_single = _spence_of(single=False), _spence_of(single=True)
+
+
+def _spence(z: Any) -> Any:
+    return in_double(_spence_double if aval_of(z).dtype == dtypes.float64 else _spence_single)(z)
+
 
 exp1 = one("exp1", in_double(_exp1), "The exponential integral E1: that of exp(-t) / t from x to infinity.")
 expi = one("expi", in_double(_expi), "The exponential integral Ei: the principal value of that of exp(t) / t up to x.")
@@ -173,9 +226,9 @@ expn = two(
 sici = make(
     "sici",
     "x",
-    in_double(_sici),
+    _sici,
     "The sine integral (that of sin(t) / t from 0 to x), and the cosine integral.",
     "0.5",
     pair=True,
 )
-spence = one("spence", in_double(_spence), "Spence's function, the dilogarithm of 1 - x.")
+spence = one("spence", _spence, "Spence's function, the dilogarithm of 1 - x.")

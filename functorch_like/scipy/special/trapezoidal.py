@@ -1,8 +1,8 @@
 """The error function of complex arguments and its relatives: wofz, erfcx, dawsn, fresnel.
 
-The first three by one method: the trapezoidal or midpoint rule on twelve nodes, with the residues of the poles that the step
-misses (M. Al Azah, S. N. Chandler-Wilde, "Computation of the complex error function using modified trapezoidal rules",
-SIAM J. Numer. Anal. 59, 2021); its error is below 3e-15 of the value. Fresnel's integrals by expansions.
+The first three by one method: the trapezoidal or midpoint rule on twelve nodes, with the residues of the poles that the
+step misses (M. Al Azah, S. N. Chandler-Wilde, "Computation of the complex error function using modified trapezoidal
+rules", SIAM J. Numer. Anal. 59, 2021); its error is below 3e-15 of the value. Fresnel's integrals by expansions.
 """
 
 from __future__ import annotations
