@@ -157,3 +157,26 @@ def test_log_sums():
     close(S.softmax(x), special.softmax(x))
     close(S.log_softmax(x), special.log_softmax(x))
     close(S.log_softmax(x, axis=1), special.log_softmax(x, axis=1))
+
+
+def test_functions_of_the_normal_distribution_keep_their_digits():
+    p = np.concatenate([RNG.uniform(0, 1, 200), 10 ** RNG.uniform(-30, -1, 50)]).astype(np.float32)
+    close(S.ndtri(p), special.ndtri(p.astype(np.float64)), rtol=2e-7)
+    x = np.concatenate([RNG.normal(size=200) * 3, -(10 ** RNG.uniform(-3, 3, 50)), [0.0, 9.0]]).astype(np.float32)
+    close(S.log_ndtr(x), special.log_ndtr(x.astype(np.float64)), rtol=7e-7)
+    slope = ft.vmap(ft.grad(ft.grad(S.log_ndtr)))
+    near = np.array([-30.0, -6.0, -2.0, 0.0, 0.5, 4.0])
+    close(slope(near.astype(np.float32)), slope(near), rtol=1e-5)
+
+
+def test_logit_keeps_its_digits_near_its_zero():
+    off = np.float32(2.0) ** -np.arange(1.0, 24.0)
+    x = np.concatenate([0.5 + off / 2, 0.5 - off / 2])[1:].astype(np.float32)
+    close(S.logit(x[x > 0]), special.logit(x[x > 0].astype(np.float64)), rtol=3e-7)
+
+
+def test_bessel_functions_of_large_and_signed_operands():
+    x = np.array([0.0, -0.0, np.inf, -np.inf, 3e38, -3e38, 1e-30, np.nan], np.float32)
+    close(S.i0e(x), special.i0e(x.astype(np.float64)), rtol=2e-7)
+    close(S.i1e(x), special.i1e(x.astype(np.float64)), rtol=2e-7)
+    np.testing.assert_array_equal(np.signbit(S.i1e(x))[:-1], [0, 1, 0, 1, 0, 1, 0])
