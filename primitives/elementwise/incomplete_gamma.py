@@ -12,6 +12,7 @@ from functorch_like.primitives.base.elementwise_makers import binary
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.conversion import convert_element_type
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
+from functorch_like.primitives.formulas import fast_incomplete_gamma as fast
 from functorch_like.primitives.formulas.incomplete_gamma import grad_formula, random_formula, regularized
 from functorch_like.primitives.formulas.term import widened
 
@@ -85,17 +86,17 @@ def difference(f: Any, at: int, *operands: Any) -> Any:
     return convert_element_type(elementwise.div(total, elementwise.mul(a, full_like(a, 12 * step))), new_dtype=dtype)
 
 
-def _gamma(name: str, ref: Any, formula: Any, left: Any, right: Any, **facts: Any) -> Any:
-    return binary(name, each(ref), widened(formula), left, right, takes="f", domain=(0.4, 4.0), **facts)
+def _gamma(name: str, ref: Any, lower: Any, left: Any, right: Any, **facts: Any) -> Any:
+    return binary(name, each(ref), lower, left, right, takes="f", domain=(0.4, 4.0), **facts)
 
 
 igamma = _gamma(
-    "igamma", lambda a, x: _both(a, x)[0], regularized(upper=False),
+    "igamma", lambda a, x: _both(a, x)[0], widened(regularized(upper=False), fast.regularized(upper=False)),
     lambda g, a, x, z: elementwise.mul(g, igamma_grad_a(a, x)),
     lambda g, a, x, z: elementwise.mul(g, density(a, x)),
 )  # fmt: skip
 igammac = _gamma(
-    "igammac", lambda a, x: _both(a, x)[1], regularized(upper=True),
+    "igammac", lambda a, x: _both(a, x)[1], widened(regularized(upper=True), fast.regularized(upper=True)),
     lambda g, a, x, z: elementwise.mul(g, elementwise.neg(igamma_grad_a(a, x))),
     lambda g, a, x, z: elementwise.mul(g, elementwise.neg(density(a, x))),
 )  # fmt: skip
@@ -109,7 +110,7 @@ def _grad_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
 
 #: The derivative of igamma by a. Its own derivative by a is a difference quotient.
 igamma_grad_a = _gamma(
-    "igamma_grad_a", _grad, grad_formula,
+    "igamma_grad_a", _grad, widened(grad_formula, fast.grad_formula),
     lambda g, a, x, z: elementwise.mul(g, difference(igamma_grad_a, 0, a, x)), _grad_by_x,
 )  # fmt: skip
 
@@ -127,6 +128,6 @@ def _random_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
 
 #: The derivative by a of a sample x of the gamma distribution, its quantile held fixed.
 random_gamma_grad = _gamma(
-    "random_gamma_grad", _random, random_formula,
+    "random_gamma_grad", _random, widened(random_formula),
     lambda g, a, x, z: elementwise.mul(g, difference(random_gamma_grad, 0, a, x)), _random_by_x,
 )  # fmt: skip

@@ -125,7 +125,7 @@ def _fraction(a: Term, x: Term, active: Term) -> tuple[Term, Term]:
     return tuple(iterate(start, [a, x], active, step, _MOST)[:2])  # type: ignore[return-value]
 
 
-def _small(a: Term, x: Term, active: Term) -> Term:
+def small_upper(a: Term, x: Term, active: Term) -> Term:
     """Q for small x, by the alternating series."""
 
     def step(k: Term, operands: Any, s: Term, t: Term) -> Any:
@@ -163,7 +163,7 @@ def _pieces(a: Term, x: Term) -> tuple[Term, Term, Term, Term, Term]:
     return inside, a, x, large, below
 
 
-def _outside(a: Term, x: Term, value: Term, inside: Term, at_zero: float, at_end: float) -> Term:
+def outside(a: Term, x: Term, value: Term, inside: Term, at_zero: float, at_end: float) -> Term:
     """The value at the borders of the domain, and NaN beyond."""
     invalid = (a < 0) | (x < 0) | a.differs(a) | x.differs(x)
     invalid = invalid | (a.equals(0) & x.equals(0)) | (a.equals(math.inf) & x.equals(math.inf))
@@ -180,11 +180,11 @@ def regularized(upper: bool) -> Any:
         tiny = ~below & ~large & (v <= 1.1)
         fraction, _ = _fraction(u, v, ~below & ~large & (v > 1.1))
         factor = _factor(u, v)
-        p, q = factor * total, where(tiny, _small(u, v, tiny), factor * u * fraction)
+        p, q = factor * total, where(tiny, small_upper(u, v, tiny), factor * u * fraction)
         far_p, far_q = _uniform(u, v)
         value = where(below, 1 - p, q) if upper else where(below, p, 1 - q)
         value = where(large, far_q if upper else far_p, value)
-        return _outside(a, x, value, inside, float(upper), float(not upper))
+        return outside(a, x, value, inside, float(upper), float(not upper))
 
     return formula
 
@@ -216,10 +216,10 @@ def _slope(a: Term, x: Term) -> tuple[Term, Term, Term]:
 def grad_formula(a: Term, x: Term) -> Term:
     """The derivative of P by a."""
     value, _, inside = _slope(a, x)
-    return _outside(a, x, value, inside, 0.0, 0.0)
+    return outside(a, x, value, inside, 0.0, 0.0)
 
 
 def random_formula(a: Term, x: Term) -> Term:
     """Minus the derivative of P by a, over that by x."""
     _, ratio, inside = _slope(a, x)
-    return _outside(a, x, -ratio, inside, 0.0, math.inf)
+    return outside(a, x, -ratio, inside, 0.0, math.inf)

@@ -150,15 +150,21 @@ def estrin(x: Any, coefficients: Sequence[float]) -> Any:
     return parts[0]
 
 
-def widened(formula: Callable[..., Term]) -> Callable[..., Any]:
-    """A lowering that computes in float64 and rounds once at the end."""
+def widened(formula: Callable[..., Term], narrow: Callable[..., Term] | None = None) -> Callable[..., Any]:
+    """A lowering that computes in float64 and rounds once at the end.
+
+    Args:
+        formula: of terms in float64.
+        narrow: the same with fewer digits, for results in lower precision.
+    """
 
     def lower(e: Any, *operands: Any, **params: Any) -> Any:
         (out,) = e.outs
         if not out.size:
             return e.full(0, out)
         wide = out.update(dtype=dtypes.float64)
-        return e.convert(formula(*(Term(e, e.convert(x, wide), wide) for x in operands), **params).v, out)
+        picked = formula if narrow is None or out.dtype == dtypes.float64 else narrow
+        return e.convert(picked(*(Term(e, e.convert(x, wide), wide) for x in operands), **params).v, out)
 
     return lower
 
@@ -220,3 +226,24 @@ def iterate(
     small = aval.size <= LOOPS.reduced and kernels.allowed(e)
     out = e.loop(start, avals, going, body, one_kernel=small)
     return [Term(e, v, aval) for v in out[2 + fixed :]]
+
+
+def where_needed(active: Term, formula: Callable[..., Any], *operands: Term, count: int = 1) -> list[Term]:
+    """Evaluate a formula only if some element needs it: a loop of at most one step.
+
+    Args:
+        active: where the result is used.
+        formula: of the operands; returns a term, or a tuple of `count` terms.
+        operands: terms of one aval, safe to compute with.
+        count: number of results, which are 0 where they are not active.
+    """
+
+    def step(k: Term, given: Any, *state: Term) -> Any:
+        # Without a barrier that depends on the step, and is read, XLA moves the formula in front of the loop.
+        e, terms = k.e, [k, *given]
+        held = e.op("stablehlo.optimization_barrier", [t.v for t in terms], [t.aval for t in terms])
+        number, *kept = (Term(e, v, t.aval) for v, t in zip(held, terms, strict=True))
+        made = formula(*kept)
+        return made if isinstance(made, tuple) else (made,), number > 0
+
+    return iterate([operands[0].like(0)] * count, operands, active, step, 1)
