@@ -10,9 +10,12 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.primitives.base.elementwise_makers import unary
+from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.arithmetic import mul, neg, square
 from functorch_like.primitives.elementwise.transcendental import exp
+from functorch_like.primitives.elementwise.vectorized_cpu import DIGAMMA, LGAMMA
+from functorch_like.primitives.formulas import fast_gamma
 from functorch_like.primitives.formulas import special as formulas
 from functorch_like.primitives.formulas.gamma import lgamma1p_near
 from functorch_like.primitives.formulas.term import Term, in_single, where, widened
@@ -133,18 +136,19 @@ def _lgamma_formula(x: Term) -> Term:
     return where(near, lgamma1p_near(where(near, x - 1, 0)), x.apply("chlo.lgamma"))
 
 
+_DIGAMMA = Lowering("digamma", in_single(formulas.digamma), DIGAMMA)
 lgamma = unary(
-    "lgamma", each(_lgamma), in_single(_lgamma_formula), lambda g, x, y: mul(g, digamma(x)), takes="f",
-    domain=(0.3, 4.0),
+    "lgamma", each(_lgamma), Lowering("lgamma", in_single(_lgamma_formula), LGAMMA),
+    lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0),
 )  # fmt: skip
 digamma = unary(
-    "digamma", each(digamma_of), in_single(formulas.digamma), lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f",
-    domain=(0.3, 4.0),
+    "digamma", each(digamma_of), _DIGAMMA,
+    lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f", domain=(0.3, 4.0),
 )  # fmt: skip
 
 
 def _polygamma_lower(e: Any, x: Any, *, m: int) -> Any:
-    return in_single(formulas.digamma)(e, x) if m == 0 else widened(formulas.polygamma)(e, x, m=m)
+    return _DIGAMMA(e, x) if m == 0 else widened(formulas.polygamma, fast_gamma.polygamma)(e, x, m=m)
 
 
 #: The m-th derivative of digamma.

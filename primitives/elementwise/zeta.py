@@ -14,8 +14,11 @@ import numpy as np
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.elementwise_makers import binary, elementwise_primitive, same
+from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.erf_and_gamma import each
+from functorch_like.primitives.elementwise.vectorized_cpu import guarded
+from functorch_like.primitives.formulas import fast_gamma
 from functorch_like.primitives.formulas.term import Term, choose, where, widened
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
@@ -89,8 +92,10 @@ def _by_q(g: Any, x: Any, q: Any, z: Any) -> Any:
     return elementwise.mul(g, elementwise.neg(elementwise.mul(x, zeta(elementwise.add(x, full_like(x, 1)), q))))
 
 
+_standard = widened(lambda x, q: x.apply("chlo.zeta", q))
+_quick = guarded("zeta", _standard, fast_gamma.zeta, fast_gamma.zeta_is_usual)
 zeta = binary(
-    "zeta", each(_ref), widened(lambda x, q: x.apply("chlo.zeta", q)),
+    "zeta", each(_ref), Lowering("zeta", _standard, _quick),
     lambda g, x, q, z: elementwise.mul(g, zeta_derivative(x, q, order=1)), _by_q, takes="f", domain=(1.5, 4.0),
 )  # fmt: skip
 

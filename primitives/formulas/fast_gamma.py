@@ -8,12 +8,10 @@ computed with mpmath to 60 digits and cut off where the rest is below 4e-16.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from functorch_like.primitives.formulas.real import bits
-from functorch_like.primitives.formulas.term import Term, polynomial
+from functorch_like.primitives.formulas.special import polygamma as polygamma_by_zeta
+from functorch_like.primitives.formulas.term import Term, choose, polynomial, where
 
 #: R(s).
 _RECIPROCAL = (
@@ -74,35 +72,6 @@ _COSINE = (
     0.001927870511963925,
     -0.00010041698903468872,
 )
-#: (2 artanh(r) / r - 2) / r**2 for |r| <= 0.1717, in r**2.
-_LOG = (
-    0.666666666666667,
-    0.3999999999989839,
-    0.2857142862645262,
-    0.2222221106056441,
-    0.18182894320084278,
-    0.15331554743280912,
-    0.14618452072714802,
-)
-_ROOT_HALF = int(np.array(math.sqrt(0.5)).view(np.int64))
-_ONE, _MANTISSA = 0x3FF << 52, (1 << 52) - 1
-_WHOLE = 0x433 << 52  # the bits of 2**52, whose last digit is 1
-
-
-def log(x: Term) -> Term:
-    """Natural logarithm of a positive normal float64, by artanh (DLMF 4.6.4); infinities and NaN give numbers.
-
-    XLA's takes twice the time.
-    """
-    raw, aval = bits(x)
-    op = lambda name, a, b: x.e.op(f"stablehlo.{name}", [a, x.e.full(b, aval)], [aval])
-    real = lambda v: Term(x.e, x.e.op("stablehlo.bitcast_convert", [v], [x.aval]), x.aval)
-    moved = op("add", raw, _ONE - _ROOT_HALF)
-    exponent = real(op("or", op("shift_right_logical", moved, 52), _WHOLE)) - (2.0**52 + 1023)
-    m = real(op("add", op("and", moved, _MANTISSA), _ROOT_HALF))  # sqrt(1/2) <= m < sqrt(2)
-    r = (m - 1) / (m + 1)
-    square = r * r
-    return exponent * math.log(2) + (r * square * polynomial(square, _LOG) + r * 2)
 
 
 def turn(x: Term) -> tuple[Term, Term]:
@@ -149,3 +118,98 @@ def scale(z: Term) -> Scale:
 def digamma_above(parts: Scale, log_t: Term) -> Term:
     """digamma(z + 1)."""
     return log_t + polynomial(parts.at, _DIGAMMA)
+
+
+def lgamma(x: Term) -> Term:
+    """log |gamma(x)|: of gamma(|x| + 1) divided by x, or by reflection (DLMF 5.5.3) left of 0."""
+    size, left = abs(x), x < 0
+    parts = scale(size)
+    main = (size + 0.5) * (parts.t.log() - 1) - 1
+    r, _ = turn(where(left, x, 0.5))
+    top = where(left, x.like(math.pi), math.sqrt(2 * math.pi))
+    bottom = where(left, abs(sine(r)) * math.sqrt(2 * math.pi) / parts.reciprocal, size * parts.reciprocal)
+    rest = (top / bottom).log()
+    end = size.equals(math.inf) | bottom.equals(0)
+    return choose(
+        where(left, -main, main) + rest, (x.differs(x), x), (end, math.inf), (x.equals(1) | x.equals(2), 0)
+    )  # fmt: skip
+
+
+def digamma(x: Term) -> Term:
+    """Digamma: of |x| + 1 less 1 / x, or by reflection (DLMF 5.5.4) left of 0."""
+    left = x < 0
+    parts = scale(abs(x))
+    above = digamma_above(parts, parts.t.log())
+    r, _ = turn(where(left, x, 0.5))
+    top = where(left, cosine(r) * math.pi, 1)
+    bottom = where(left, sine(r), x)
+    value = above - top / bottom
+    pole = (left & r.equals(0)) | x.equals(-math.inf)
+    return choose(value, (pole, math.nan), (x.equals(math.inf) | x.differs(x), x))
+
+
+#: Numbers of summands before the expansion of Euler and Maclaurin, DLMF 25.11.5; and its B_2j / (2j)!.
+_DIRECT = 4
+_EULER = tuple(b / math.factorial(2 * j + 2) for j, b in enumerate(
+    (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+))  # fmt: skip
+_HIGHEST = 12
+
+
+def _expansion(s: Any, top: Any, at: Term, power: Term) -> Term:
+    """The sum of (at + k)**-s over k = 0, 1, ..., where at**-s is `power` and s in the products is `top`."""
+    inverse = 1 / at
+    square = inverse * inverse
+    total, factor = power * (at / (s - 1) + 0.5), power * inverse * top
+    for j, c in enumerate(_EULER):
+        total = total + factor * c
+        factor = factor * square * ((top + (2 * j + 1)) * (top + (2 * j + 2)))
+    return total
+
+
+def zeta(s: Term, q: Term) -> Term:
+    """The Hurwitz zeta function for finite s > 1 and q > 0."""
+    power = lambda base: (-s * base.log()).exp()
+    at = q + _DIRECT
+    total = power(q)
+    for k in range(1, _DIRECT):
+        total = total + power(q + k)
+    return total + _expansion(s, s.apply("stablehlo.minimum", 1e3), at, power(at))
+
+
+def zeta_is_usual(s: Term, q: Term) -> Term:
+    """Return True where `zeta` applies."""
+    return (s > 1) & (s < math.inf) & (q > 0) & (q < math.inf)
+
+
+def polygamma(x: Term, *, m: int) -> Term:
+    """The m-th derivative of digamma, m >= 1: of |x| + 1 and x**-(m + 1), or by reflection (DLMF 5.15.6) left of 0."""
+    if m > _HIGHEST:
+        return polygamma_by_zeta(x, m=m)
+    left, end = x < 0, abs(x).equals(math.inf)
+    size, direct = where(end, 1, abs(x)), _DIRECT + m
+    total = sum((_whole_power(1 / (size + k), m + 1) for k in range(2, direct)), _whole_power(1 / (size + 1), m + 1))
+    at = size + direct
+    total = total + _expansion(float(m + 1), float(m + 1), at, _whole_power(1 / at, m + 1))
+    sign, factor = (1.0 if m % 2 else -1.0), math.factorial(m)
+    right = (total + _whole_power(1 / x, m + 1)) * (sign * factor)
+    r, _ = turn(where(left & ~end, x, 0.5))
+    root = sine(r)
+    slope = polynomial(cosine(r) / root, _cotangent(m)) / (root * root)
+    pole, outer = (math.inf, 0.0) if m % 2 else (math.nan, -0.0)
+    poles = where(left, root, x if m % 2 == 0 else 1).equals(0) | (end & left)
+    return choose(where(left, slope * sign - total * factor, right), (poles, pole), (end, outer), (x.differs(x), x))
+
+
+def _cotangent(m: int) -> list[float]:
+    """Coefficients p with (-1)**m pi (d/dx)**m cot(pi x) = p(cot(pi x)) / sin(pi x)**2."""
+    p = [math.pi**2]
+    for _ in range(m - 1):
+        above = [a + b for a, b in zip([*p, 0.0, 0.0], [0.0, 0.0, *p], strict=True)]  # times 1 + cot**2
+        p = [math.pi * k * a for k, a in enumerate(above)][1:]
+    return p
+
+
+def _whole_power(x: Term, n: int) -> Term:
+    half = _whole_power(x, n // 2) if n > 1 else x
+    return half if n == 1 else half * half * x if n % 2 else half * half

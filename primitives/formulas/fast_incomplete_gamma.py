@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from functorch_like.primitives.formulas.fast_gamma import Scale, digamma_above, log, scale
+from functorch_like.primitives.formulas.fast_gamma import Scale, digamma_above, scale
 from functorch_like.primitives.formulas.gamma import ZETA_LESS_ONE
 from functorch_like.primitives.formulas.incomplete_gamma import outside
 from functorch_like.primitives.formulas.special import erfc
@@ -128,7 +128,7 @@ _TEMME = (
 
 def _front(a: Term, x: Term, parts: Scale) -> tuple[Term, Term]:
     """D, and log(x / t)."""
-    log_ratio = log(x * parts.inverse)
+    log_ratio = (x * parts.inverse).log()
     power = (a * log_ratio + (parts.t - x)).exp()
     return power * (parts.inverse * (0.5 / math.pi)).sqrt() * parts.reciprocal, log_ratio
 
@@ -182,7 +182,7 @@ def _small(a: Term, x: Term) -> Term:
     for k in range(1, _ALTERNATING + 1):
         term = term * x * (-1 / k)
         total = total + term / (a + k)
-    power = a * log(x) - a * polynomial(a, _LGAMMA1P)
+    power = a * x.log() - a * polynomial(a, _LGAMMA1P)
     less = power * polynomial(power, [1 / math.factorial(k) for k in range(1, 10)])  # exp(power) - 1
     return -less - (less + 1) * a * total
 
