@@ -75,13 +75,46 @@ def _fraction(a: Term, b: Term, x: Term, by_a: Term, active: Term) -> tuple[Term
     return tuple(iterate(start, [a, b, x, by_a], active, step, _MOST)[:2])  # type: ignore[return-value]
 
 
-def _formula(a: Term, b: Term, x: Term, wrt: int | None = None) -> Term:
+#: End of the fraction for results in single precision, and its pairs of steps between two looks at that.
+_EPS_SINGLE, _PAIRS = 1e-10, 4
+
+
+def _fraction_single(a: Term, b: Term, x: Term, active: Term) -> Term:
+    """The fraction as a quotient of two recurrences, scaled after each few steps (DLMF 3.10.5)."""
+
+    def step(k: Term, operands: Any, value: Term, n: Term, d: Term, n1: Term, d1: Term) -> Any:
+        a, b, x = operands
+        before = value
+        for j in range(_PAIRS):
+            m = k * _PAIRS - (_PAIRS - 1 - j)
+            twice = a + m + m
+            inverse = x / (twice * (twice * twice - 1))  # one division for both coefficients
+            even = m * (b - m) * (twice + 1) * inverse
+            odd = -(a + m) * (a + b + m) * (twice - 1) * inverse
+            n, d, n1, d1 = n1, d1, n1 + even * n, d1 + even * d
+            n, d, n1, d1 = n1, d1, n1 + odd * n, d1 + odd * d
+        inverse = 1 / d1
+        value = n1 * inverse
+        done = abs(value - before) <= abs(value) * _EPS_SINGLE
+        return (value, n * inverse, d * inverse, value, value * 0 + 1), done
+
+    one = a.like(1)
+    first = 1 - x * (a + b) / (a + 1)
+    start = [a.like(0), one, one, one, first]
+    return iterate(start, [a, b, x], active, step, _MOST // _PAIRS)[0]
+
+
+def _formula_single(a: Term, b: Term, x: Term) -> Term:
+    return _formula(a, b, x, single=True)
+
+
+def _formula(a: Term, b: Term, x: Term, wrt: int | None = None, single: bool = False) -> Term:
     inside = (a > 0) & (b > 0) & (x > 0) & (x < 1) & (a < math.inf) & (b < math.inf)
     p, q, z = where(inside, a, 1), where(inside, b, 1), where(inside, x, 0.5)
     swap = z > (p + 1) / (p + q + 2)
     p, q, z, y = where(swap, q, p), where(swap, p, q), where(swap, 1 - z, z), where(swap, z, 1 - z)
     by_first = where(swap, z.like(1 - (wrt or 0)) * -1 + 1, z.like(1 - (wrt or 0)))
-    h, g = _fraction(p, q, z, by_first, inside)
+    h, g = (_fraction_single(p, q, z, inside), z) if single else _fraction(p, q, z, by_first, inside)
     value = _factor(p, q, z, y) * h / p
     edge = 0.0
     if wrt is None:
@@ -183,7 +216,7 @@ def _jvp(primals: Any, tangents: Any) -> Any:
 
 
 regularized_incomplete_beta = elementwise_primitive(
-    "regularized_incomplete_beta", each(_value), widened(_formula), count=3,
+    "regularized_incomplete_beta", each(_value), widened(_formula, _formula_single), count=3,
     takes="f", jvp=_jvp, samples=_samples({}),
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ from functorch_like.primitives.formulas.special import polygamma as polygamma_by
 from functorch_like.primitives.formulas.term import Term, choose, polynomial, where
 
 #: R(s).
-_RECIPROCAL = (
+RECIPROCAL = (
     0.8449145677995561,
     0.15746414599984357,
     -0.0024305145874791113,
@@ -33,7 +33,7 @@ _RECIPROCAL = (
     5.766569943232815e-12,
 )
 #: digamma(z + 1) - log(t), in s.
-_DIGAMMA = (
+DIGAMMA = (
     -0.3954556480228666,
     0.471073268300707,
     -0.09184496408705368,
@@ -52,7 +52,7 @@ _DIGAMMA = (
     2.264854715429839e-10,
 )
 #: sin(pi r) / r and cos(pi r) for |r| <= 1/2, in r**2.
-_SINE = (
+SINE = (
     3.1415926535897927,
     -5.167712780049786,
     2.550164039861884,
@@ -62,7 +62,7 @@ _SINE = (
     0.0004659870919775173,
     -2.1133714397960184e-05,
 )
-_COSINE = (
+COSINE = (
     0.9999999999999981,
     -4.934802200543688,
     4.058712126333393,
@@ -83,12 +83,12 @@ def turn(x: Term) -> tuple[Term, Term]:
 
 def sine(r: Term) -> Term:
     """sin(pi r) for |r| <= 1/2."""
-    return r * polynomial(r * r, _SINE)
+    return r * polynomial(r * r, SINE)
 
 
 def cosine(r: Term) -> Term:
     """cos(pi r) for |r| <= 1/2."""
-    return polynomial(r * r, _COSINE)
+    return polynomial(r * r, COSINE)
 
 
 class Scale(NamedTuple):
@@ -112,12 +112,12 @@ def scale(z: Term) -> Scale:
     t = z + 1.5
     inverse = 1 / t
     at = 1 - 3 * inverse
-    return Scale(t, inverse, at, polynomial(at, _RECIPROCAL))
+    return Scale(t, inverse, at, polynomial(at, RECIPROCAL))
 
 
 def digamma_above(parts: Scale, log_t: Term) -> Term:
     """digamma(z + 1)."""
-    return log_t + polynomial(parts.at, _DIGAMMA)
+    return log_t + polynomial(parts.at, DIGAMMA)
 
 
 def lgamma(x: Term) -> Term:

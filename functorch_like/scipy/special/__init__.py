@@ -24,6 +24,7 @@ from functorch_like.primitives.elementwise.zeta import zeta as _zeta_row
 from functorch_like.scipy import gamma_ratios as _ratios
 from functorch_like.scipy import normal as _normal
 from functorch_like.scipy.logarithms import logit as _logit
+from functorch_like.scipy.gamma_single import gamma as _gamma_single
 from functorch_like.scipy.special.makers import in_double as _in_double
 from functorch_like.scipy.special.makers import make as _make
 from functorch_like.scipy.special.makers import one as _one
@@ -47,7 +48,11 @@ erf = _one("erf", elementwise.erf, "The error function.")
 erfc = _one("erfc", elementwise.erfc, "1 - erf(x), accurate for large x.")
 erfinv = _one("erfinv", elementwise.erf_inv, "The inverse of erf.")
 gammaln = _one("gammaln", elementwise.lgamma, "log of the absolute value of the gamma function.")
-gamma = _one("gamma", _in_double(_ratios.gamma), "The gamma function; infinite at 0, NaN at negative whole numbers.")
+gamma = _one(
+    "gamma",
+    _in_double(_ratios.gamma, _gamma_single),
+    "The gamma function; infinite at 0, NaN at negative whole numbers.",
+)
 digamma = _one("digamma", elementwise.digamma, "The derivative of gammaln.")
 psi = digamma
 _zeta = _two("zeta", "x q", _zeta_row, "The Hurwitz zeta function.", "2.5, 1.0")

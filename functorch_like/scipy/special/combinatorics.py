@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from functorch_like import numpy as fnp
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax import stop_gradient
 from functorch_like.numpy import promotion
+from functorch_like.scipy import gamma_single
 from functorch_like.scipy.gamma_ratios import gamma, log_choose
 from functorch_like.scipy.special.makers import in_double, one, two
 
@@ -19,12 +21,16 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
 
 
-def _factorial_body(n: Any) -> Any:
-    inside = n >= 0
-    return fnp.where(inside, gamma(fnp.where(inside, n, 0) + 1), fnp.where(n != n, n, 0))
+def _factorial_by(gamma: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def body(n: Any) -> Any:
+        inside = n >= 0
+        return fnp.where(inside, gamma(fnp.where(inside, n, 0) + 1), fnp.where(n != n, n, 0))
+
+    return body
 
 
-_factorial = one("factorial", in_double(_factorial_body), "The factorial, gamma(n + 1); 0 for negative numbers.", "3")
+_FACTORIAL = in_double(_factorial_by(gamma), _factorial_by(gamma_single.gamma))
+_factorial = one("factorial", _FACTORIAL, "The factorial, gamma(n + 1); 0 for negative numbers.", "3")
 
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:

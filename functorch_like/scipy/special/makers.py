@@ -114,17 +114,22 @@ def two(
     return made
 
 
-def in_double(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a body that computes in double precision and rounds once at the end."""
+def in_double(body: Callable[..., Any], narrow: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """Make a body that computes in double precision and rounds once at the end.
+
+    Args:
+        body: of values in double precision.
+        narrow: the same with fewer digits, for values of lower precision.
+    """
 
     def wide(*xs: Any) -> Any:
         aval = aval_of(xs[0])
         dtype = dtypes.complex128 if dtypes.is_complex(aval.dtype) else dtypes.float64
         if aval.dtype == dtype:
             return body(*xs)
-        out = body(*(promotion.convert(x, dtype) for x in xs))
-        narrow = dtypes.real_part(aval.dtype)
-        to = lambda v: dtypes.complex_of(narrow) if dtypes.is_complex(aval_of(v).dtype) else narrow
+        out = (narrow or body)(*(promotion.convert(x, dtype) for x in xs))
+        part = dtypes.real_part(aval.dtype)
+        to = lambda v: dtypes.complex_of(part) if dtypes.is_complex(aval_of(v).dtype) else part
         weak = all(aval_of(x).weak_type for x in xs)
         return tree.map(lambda v: promotion.convert(v, to(v), weak), out)
 
