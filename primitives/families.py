@@ -40,6 +40,7 @@ FAMILIES = {
     "elementwise.incomplete_gamma": "igamma igamma_grad_a igammac random_gamma_grad",
     "indexing.gather_and_scatter_add": "scatter_add",
     "reductions.cumlogsumexp": "cumlogsumexp",
+    "reductions.recurrence": "recurrence",
     "effects.checkpoint_name": "name",
     "effects.memory_placement": "memory_placement",
     "linalg.qr": "geqp3 geqrf hessenberg householder_product qr tridiagonal",

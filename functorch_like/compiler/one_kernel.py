@@ -13,7 +13,7 @@ from functorch_like.primitives.contractions.dot_general import dot_general
 #: Kinds of primitives that XLA can compile as part of a kernel, unlike sorts, scatters and calls of libraries.
 _KINDS = frozenset(("elementwise", "movement", "reduction", "bits", "random"))
 #: Families of other primitives that it can, too: running sums are loops.
-_FAMILIES = frozenset(("cumulative",))
+_FAMILIES = frozenset(("cumulative", "recurrence"))
 #: Higher-order primitives whose lowering is not that of their jaxprs.
 _APART = frozenset(("shard_map", "composite"))
 

@@ -38,7 +38,7 @@ def _fits(conv: Conv, kernel: Sequence[int], features: int) -> bool:
     Args:
         conv: the convolution.
         kernel: elements of the kernel along each dimension.
-        features: input features.
+        features: input features. Of one feature XLA's own loops are faster: a product of rows does not sum anything.
     """
     p, outputs, terms = conv.params, conv.right.shape[conv.specs[1][0]], math.prod(kernel)
     rows, places = terms * outputs, conv.left.size // features
@@ -46,7 +46,8 @@ def _fits(conv: Conv, kernel: Sequence[int], features: int) -> bool:
     few = outputs <= FEW_OUTPUTS and 2 <= terms <= MOST_TERMS
     small = rows <= max(MOST_ROWS, ROWS_PER_FEATURE * features) and rows * places <= MOST_NUMBERS
     worthwhile = rows * conv.left.size >= MANY_MULTIPLICATIONS
-    return conv.groups == 1 and conv.out.dtype == dtypes.float32 and dense and few and small and worthwhile
+    fit = dense and few and small and worthwhile and features > 1
+    return conv.groups == 1 and conv.out.dtype == dtypes.float32 and fit
 
 
 # ------------------------------------------------------------------------------------------------------------ forward

@@ -20,11 +20,22 @@ from functorch_like.primitives.base.lowering import Alternative, Lowering
 from functorch_like.primitives.base.window_geometry import emit_pad, emit_reduce_window, emit_tap, window_params
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.primitives.reductions.makers import highest, lowest, roomy
+from functorch_like.primitives.reductions.recurrence import recurrence, shifted
+from functorch_like.primitives.reductions.running_loop import LONG, rows, running_loop
 
 #: Elements of a block, and how many elements are folded without blocks.
 BLOCK, FEW = 8, 32
-#: Elements between which a loop begins a new partial fold, so that rounding errors do not grow with all of them.
-SPAN = 32
+#: The most elements of an array that a loop folds, which runs on one thread. In larger ones, it folds totals of blocks.
+MANY = 2**18
+
+
+def _as_loop(kind: Any, aval: ShapedArray, axis: int) -> bool:
+    """Return True if a loop over the elements compiles and runs sooner, in sum, than folds of blocks.
+
+    A step is the elements behind the axis. Functions of few numbers are slow: XLA computes them one by one.
+    """
+    most = LOOPS.elements if callable(kind) and rows(aval, axis) < LONG else MANY
+    return aval.shape[axis] > FEW and aval.size <= most
 
 
 class Fold(NamedTuple):
@@ -49,33 +60,11 @@ class Fold(NamedTuple):
         return emit_reduce_window(e, x, e.constant(self.identity), params, region, aval, aval)
 
     def loop(self, x: Any, aval: ShapedArray) -> Any:
-        """Fold one element after the other in one kernel, which compiles in a fifth of the time that blocks take."""
+        """Fold one element after the other in one kernel, which compiles in a tenth of the time that blocks take."""
         if not kernels.allowed(self.e):
             return self.blocked(x, aval)
-        index, flag = ShapedArray((), np.int32), ShapedArray((), np.bool_)
-        n, part = aval.shape[self.axis], self.sized(aval, 1)
-        sizes = self.e.i64s(part.shape)
-
-        def more(e: Any, k: Any, *_: Any) -> list[Any]:
-            return [e.compare("LT", k, e.constant(np.int32(n)), flag, "SIGNED")]
-
-        def step(e: Any, k: Any, x: Any, before: Any, partial: Any, out: Any) -> list[Any]:
-            both = lambda a, b: self.both(e, a, b, part)
-            number = lambda i: e.constant(np.int32(i))
-            place = e.op("stablehlo.subtract", [number(n - 1), k], [index]) if self.reverse else k
-            at = [place if d == self.axis else number(0) for d in range(aval.ndim)]
-            element = e.op("stablehlo.dynamic_slice", [x, *at], [part], {"slice_sizes": sizes})
-            begins = e.op("stablehlo.and", [k, number(SPAN - 1)], [index])
-            begins = e.compare("EQ", begins, number(0), flag, "SIGNED")
-            choose = lambda a, b: e.op("stablehlo.select", [begins, a, b], [part])
-            before = choose(both(before, partial), before)
-            partial = both(choose(e.full(self.identity, part), partial), element)
-            out = e.op("stablehlo.dynamic_update_slice", [out, both(before, partial), *at], [aval])
-            return [e.op("stablehlo.add", [k, number(1)], [index]), x, before, partial, out]
-
-        none = self.e.full(self.identity, part)
-        first = [self.e.constant(np.int32(0)), x, none, none, self.e.full(self.identity, aval)]
-        return self.e.loop(first, [index, aval, part, part, aval], more, step, one_kernel=True)[-1]
+        both = lambda e, a, b, part: [self.both(e, *a, *b, part)]
+        return running_loop(self.e, [x], aval, self.axis, self.reverse, both, [self.identity])
 
     def pad(self, x: Any, aval: ShapedArray, before: int, after: int) -> tuple[Any, ShapedArray]:
         """Identities put before and after along the axis, or cut away where negative."""
@@ -91,6 +80,8 @@ class Fold(NamedTuple):
         e, axis, n = self.e, self.axis, aval.shape[self.axis]
         if n <= FEW:
             return self.plain(x, aval)
+        if _as_loop(self.kind, aval, axis) and kernels.allowed(e):
+            return self.loop(x, aval)
         fill = -n % BLOCK
         x, whole = self.pad(x, aval, *((fill, 0) if self.reverse else (0, fill)))
         count = whole.shape[axis] // BLOCK
@@ -161,20 +152,27 @@ def running(
             *(SampleInput((ShapedArray((4,), d),), {"axis": 0, "reverse": False}) for d in others),
         ]
 
-    most = LOOPS.elements // 2
+    limit = LOOPS.elements if callable(kind) else MANY
+    most, length = limit // (2 * FEW), 2 * FEW
+    rest = f" ({MANY:,} where {LONG} or more stand behind the axis)" if callable(kind) else ""
     loop = Alternative(
-        "loop", f"more than {FEW} elements, in arrays of at most {LOOPS.elements:,}, on one device",
-        lambda ins, outs, *, axis, **_: outs[0].size <= LOOPS.elements and outs[0].shape[axis] > FEW,
+        "loop", f"more than {FEW} elements, in arrays of at most {limit:,}{rest}, on one device",
+        lambda ins, outs, *, axis, **_: _as_loop(kind, outs[0], axis) and outs[0].size > 0,
         lowered(Fold.loop),
-        lambda: _edges(
-            dtype_names[0], (FEW, False), (FEW + 1, True), (BLOCK * FEW, True), (BLOCK * FEW + 1, True), (most, True),
-            (most + 1, False),
-        ),
+        lambda: [
+            *_edges(dtype_names[0], (FEW, False), (FEW + 1, True), (BLOCK * FEW, True), (BLOCK * FEW + 1, True)),
+            *_arrays(dtype_names[0], 1, ((most, length), True), ((most + 1, length), False)),
+            *_arrays(dtype_names[0], 0, ((FEW, LONG), False), ((FEW + 1, LONG - 1), True), ((1500, LONG), True)),
+        ],
     )  # fmt: skip
     blocks = Alternative(
         "blocks", f"more than {FEW} elements",
         lambda ins, outs, *, axis, **_: outs[0].size > 0 and outs[0].shape[axis] > FEW,
-        lowered(Fold.blocked), lambda: _edges(dtype_names[0], (FEW, False), (most, False), (most + 1, True)),
+        lowered(Fold.blocked),
+        lambda: [
+            *_edges(dtype_names[0], (FEW, False)),
+            *_arrays(dtype_names[0], 1, ((most, length), False), ((most + 1, length), True)),
+        ],
     )  # fmt: skip
     lower = Lowering(name, lowered(Fold.plain), loop, blocks)
     primitive = Primitive(
@@ -186,13 +184,22 @@ def running(
 
 def _edges(dtype: str, *sizes: tuple[int, bool]) -> list[tuple[SampleInput, bool]]:
     """Samples of two rows of some lengths, and whether the form is taken; one has infinities and NaN, too."""
-    longest = max(n for n, taken in sizes if taken)
+    rows = [(ShapedArray((2, n), dtype), r, taken) for n, taken in sizes for r in (False, True)]
+    samples = [(SampleInput((aval,), {"axis": 1, "reverse": r}, (-1, 1)), taken) for aval, r, taken in rows]
+    longest = max((n for n, taken in sizes if taken), default=0)
+    if not longest:
+        return samples
     inside = np.zeros((2, longest), dtype)
     inside[:, [3, 20, 37]] = np.inf, -1, np.nan
-    rows = [(ShapedArray((2, n), dtype), r, taken) for n, taken in sizes for r in (False, True)]
+    return [*samples, (SampleInput((inside,), {"axis": 1, "reverse": False}), True)]
+
+
+def _arrays(dtype: str, axis: int, *shapes: tuple[tuple[int, ...], bool]) -> list[tuple[SampleInput, bool]]:
+    """Samples of some shapes, folded along an axis, and whether the form is taken."""
     return [
-        *((SampleInput((aval,), {"axis": 1, "reverse": r}, (-1, 1)), taken) for aval, r, taken in rows),
-        (SampleInput((inside,), {"axis": 1, "reverse": False}), True),
+        (SampleInput((ShapedArray(shape, dtype),), {"axis": axis, "reverse": r}, (-1, 1)), taken)
+        for shape, taken in shapes
+        for r in (False, True)
     ]
 
 
@@ -213,25 +220,11 @@ cumsum = running(
 
 
 # ----------------------------------------------------------------------------------------------------------- products
-def shifted(x: Any, by: int, fill: Any, axis: int, reverse: bool) -> Any:
-    """The elements `by` places before each (after each, if reverse); `fill` where there are none."""
-    config = [(0, 0, 0)] * aval_of(x).ndim
-    config[axis] = (-by, by, 0) if reverse else (by, -by, 0)
-    return structural.pad(x, structural.full((), fill, aval_of(x).dtype), padding_config=tuple(config))
-
-
 def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
-    """Pairs (a, da) folded by (ab, da b + a db) over spans of 1, 2, 4, ...: no division, so zeros do no harm."""
-    (p,), (t,) = primals, tangents
-    out, by = cumprod(p, axis=axis, reverse=reverse), 1
-    while by < aval_of(p).shape[axis]:
-        before, change = shifted(p, by, 1, axis, reverse), shifted(t, by, 0, axis, reverse)
-        p, t, by = (
-            elementwise.mul(before, p),
-            elementwise.add(elementwise.mul(change, p), elementwise.mul(before, t)),
-            2 * by,
-        )
-    return out, t
+    """d(p[k-1] x[k]) = x[k] dp[k-1] + p[k-1] dx[k]: no division, so zeros do no harm."""
+    (x,), (dx,) = primals, tangents
+    out = cumprod(x, axis=axis, reverse=reverse)
+    return out, recurrence(x, elementwise.mul(shifted(out, 1, 1, axis, reverse), dx), axis=axis, reverse=reverse)
 
 
 cumprod = running(

@@ -21,6 +21,7 @@ from functorch_like.primitives.ordering.top_k import top_k
 from functorch_like.primitives.random.threefry import threefry2x32
 from functorch_like.primitives.reductions import cumulative, reductions
 from functorch_like.primitives.reductions.cumlogsumexp import cumlogsumexp
+from functorch_like.primitives.reductions.recurrence import recurrence
 from functorch_like.primitives.reductions.makers import highest, lowest
 from functorch_like.primitives.structural.tile_split_barrier import optimization_barrier, split, tile
 from functorch_like.primitives.updates.dynamic_slice import dynamic_slice, dynamic_update_slice
@@ -64,6 +65,11 @@ def _reduce(step: Step, xs: Sequence[Any]) -> list[Any]:
     axes = step.params["axes"] if "axes" in step.params else (step.params["axis"],)
     fill = _IDENTITIES[step.e.prim](aval_of(xs[0]).dtype)
     return step.apply([step.mask(xs[0], 0, axes, fill)])
+
+
+def _recurrence(step: Step, xs: Sequence[Any]) -> list[Any]:
+    axes = (step.params["axis"],)
+    return step.apply([step.mask(xs[0], 0, axes, 1), step.mask(xs[1], 1, axes, 0)])
 
 
 def _top_k(step: Step, xs: Sequence[Any]) -> list[Any]:
@@ -270,6 +276,7 @@ RULES: dict[Primitive, Rule] = {
     **dict.fromkeys((structural.copy, structural.materialize, structural.stop_gradient, optimization_barrier), _apply),
     **dict.fromkeys((broadcast_in_dim, transpose, structural.iota, checkpoint_name, threefry2x32), _apply),
     **dict.fromkeys(_IDENTITIES, _reduce),
+    recurrence: _recurrence,
     **dict.fromkeys((cholesky_lu.cholesky, cholesky_lu.lu, eigen.eig, eigen.eigh, eigen.schur), _inner(2)),
     **dict.fromkeys((svd.svd, svd.pinv, qr.qr, qr.geqrf, qr.geqp3, qr.householder_product, qr.hessenberg), _inner(2)),
     **dict.fromkeys((qr.tridiagonal, triangular_solve.tridiagonal_solve), _inner(2)),

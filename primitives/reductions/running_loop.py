@@ -1,0 +1,109 @@
+"""Running folds as one kernel on CPUs: nested loops over elements, which compile in a tenth of the time of blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+
+#: Elements after which a new partial fold begins, and such folds after which the next one does. Rounding errors then
+#: grow with the number of levels, and not with that of the elements.
+SPAN = 32
+#: Elements that a step folds where rows are short, and the length from which on a row is long.
+UNROLLED, LONG = 4, 8
+
+
+def rows(aval: ShapedArray, axis: int) -> int:
+    """The number of elements that each step folds at once: those behind the axis."""
+    return math.prod(aval.shape[axis + 1 :])
+
+
+def running_loop(
+    e: Any, xs: Sequence[Any], aval: ShapedArray, axis: int, reverse: bool, both: Callable[..., list[Any]],
+    identities: Sequence[Any],
+) -> Any:  # fmt: skip
+    """Emit a running fold along one axis as nested loops in one kernel.
+
+    Args:
+        e: the emitter; `kernels.allowed(e)`.
+        xs: the operands, one for each component of what is folded.
+        aval: of each operand.
+        axis: axis of the fold.
+        reverse: True to fold from the end.
+        both: folds two elements: emits `(emitter, components, components, aval) -> components`.
+        identities: one for each component.
+
+    Returns:
+        The last component of all prefixes.
+    """
+    n, inner, count = aval.shape[axis], rows(aval, axis), len(xs)
+    total = aval.size // inner
+    flat, part = aval.update(shape=(total, inner)), aval.update(shape=(1, inner))
+    index, flag = ShapedArray((), np.int32), ShapedArray((), np.bool_)
+    sizes = e.i64s(part.shape)
+    levels = [1]
+    while levels[-1] * SPAN < n:
+        levels.append(levels[-1] * SPAN)
+    number = lambda e, i: e.constant(np.int32(i))
+    add = lambda e, a, b: e.op("stablehlo.add", [a, b], [index])
+    less = lambda e, k, end, *_: [e.compare("LT", k, end, flag, "SIGNED")]
+    none = lambda e: [e.full(identity, part) for identity in identities]
+    avals = [index, index, *[part] * (2 * count), *[flat] * (count + 1)]
+
+    def pieces(values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], Any]:
+        """Values of a loop behind its bounds: the fold before it, that of its elements, operands and result."""
+        before, partial, xs = (list(values[i * count : (i + 1) * count]) for i in range(3))
+        return before, partial, xs, values[-1]
+
+    def fold(e: Any, level: int, begin: Any, end: Any, before: Any, xs: Any, out: Any) -> tuple[Any, list[Any]]:
+        """Fold the elements of [begin, end) into `out`, after `before`; return it, and the fold of them alone."""
+
+        def spans(e: Any, k: Any, end: Any, *values: Any) -> list[Any]:
+            before, partial, xs, out = pieces(values)
+            after = add(e, k, number(e, levels[level]))
+            until = e.op("stablehlo.minimum", [after, end], [index])
+            out, folded = fold(e, level - 1, k, until, both(e, before, partial, part), xs, out)
+            return [after, end, *before, *both(e, partial, folded, part), *xs, out]
+
+        def elements(many: int) -> Callable[..., list[Any]]:
+            def step(e: Any, k: Any, end: Any, *values: Any) -> list[Any]:
+                before, partial, xs, out = pieces(values)
+                for i in range(many):
+                    place = add(e, k, number(e, i)) if i else k
+                    if reverse:
+                        place = e.op("stablehlo.subtract", [number(e, total - 1), place], [index])
+                    at = [place, number(e, 0)]
+                    element = [e.op("stablehlo.dynamic_slice", [x, *at], [part], {"slice_sizes": sizes}) for x in xs]
+                    partial = both(e, partial, element, part)
+                    y = both(e, before, partial, part)[-1]
+                    out = e.op("stablehlo.dynamic_update_slice", [out, y, *at], [flat])
+                return [add(e, k, number(e, many)), end, *before, *partial, *xs, out]
+
+            return step
+
+        def several(e: Any, k: Any, end: Any, *_: Any) -> list[Any]:
+            return less(e, add(e, k, number(e, UNROLLED - 1)), end)
+
+        values = [begin, end, *before, *none(e), *xs, out]
+        if level:
+            values = e.loop(values, avals, less, spans)
+        else:
+            if inner < LONG:
+                values = e.loop(values, avals, several, elements(UNROLLED))
+            values = e.loop(values, avals, less, elements(1))
+        _, folded, _, out = pieces(values[2:])
+        return out, folded
+
+    def row(e: Any, k: Any, end: Any, *values: Any) -> list[Any]:
+        *xs, out = values
+        after = add(e, k, number(e, n))
+        return [after, end, *xs, fold(e, len(levels) - 1, k, after, none(e), xs, out)[0]]
+
+    xs = [e.op("stablehlo.reshape", [x], [flat]) for x in xs]
+    first = [number(e, 0), number(e, total), *xs, e.full(identities[-1], flat)]
+    y = e.loop(first, [index, index, *[flat] * (count + 1)], less, row, one_kernel=True)[-1]
+    return e.op("stablehlo.reshape", [y], [aval])
