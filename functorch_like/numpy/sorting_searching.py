@@ -11,6 +11,7 @@ from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.at_updates import IndexUpdate
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray, listed
 from functorch_like.numpy.guarded_sizes import checked_size, count_true
@@ -296,8 +297,12 @@ def _nonzero(a: Any, traced: list[Any], size: int, fills: tuple[tuple[type, Any]
     flat = structural.reshape(truth(a), shape=(aval_of(a).size,))
     count = cumsum(promotion.convert(flat, index), axis=0, reverse=False)
     positions = structural.iota(dtype=index, shape=(size,), dimension=0)
-    # The k-th one is where the count of true elements first exceeds k.
-    places = _searchsorted.inline(count, positions, "right")
+    # Each true element writes its position; the others, and those that are too many, write behind the end.
+    own = structural.iota(dtype=index, shape=aval_of(flat).shape, dimension=0)
+    behind = elementwise.add(own, structural.full_like(own, size))
+    at = elementwise.select_n(flat, behind, elementwise.sub(count, structural.full_like(count, 1)))
+    update = IndexUpdate(structural.full((size,), 0, index))[at]
+    places = update.set(own, mode="drop", unique_indices=True, wrap_negative_indices=False)
     total = getitem(count, -1) if aval_of(a).size else np.asarray(0, index)
     valid = elementwise.lt(positions, promotion.broadcast(total, (size,)))
     out, rest = [], places

@@ -224,7 +224,8 @@ def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, rev
     """d(p[k-1] x[k]) = x[k] dp[k-1] + p[k-1] dx[k]: no division, so zeros do no harm."""
     (x,), (dx,) = primals, tangents
     out = cumprod(x, axis=axis, reverse=reverse)
-    return out, recurrence(x, elementwise.mul(shifted(out, 1, 1, axis, reverse), dx), axis=axis, reverse=reverse)
+    terms = elementwise.mul(shifted(out, 1, 1, axis, reverse), dx)
+    return out, recurrence(x, terms, axis=axis, reverse=reverse, logs=False)
 
 
 cumprod = running(

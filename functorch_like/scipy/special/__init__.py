@@ -23,8 +23,8 @@ from functorch_like.primitives.elementwise.incomplete_gamma import igammac as _i
 from functorch_like.primitives.elementwise.zeta import zeta as _zeta_row
 from functorch_like.scipy import gamma_ratios as _ratios
 from functorch_like.scipy import normal as _normal
-from functorch_like.scipy.logarithms import logit as _logit
 from functorch_like.scipy.gamma_single import gamma as _gamma_single
+from functorch_like.scipy.logarithms import logit as _logit
 from functorch_like.scipy.special.makers import in_double as _in_double
 from functorch_like.scipy.special.makers import make as _make
 from functorch_like.scipy.special.makers import one as _one

@@ -21,8 +21,8 @@ from functorch_like.primitives.ordering.top_k import top_k
 from functorch_like.primitives.random.threefry import threefry2x32
 from functorch_like.primitives.reductions import cumulative, reductions
 from functorch_like.primitives.reductions.cumlogsumexp import cumlogsumexp
-from functorch_like.primitives.reductions.recurrence import recurrence
 from functorch_like.primitives.reductions.makers import highest, lowest
+from functorch_like.primitives.reductions.recurrence import recurrence
 from functorch_like.primitives.structural.tile_split_barrier import optimization_barrier, split, tile
 from functorch_like.primitives.updates.dynamic_slice import dynamic_slice, dynamic_update_slice
 from functorch_like.primitives.windows import reduce_window as windows
