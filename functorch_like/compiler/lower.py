@@ -18,6 +18,7 @@ from functorch_like.caches import Cache
 from functorch_like.compiler import one_kernel
 from functorch_like.compiler.doubled_values import without_doubling
 from functorch_like.compiler.fingerprint import fingerprint
+from functorch_like.compiler.joined_paddings import with_concatenations
 from functorch_like.compiler.moved_transposes import without_inverses
 from functorch_like.compiler.option_rules import choose, choose_quick
 from functorch_like.compiler.outlining import is_transpose, outline, part_key
@@ -290,7 +291,8 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
     `inlined` is True if XLA will inline them into another function, so that the readers of their results are unknown.
     """
     if e.platform == "cpu":
-        jaxpr = without_inverses(without_transposes(narrow_products(without_doubling(jaxpr))))
+        jaxpr = with_concatenations(without_doubling(jaxpr))
+        jaxpr = without_inverses(without_transposes(narrow_products(jaxpr)))
     # XLA's partitioner works on one function at a time, so programs on a mesh are not outlined.
     whole = inlined or e.platform != "cpu" or e.partitioning is not None
     return _emit_steps(e, jaxpr, jaxpr.equations if whole else outline(jaxpr), operands)
