@@ -10,9 +10,10 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.nn.softmax import array_of, axes_of, floats_of, mask_of, over
+from functorch_like.nn.softmax import array_of, axes_of, floats_of, mask_of
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -105,19 +106,26 @@ def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, axe
     x = floats_of(x, "standardize")
     dtype = aval_of(x).dtype
     x = promotion.convert(x, dtypes.accumulator(dtype))
-    aval = aval_of(x)
-    like = lambda v: promotion.broadcast(promotion.convert(v, aval.dtype), aval.shape)
+    shape, dtype_of_sums = aval_of(x).shape, aval_of(x).dtype
+    like = lambda v, shape: promotion.broadcast(promotion.convert(v, dtype_of_sums), shape)
+    spread = lambda v: reductions.spread(v, shape, axes)
     where = None if where is None else mask_of(where, x)
 
     def average(v: Any) -> Any:
+        """Return the mean along the axes, without them."""
         if where is None:
-            return elementwise.div(
-                over(structural.reduce_sum, v, axes), structural.full_like(v, math.prod(aval.shape[d] for d in axes))
-            )
-        zero = structural.full_like(v, 0)
-        count = over(structural.reduce_sum, promotion.convert(where, aval.dtype), axes)
-        return elementwise.div(over(structural.reduce_sum, elementwise.select_n(where, zero, v), axes), count)
+            total = structural.reduce_sum(v, axes=axes)
+            return elementwise.div(total, structural.full_like(total, math.prod(shape[d] for d in axes)))
+        count = structural.reduce_sum(promotion.convert(where, dtype_of_sums), axes=axes)
+        total = structural.reduce_sum(elementwise.select_n(where, structural.full_like(v, 0), v), axes=axes)
+        return elementwise.div(total, count)
 
-    centred = elementwise.sub(x, average(x) if mean is None else like(mean))
-    spread = average(elementwise.square(centred)) if variance is None else like(variance)
-    return promotion.convert(elementwise.mul(centred, elementwise.rsqrt(elementwise.add(spread, like(epsilon)))), dtype)
+    centred = elementwise.sub(x, spread(average(x)) if mean is None else like(mean, shape))
+    if variance is None and not aval_of(epsilon).shape:
+        # One root for each mean, not for each element.
+        small = average(elementwise.square(centred))
+        root = spread(elementwise.rsqrt(elementwise.add(small, like(epsilon, aval_of(small).shape))))
+    else:
+        wide = spread(average(elementwise.square(centred))) if variance is None else like(variance, shape)
+        root = elementwise.rsqrt(elementwise.add(wide, like(epsilon, shape)))
+    return promotion.convert(elementwise.mul(centred, root), dtype)

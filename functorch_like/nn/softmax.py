@@ -110,12 +110,20 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     return _softmax(x, where, axes=axes_of(axis, aval_of(x).ndim, "nn.softmax"))
 
 
+def _inverse_of_sum(x: Any, axes: tuple[int, ...]) -> Any:
+    total = structural.reduce_sum(x, axes=axes)
+    return elementwise.div(structural.full_like(total, 1), total)
+
+
 @eager_jit(static=("axes",))
 def _softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
     x = promotion.to_inexact(x)
     if where is None:
         e = elementwise.exp(elementwise.sub(x, shift_of(x, axes)))
-        return elementwise.div(e, over(structural.reduce_sum, e, axes))
+        if aval_of(x).dtype not in (dtypes.float32, dtypes.float64):
+            return elementwise.div(e, over(structural.reduce_sum, e, axes))
+        # XLA makes such products of quotients, but not of those in gradients.
+        return elementwise.mul(e, over(_inverse_of_sum, e, axes))
     return masked_softmax(x, mask_of(where, x), axes)
 
 

@@ -421,3 +421,32 @@ def test_derivatives_by_complex_numbers(f):
         e[at] = step
         slope = (complex(scalar(Z + e)) - complex(scalar(Z - e))) / (2 * step)
         np.testing.assert_allclose(found[at], slope, rtol=1e-6, atol=1e-7)
+
+
+def test_gradients_divide_sums_not_elements():
+    x = np.random.default_rng(0).normal(size=(6, 7)).astype(np.float32)
+    for fun in (nn.softmax, nn.standardize):
+        text = ft.jit(ft.grad(lambda x, fun=fun: (fun(x) ** 2).sum())).lower(x).as_text()
+        divisions = [line for line in text.splitlines() if "stablehlo.divide" in line or "stablehlo.rsqrt" in line]
+        assert divisions and not any("tensor<6x7xf32>" in line for line in divisions), fun
+
+
+def test_softmax_is_the_quotient():
+    x = np.random.default_rng(0).normal(size=(6, 700)).astype(np.float32) * 4
+    wide = np.exp(x.astype(float) - x.max(1, keepdims=True))
+    np.testing.assert_allclose(nn.softmax(x), wide / wide.sum(1, keepdims=True), rtol=1e-6)
+    np.testing.assert_array_equal(nn.softmax(np.array([-np.inf, 0.0, -np.inf])), [0, 1, 0])
+    assert np.isnan(nn.softmax(np.array([np.inf, 0.0]))).any()
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, np.full((3, 1), 1e-3, np.float32)], ids=["number", "array"])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("given", [(), ("mean",), ("variance",), ("mean", "variance")])
+def test_standardize_with_any_arguments(given, masked, epsilon):
+    x = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
+    mask = np.arange(8) % 3 > 0 if masked else np.ones(8, bool)
+    mean = x[:, mask].mean(1, keepdims=True) if "mean" not in given else np.float32(0.3)
+    variance = ((x - mean)[:, mask] ** 2).mean(1, keepdims=True) if "variance" not in given else np.full((1, 8), 2.0)
+    numbers = {"mean": mean, "variance": variance}
+    got = nn.standardize(x, epsilon=epsilon, where=mask if masked else None, **{name: numbers[name] for name in given})
+    np.testing.assert_allclose(got, (x - mean) / np.sqrt(variance + epsilon), rtol=1e-4, atol=1e-5)
