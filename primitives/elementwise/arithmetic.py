@@ -109,11 +109,11 @@ def _rem_ref(x: np.ndarray, y: np.ndarray) -> Any:
 def _div_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (_, y), (first, second) = primals, tangents
     z = div(*primals)
-    t = None if first is None else div(first, y)
     if second is None:
-        return z, t
-    slope = div(z, y)
-    return z, mul(second, neg(slope)) if t is None else sub(t, mul(second, slope))
+        return z, None if first is None else div(first, y)
+    if first is None:
+        return z, mul(second, neg(div(z, y)))
+    return z, div(sub(first, mul(second, z)), y)  # one division, where XLA would not simplify several
 
 
 _quotient = operation("stablehlo.divide")
