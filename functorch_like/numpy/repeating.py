@@ -22,7 +22,7 @@ from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.primitives.updates import dynamic_slice
+from functorch_like.primitives.updates.dynamic_slice import dynamic_slice
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -140,6 +140,13 @@ def _take(a: Any, places: Any, d: int) -> Any:
     return getitem(a, (slice(None),) * d + (places,))
 
 
+def _window(x: Any, start: Any, n: int, d: int) -> Any:
+    """Return n elements along axis d from a traced position; its gradient is a slice, too, unlike that of a gather."""
+    starts = [start if k == d else structural.full((), 0, np.dtype("int32")) for k in range(ndim(x))]
+    sizes = tuple(n if k == d else size for k, size in enumerate(aval_of(x).shape))
+    return dynamic_slice(x, *starts, slice_sizes=sizes)
+
+
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
     """Move elements along axes; those that leave at one end come back at the other.
 
@@ -182,8 +189,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
             turns = (s if aval_of(s).dtype.itemsize >= 4 else promotion.convert(s, np.dtype("int32"))) % n
             turns = promotion.convert(turns, np.dtype("int32"))
             start = elementwise.sub(structural.full_like(turns, n), turns)
-            starts = [start if k == d else structural.full_like(start, 0) for k in range(ndim(x))]
-            x = dynamic_slice.dynamic_slice(concatenate([x, x], d), *starts, slice_sizes=aval_of(x).shape)
+            x = _window(concatenate([x, x], d), start, n, d)
         elif operator.index(s) % n:
             at = n - operator.index(s) % n
             x = concatenate([_cut(x, d, at, n), _cut(x, d, 0, at)], d)
