@@ -6,6 +6,7 @@ and outside. (The gradient of `nn.glu` of 256 x 256 takes 0.1 ms instead of 0.5.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -16,6 +17,9 @@ from functorch_like.primitives.base.elementwise_makers import add
 from functorch_like.primitives.structural import concatenate, pad
 
 _ON = fast_lowering("joined_paddings", "sums of arrays padded with zeros, side by side, are concatenations")
+#: Fewest neighbouring elements of each part: shorter ones are copied slowly. (65,536 rows of two parts: of 4 elements,
+#: with an exponential, 1.23 ms instead of 0.92; 256 rows of four parts of 256 elements 0.50 instead of 3.38.)
+_NEIGHBOURS = 16
 
 
 class _Padded(NamedTuple):
@@ -59,7 +63,7 @@ def _padded(e: Equation) -> _Padded | None:
     if len(along) != 1 or type(zero) is not Literal or zero.value != 0:
         return None
     low, high, interior = e.params["padding_config"][along[0]]
-    if low < 0 or high < 0 or interior:
+    if low < 0 or high < 0 or interior or math.prod(x.aval.shape[along[0] :]) < _NEIGHBOURS:
         return None
     return _Padded(along[0], low, low + x.aval.shape[along[0]], (x,), zero)
 

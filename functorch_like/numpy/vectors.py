@@ -57,9 +57,9 @@ def cross(
 
 @eager_jit(static=("axisa", "axisb", "axisc"))
 def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int) -> Any:
-    a, b = promotion.promote(moveaxis(a, axisa, 0), moveaxis(b, axisb, 0))
+    a, b = promotion.promote(a, b)
     first, second = (
-        [squeeze(_cut(x, 0, i, i + 1), 0) for i in range(aval_of(x).shape[0])] for x in (a, b)
+        [squeeze(_cut(x, d, i, i + 1), d) for i in range(aval_of(x).shape[d])] for x, d in ((a, axisa), (b, axisb))
     )  # fmt: skip
     part = lambda i, j: _difference(first, second, i, j)
     if len(first) == len(second) == 2:

@@ -6,8 +6,14 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax, nn
+from functorch_like.compiler import joined_paddings
 
 X = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _parts_of_any_size(monkeypatch):
+    monkeypatch.setattr(joined_paddings, "_NEIGHBOURS", 1)
 
 
 def operations(fun, *args):
@@ -45,6 +51,13 @@ def test_another_value_than_zero_is_added():
     one = lambda x: lax.pad(x, np.float32(1), [(6, 0, 0), (0, 0, 0)]) + padded(x, 0, 6)
     assert operations(one, X) == (2, 0)
     np.testing.assert_allclose(ft.jit(one)(X), np.concatenate([X + 1, X]))
+
+
+def test_short_parts_stay_as_they_are(monkeypatch):
+    monkeypatch.setattr(joined_paddings, "_NEIGHBOURS", 16)
+    halves = ft.grad(lambda x: (x[:, :4] * x[:, 4:]).sum())
+    assert operations(halves, X) == (2, 0)
+    np.testing.assert_array_equal(ft.jit(halves)(X), np.roll(X, 4, 1))
 
 
 def test_gradients_of_slices():
