@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import counters, mlir
 from functorch_like.backends.xla.attributes import Attributes
@@ -476,7 +475,7 @@ class Emitter(Attributes, Effects, Partitioned):
     def reduce(self, kind: str, x: Value, init: Any, dims: Sequence[int], out_aval: ShapedArray) -> Value:
         """Fold axes with the operation `stablehlo.<kind>`, from `init` (a value, or a number)."""
         scalar = ShapedArray((), out_aval.dtype)
-        if kind in _OF_BYTES and out_aval.dtype == dtypes.bool_ and self._folds_bytes(x, dims):
+        if kind in _OF_BYTES and out_aval.dtype == np.bool_ and self._folds_bytes(x, dims):
             return self._reduce_bytes(_OF_BYTES[kind], x, init, dims, out_aval)
         if not isinstance(init, ir.Value):
             init = self.constant(np.asarray(init, out_aval.dtype))
@@ -499,7 +498,7 @@ class Emitter(Attributes, Effects, Partitioned):
         return self.platform == "cpu" and len(shape) - 1 in dims and math.prod(shape[d] for d in dims) > 32
 
     def _reduce_bytes(self, kind: str, x: Value, init: Any, dims: Sequence[int], out_aval: ShapedArray) -> Value:
-        of = lambda shape: ShapedArray(tuple(shape), dtypes.uint8)
+        of = lambda shape: ShapedArray(tuple(shape), np.dtype(np.uint8))
         first = self.convert(init, of(())) if isinstance(init, ir.Value) else np.uint8(init)
         folded = self.reduce(kind, self.convert(x, of(x.type.shape)), first, dims, of(out_aval.shape))
         return self.convert(folded, out_aval)
