@@ -62,3 +62,38 @@ def gamma(x: Any) -> Any:
 
 
 gamma.defjvps(lambda g, out, x: g * out * digamma(x))
+
+
+def _parts(z: Any) -> tuple[Any, Any]:
+    """t and R of gamma(z + 1), for z >= 0."""
+    t = z + 1.5
+    return t, _polynomial(_variable(t), RECIPROCAL)
+
+
+@custom_jvp
+def beta(a: Any, b: Any) -> Any:
+    """The beta function of positive numbers: exponents are logarithms of ratios, so that nothing cancels."""
+    (t, r), (u, s), (v, q) = _parts(a), _parts(b), _parts(a + b)
+    power = -(a + 0.5) * fnp.log1p(b / t) - (b + 0.5) * fnp.log1p(a / u) - 1.5
+    return fnp.exp(power) * fnp.sqrt(2 * math.pi * v) * (q / (r * s)) * (1 / a + 1 / b)
+
+
+beta.defjvps(
+    lambda g, out, a, b: g * out * (digamma(a) - digamma(a + b)),
+    lambda g, out, a, b: g * out * (digamma(b) - digamma(a + b)),
+)
+
+
+@custom_jvp
+def poch(z: Any, m: Any) -> Any:
+    """gamma(z + m) / gamma(z) for positive z and z + m."""
+    top = z + m
+    (t, r), (u, s) = _parts(z), _parts(top)
+    power = (z + 0.5) * fnp.log1p(m / t) + m * (fnp.log(u) - 1)
+    return fnp.exp(power) * (r * z / (s * top))
+
+
+poch.defjvps(
+    lambda g, out, z, m: g * out * (digamma(z + m) - digamma(z)),
+    lambda g, out, z, m: g * out * digamma(z + m),
+)

@@ -89,9 +89,21 @@ def _one_of(e: Any, operands: Sequence[Any], flags: Any, form: Callable[..., Any
 
 
 def guarded(
-    primitive: str, standard: Callable[..., Any], formula: Callable[..., Term], safe: Callable[..., Term]
+    primitive: str,
+    standard: Callable[..., Any],
+    formula: Callable[..., Term],
+    safe: Callable[..., Term],
+    extreme: Sequence[tuple[float, ...]] | None = None,
 ) -> Any:
-    """An alternative for large arrays whose elements are all `safe`, which takes terms in double precision too."""
+    """An alternative for large arrays whose elements are all `safe`, which takes terms in double precision too.
+
+    Args:
+        primitive: its name.
+        standard: the form for other arrays.
+        formula: of terms in double precision.
+        safe: says of such terms where the formula applies.
+        extreme: for samples, values of each operand of which some are not safe.
+    """
     count = safe.__code__.co_argcount
 
     def lower(e: Any, *operands: Any) -> Any:
@@ -101,7 +113,8 @@ def guarded(
 
     def edges() -> list[tuple[SampleInput, bool]]:
         of = lambda size, dtype="float32": SampleInput((ShapedArray((size,), dtype),) * count, {}, (-9.0, 9.0))
-        wild = [np.resize(np.array(_EXTREME[k:], np.float32), LARGE) for k in range(count)]
+        values = extreme or [_EXTREME[k:] for k in range(count)]
+        wild = [np.resize(np.array(v, np.float32), LARGE) for v in values]
         return [
             (of(LARGE), True),
             (of(LARGE - 1), False),

@@ -93,7 +93,8 @@ def _by_q(g: Any, x: Any, q: Any, z: Any) -> Any:
 
 
 _standard = widened(lambda x, q: x.apply("chlo.zeta", q))
-_quick = guarded("zeta", _standard, fast_gamma.zeta, fast_gamma.zeta_is_usual)
+_UNUSUAL = (2.5, 1.0, 0.5, 2.5), (1.5, 2.0, 1.0, -0.5)
+_quick = guarded("zeta", _standard, fast_gamma.zeta, fast_gamma.zeta_is_usual, _UNUSUAL)
 zeta = binary(
     "zeta", each(_ref), Lowering("zeta", _standard, _quick),
     lambda g, x, q, z: elementwise.mul(g, zeta_derivative(x, q, order=1)), _by_q, takes="f", domain=(1.5, 4.0),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
+from functorch_like.lax import cond
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.primitives import elementwise
+from functorch_like.scipy import gamma_single
 from functorch_like.scipy.gamma_ratios import betaln, gamma, stirling
 from functorch_like.scipy.special.makers import in_double, make, one, two
 from functorch_like.transforms.eager_jit import eager_jit
@@ -64,6 +67,20 @@ def _poch(z: Any, m: Any) -> Any:
     near = fnp.where(zero, fnp.where((v <= 0) & (fnp.floor(v) == v), math.nan, 0), near)
     return fnp.where(m == 0, 1, sign * fnp.where(large, fnp.exp(far), near))
 
+
+def _where_all(usual: Callable[..., Any], quick: Callable[..., Any], body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a body that is the quick one where all elements are usual."""
+    return lambda x, y: cond(fnp.all(usual(x, y)), quick, body, x, y)
+
+
+def _finite(x: Any) -> Any:
+    return (x > 1e-30) & (x < 1e30)
+
+
+_beta_single = _where_all(lambda a, b: _finite(a) & _finite(b), gamma_single.beta, _beta)
+_poch_single = _where_all(
+    lambda z, m: _finite(z) & _finite(z + m) & (z + m > 1e-6 * z), gamma_single.poch, _poch
+)  # fmt: skip
 
 _SHIFT = 8
 
@@ -121,10 +138,10 @@ def _multigammaln(a: Any, d: int) -> Any:
     return total
 
 
-beta = two("beta", "a b", in_double(_beta), "The beta function gamma(a) gamma(b) / gamma(a + b).")
+beta = two("beta", "a b", in_double(_beta, _beta_single), "The beta function gamma(a) gamma(b) / gamma(a + b).")
 gammasgn = one("gammasgn", _sign, "The sign of the gamma function, NaN at its poles.", "-0.5")
 loggamma = make(
     "loggamma", "z", in_double(_loggamma), "The logarithm of the gamma function, whose branch cut is left of 0.",
     "0.5 + 1j", complex=True,
 )  # fmt: skip
-poch = two("poch", "z m", in_double(_poch), "Pochhammer's symbol gamma(z + m) / gamma(z).")
+poch = two("poch", "z m", in_double(_poch, _poch_single), "Pochhammer's symbol gamma(z + m) / gamma(z).")
