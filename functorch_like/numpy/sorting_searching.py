@@ -11,15 +11,16 @@ from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.at_updates import IndexUpdate
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray, listed
 from functorch_like.numpy.guarded_sizes import checked_size, count_true
 from functorch_like.numpy.indexing import getitem, take
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
 from functorch_like.primitives.ordering import sort as sorting
 from functorch_like.primitives.reductions.cumulative import cumsum
+from functorch_like.primitives.updates.scatter import scatter
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -301,8 +302,11 @@ def _nonzero(a: Any, traced: list[Any], size: int, fills: tuple[tuple[type, Any]
     own = structural.iota(dtype=index, shape=aval_of(flat).shape, dimension=0)
     behind = elementwise.add(own, structural.full_like(own, size))
     at = elementwise.select_n(flat, behind, elementwise.sub(count, structural.full_like(count, 1)))
-    update = IndexUpdate(structural.full((size,), 0, index))[at]
-    places = update.set(own, mode="drop", unique_indices=True, wrap_negative_indices=False)
+    at = structural.reshape(at, shape=(*aval_of(at).shape, 1))
+    none, points = structural.full((size,), 0, index), ScatterDimensionNumbers((), (0,), (0,))
+    places = scatter(
+        none, at, own, dimension_numbers=points, mode="fill", indices_are_sorted=False, unique_indices=True
+    )
     total = getitem(count, -1) if aval_of(a).size else np.asarray(0, index)
     valid = elementwise.lt(positions, promotion.broadcast(total, (size,)))
     out, rest = [], places
