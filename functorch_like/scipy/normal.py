@@ -14,7 +14,7 @@ from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.formulas.special import ERFC, ERFC_MIDDLE
 from functorch_like.primitives.formulas.term import estrin
-from functorch_like.scipy.special.makers import with_slopes
+from functorch_like.scipy.slopes import with_slopes
 
 
 def ndtr(x: Any) -> Any:

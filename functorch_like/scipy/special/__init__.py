@@ -25,11 +25,11 @@ from functorch_like.scipy import gamma_ratios as _ratios
 from functorch_like.scipy import normal as _normal
 from functorch_like.scipy.gamma_single import gamma as _gamma_single
 from functorch_like.scipy.logarithms import logit as _logit
+from functorch_like.scipy.slopes import with_slopes as _with_slopes
 from functorch_like.scipy.special.makers import in_double as _in_double
 from functorch_like.scipy.special.makers import make as _make
 from functorch_like.scipy.special.makers import one as _one
 from functorch_like.scipy.special.makers import two as _two
-from functorch_like.scipy.special.makers import with_slopes as _with_slopes
 from functorch_like.scipy.special.softmaxes import log_softmax as log_softmax
 from functorch_like.scipy.special.softmaxes import softmax as softmax
 from functorch_like.transforms.eager_jit import eager_jit as _kernel

@@ -136,17 +136,6 @@ def in_double(body: Callable[..., Any], narrow: Callable[..., Any] | None = None
     return wide
 
 
-def with_slopes(body: Callable[..., Any], *slopes: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Make a body with given partial derivatives, each a function `(result, *arguments)`, or None."""
-    function = custom_jvp(body)
-
-    def part(slope: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda g, out, *xs: tree.map(lambda s: s * g, slope(out, *xs))
-
-    function.defjvps(*(None if s is None else part(s) for s in slopes))
-    return function
-
-
 def elementwise_function(body: Callable[..., Any]) -> Callable[..., Any]:
     """Make a body with loops of data-dependent length, which is differentiated in forward mode.
 

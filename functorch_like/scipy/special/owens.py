@@ -10,7 +10,8 @@ import numpy as np
 from functorch_like import numpy as fnp
 from functorch_like.primitives import elementwise
 from functorch_like.scipy.normal import ndtr
-from functorch_like.scipy.special.makers import in_double, two, with_slopes
+from functorch_like.scipy.slopes import with_slopes
+from functorch_like.scipy.special.makers import in_double, two
 
 # Gauss's rule for the integral that defines it (D. B. Owen, Ann. Math. Statist. 27, 1956), on [0, 1].
 _PLACES, _WEIGHTS = ((np.polynomial.legendre.leggauss(40)[0] + 1) / 2, np.polynomial.legendre.leggauss(40)[1] / 2)

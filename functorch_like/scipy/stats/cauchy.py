@@ -9,7 +9,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.primitives.formulas.term import estrin
-from functorch_like.scipy.special.makers import with_slopes
+from functorch_like.scipy.slopes import with_slopes
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("Cauchy's distribution", "0.5")
