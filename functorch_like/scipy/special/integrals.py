@@ -13,9 +13,9 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.formulas.term import estrin
+from functorch_like.scipy.angles import quarter_turns, sin_cos
 from functorch_like.scipy.slopes import with_slopes
 from functorch_like.scipy.special import expansions
-from functorch_like.scipy.special.angles import quarter_turns, sin_cos
 from functorch_like.scipy.special.makers import in_double, make, one, two
 
 

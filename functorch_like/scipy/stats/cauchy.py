@@ -9,6 +9,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.primitives.formulas.term import estrin
+from functorch_like.scipy.angles import COS_SERIES, SIN_SERIES
 from functorch_like.scipy.slopes import with_slopes
 from functorch_like.scipy.stats.families import Family
 
@@ -41,16 +42,12 @@ def ppf(q: Any) -> Any:
     return _ppf(q)
 
 
-# Taylor's series without their first terms, DLMF 4.19.1 and 4.19.2: the angle is at most pi / 4.
-_SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
-_COS = [(-1) ** k / math.factorial(2 * k) for k in range(1, 10)]
-
-
 def _ppf_body(q: Any) -> Any:
     low, high = q < 0.25, q > 0.75
     angle = math.pi * fnp.where(low, q, fnp.where(high, 1 - q, q - 0.5))
     square = angle * angle
-    sin, cos = angle + angle * square * estrin(square, _SIN), 1 + square * estrin(square, _COS)
+    sin = angle + angle * square * estrin(square, SIN_SERIES)
+    cos = 1 + square * estrin(square, COS_SERIES)
     ends = low | high
     value = fnp.where(ends, cos, sin) / fnp.where(ends, sin, cos)
     return fnp.where(low, -value, value)

@@ -8,9 +8,9 @@ from typing import Any
 from functorch_like import numpy as fnp
 from functorch_like.primitives.formulas.term import estrin
 
-# Taylor's series without their first terms, DLMF 4.19.1 and 4.19.2: the angle is at most pi / 4.
-_SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
-_COS = [(-1) ** k / math.factorial(2 * k) for k in range(1, 10)]
+#: Taylor's series in the square of an angle up to pi / 4, without their first terms, DLMF 4.19.1 and 4.19.2.
+SIN_SERIES = [(-1) ** k / math.factorial(2 * k + 1) for k in range(1, 9)]
+COS_SERIES = [(-1) ** k / math.factorial(2 * k) for k in range(1, 10)]
 
 #: 2 / pi in parts of 29 bits.
 _TWO_OVER_PI = (
@@ -41,7 +41,7 @@ def sin_cos(turns: Any, terms: int = 9) -> tuple[Any, Any]:
     k = fnp.round(turns)
     angle = (turns - k) * (math.pi / 2)
     square = angle * angle
-    s, c = angle + angle * square * estrin(square, _SIN[:terms]), 1 + square * estrin(square, _COS[:terms])
+    s, c = angle + angle * square * estrin(square, SIN_SERIES[:terms]), 1 + square * estrin(square, COS_SERIES[:terms])
     half = k * 0.5
     whole = fnp.floor(half)
     odd, back = half != whole, whole * 0.5 != fnp.floor(whole * 0.5)
