@@ -1,6 +1,6 @@
 """The gamma function and its quotients in float64, for results in lower precision: a few polynomials, without tables.
 
-The parts are those of `primitives/formulas/fast_gamma.py`.
+The parts are those of `primitives/formulas/gamma_single.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from functorch_like import numpy as fnp
 from functorch_like.primitives import elementwise
-from functorch_like.primitives.formulas.fast_gamma import COSINE, DIGAMMA, RECIPROCAL, SINE
+from functorch_like.primitives.formulas.gamma_single import COSINE, DIGAMMA, RECIPROCAL, SINE
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 
 #: Beyond, results are infinite or 0 in lower precision.

@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import dtypes
-from functorch_like.core import TABLE
+from functorch_like import dtypes, primitives
 from functorch_like.errors import FtError
 from functorch_like.testing import oracles, peer
 from functorch_like.testing.accuracy_cases import CASES, Array, Case, inputs, label
@@ -130,7 +129,7 @@ def measure(name: str, dtype: str, count: int = 2000, theirs: Array | str | None
     True
     """
     case, operands = CASES[name], _operands(name, dtype, count)
-    prim = TABLE[case.primitive]
+    prim = getattr(primitives, case.primitive)  # imports its family
     got = np.asarray(prim(*operands, **case.params))
     want, oracle = oracles.exact(prim, operands, case.params)
     beside = errors(operands, theirs, want) if isinstance(theirs, np.ndarray) else theirs

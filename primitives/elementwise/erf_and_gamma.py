@@ -15,7 +15,7 @@ from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.arithmetic import mul, neg, square
 from functorch_like.primitives.elementwise.transcendental import exp
 from functorch_like.primitives.elementwise.vectorized_cpu import DIGAMMA, LGAMMA
-from functorch_like.primitives.formulas import fast_gamma
+from functorch_like.primitives.formulas import gamma_single
 from functorch_like.primitives.formulas import special as formulas
 from functorch_like.primitives.formulas.gamma import lgamma1p_near
 from functorch_like.primitives.formulas.term import Term, in_single, where, widened
@@ -148,7 +148,7 @@ digamma = unary(
 
 
 def _polygamma_lower(e: Any, x: Any, *, m: int) -> Any:
-    return _DIGAMMA(e, x) if m == 0 else widened(formulas.polygamma, fast_gamma.polygamma)(e, x, m=m)
+    return _DIGAMMA(e, x) if m == 0 else widened(formulas.polygamma, gamma_single.polygamma)(e, x, m=m)
 
 
 #: The m-th derivative of digamma.

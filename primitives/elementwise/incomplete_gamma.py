@@ -12,7 +12,7 @@ from functorch_like.primitives.base.elementwise_makers import binary
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.conversion import convert_element_type
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
-from functorch_like.primitives.formulas import fast_incomplete_gamma as fast
+from functorch_like.primitives.formulas import incomplete_gamma_single as fast
 from functorch_like.primitives.formulas.incomplete_gamma import grad_formula, random_formula, regularized
 from functorch_like.primitives.formulas.term import widened
 

@@ -19,7 +19,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
-from functorch_like.primitives.formulas import fast_gamma
+from functorch_like.primitives.formulas import gamma_single
 from functorch_like.primitives.formulas.real import copysign, finite, infinite
 from functorch_like.primitives.formulas.term import Term, choose, estrin, where
 
@@ -251,7 +251,7 @@ def _rsqrt(e: Any, x: Any) -> Any:
 
 
 EXP2 = _single("exp2 by its bits", _exp2, 1, (-9.0, 9.0))
-LGAMMA = always("lgamma", fast_gamma.lgamma, domain=(-9.0, 9.0))
-DIGAMMA = always("digamma", fast_gamma.digamma, domain=(-9.0, 9.0))
+LGAMMA = always("lgamma", gamma_single.lgamma, domain=(-9.0, 9.0))
+DIGAMMA = always("digamma", gamma_single.digamma, domain=(-9.0, 9.0))
 CBRT = always("cbrt", cbrt, domain=(-9.0, 9.0))
 RSQRT = _single("rsqrt of what is not negative", _rsqrt, 1, (0.1, 9.0))

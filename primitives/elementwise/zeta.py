@@ -18,7 +18,7 @@ from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.erf_and_gamma import each
 from functorch_like.primitives.elementwise.vectorized_cpu import guarded
-from functorch_like.primitives.formulas import fast_gamma
+from functorch_like.primitives.formulas import gamma_single
 from functorch_like.primitives.formulas.term import Term, choose, where, widened
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
@@ -94,7 +94,7 @@ def _by_q(g: Any, x: Any, q: Any, z: Any) -> Any:
 
 _standard = widened(lambda x, q: x.apply("chlo.zeta", q))
 _UNUSUAL = (2.5, 1.0, 0.5, 2.5), (1.5, 2.0, 1.0, -0.5)
-_quick = guarded("zeta", _standard, fast_gamma.zeta, fast_gamma.zeta_is_usual, _UNUSUAL)
+_quick = guarded("zeta", _standard, gamma_single.zeta, gamma_single.zeta_is_usual, _UNUSUAL)
 zeta = binary(
     "zeta", each(_ref), Lowering("zeta", _standard, _quick),
     lambda g, x, q, z: elementwise.mul(g, zeta_derivative(x, q, order=1)), _by_q, takes="f", domain=(1.5, 4.0),

@@ -1,5 +1,6 @@
 """The accuracy report, and bounds on the errors of primitives."""
 
+import subprocess
 import sys
 
 import numpy as np
@@ -96,3 +97,10 @@ def test_another_python_evaluates():
     assert root == np.sqrt(2) and "AttributeError" in missing
     with pytest.raises(ArgumentError, match="cannot be run"):
         peer.evaluate("/no/such/python", jobs)
+
+
+def test_one_primitive_is_measured_in_a_new_process():
+    command = [sys.executable, "-m", "functorch_like.testing.accuracy", "--primitive", "bessel_i0e", "--points", "20"]
+    done = subprocess.run([*command, "--dtype", "float32"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "bessel_i0e" in done.stdout

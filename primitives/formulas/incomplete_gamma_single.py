@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from functorch_like.primitives.formulas.fast_gamma import Scale, digamma_above, scale
 from functorch_like.primitives.formulas.gamma import ZETA_LESS_ONE
+from functorch_like.primitives.formulas.gamma_single import Scale, digamma_above, scale
 from functorch_like.primitives.formulas.incomplete_gamma import outside
 from functorch_like.primitives.formulas.special import erfc
 from functorch_like.primitives.formulas.term import Term, polynomial, where, where_needed
