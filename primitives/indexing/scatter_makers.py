@@ -68,7 +68,9 @@ def scatter_ref(
     fold: Callable[..., Any], operand: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: str = "fill",
     **_: Any,
 ) -> Any:  # fmt: skip
-    """One window after the other, by `fold(old, update) -> new`."""
+    """One window after the other, by `fold(old, update) -> new`. An empty operand stays as it is."""
+    if not operand.size:
+        return operand
     n = dimension_numbers
     sizes = n.sizes(*(ShapedArray(x.shape, x.dtype) for x in (operand, updates)))
     batch = [d for d in range(updates.ndim) if d not in n.update_window_dims]
