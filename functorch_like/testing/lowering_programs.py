@@ -24,7 +24,7 @@ class LoweringDrawer(Drawer):
             self._small_products, self._many_rows, self._windows, self._reduced_rows, self._reduced_columns,
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
-            self._many_features, self._quantile, self._by_columns,
+            self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -40,6 +40,30 @@ class LoweringDrawer(Drawer):
         if name == "cumprod":
             x = f"1.0 + 0.01 * fnp.tanh({x})"
         return self.w.write(f"lax.{name}({x}, axis={axis}, reverse={self.c.below(2) == 1})")
+
+    def _long(self) -> Value | None:
+        shape, axis = self.c.pick((((65, 4097), 1), ((300_000,), 0), ((1100, 3, 80), 0)))
+        x, name = self.operand(shape, 1), self.c.pick(_CUMULATIVE)
+        if name == "cumprod":
+            x = f"1.0 + 0.001 * fnp.tanh({x})"
+        return self.w.write(f"lax.{name}({x}, axis={axis}, reverse={self.c.below(2) == 1})")
+
+    def _recurrent(self) -> Value | None:
+        """The gradient of a running product, or of a running logarithm of a sum."""
+        shape, axis = self.rows(self.c.pick(_LENGTHS))
+        x, name = self.operand(shape, 1), self.c.pick(("cumprod", "cumlogsumexp"))
+        form = "1.0 + 0.01 * fnp.tanh(y)" if name == "cumprod" else "y"
+        fold = f"lax.{name}({form}, axis={axis}, reverse={self.c.below(2) == 1})"
+        return self.w.write(f"ft.grad(lambda y: fnp.sum(fnp.sin({fold})))({x})")
+
+    def _special(self) -> Value | None:
+        n = self.c.pick(_FLAT)
+        x, y = self.operand((n,), 1), self.operand((n,), 1)
+        forms = (
+            "fnp.exp2({0})", "lax.lgamma(fnp.abs({0}) + 0.1)", "lax.digamma(fnp.abs({0}) + 0.1)",
+            "lax.zeta(fnp.abs({0}) + 1.5, fnp.abs({1}) + 0.5)",
+        )  # fmt: skip
+        return self.w.write(self.c.pick(forms).format(x, y))
 
     def _sorted(self) -> Value | None:
         shape, axis = self.rows(self.c.pick(_SORTED))
@@ -86,7 +110,13 @@ class LoweringDrawer(Drawer):
     def _integers(self) -> Value | None:
         n = self.c.pick((5, 1, 8191, 8193))
         x, y = self.w.argument((n,), "int32").name, self.w.argument((n,), "int32").name
-        forms = ("lax.div({0} * 123457, {1})", "lax.rem({0} * 123457, {1})", "{0} // {1}", "{0} % {1}")
+        forms = (
+            "lax.div({0} * 123457, {1})",
+            "lax.rem({0} * 123457, {1})",
+            "{0} // {1}",
+            "{0} % {1}",
+            "{0} ** ({1} & 31)",
+        )
         return self.w.write(f"({self.c.pick(forms).format(x, y)}).astype(F)")
 
     def _small_products(self) -> Value | None:
