@@ -474,9 +474,9 @@ class Emitter(Attributes, Effects, Partitioned):
 
     def reduce(self, kind: str, x: Value, init: Any, dims: Sequence[int], out_aval: ShapedArray) -> Value:
         """Fold axes with the operation `stablehlo.<kind>`, from `init` (a value, or a number)."""
-        scalar = ShapedArray((), out_aval.dtype)
         if kind in _OF_BYTES and out_aval.dtype == np.bool_ and self._folds_bytes(x, dims):
             return self._reduce_bytes(_OF_BYTES[kind], x, init, dims, out_aval)
+        scalar = ShapedArray((), out_aval.dtype)
         if not isinstance(init, ir.Value):
             init = self.constant(np.asarray(init, out_aval.dtype))
         results, attrs, fold = (

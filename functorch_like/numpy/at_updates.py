@@ -533,8 +533,7 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
     indexed = tuple(sorted((*arrays, *ranges, *starts)))
     for d in indexed:
         if d in starts:
-            start = np.asarray(starts[d], np.int32 if sizes[d] < 2**31 else np.int64)
-            vectors.append(promotion.broadcast(start, outer))
+            vectors.append(promotion.broadcast(position(starts[d], sizes[d]), outer))
         elif d in arrays:
             into = tuple(outside.index(lead + k) for k in range(len(batch)))
             full = promotion.broadcast(arrays[d], batch)

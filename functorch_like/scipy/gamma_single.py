@@ -6,23 +6,16 @@ The parts are those of `primitives/formulas/gamma_single.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from functorch_like import numpy as fnp
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.formulas.gamma_single import COSINE, DIGAMMA, RECIPROCAL, SINE
+from functorch_like.scipy.horner import horner
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 
 #: Beyond, results are infinite or 0 in lower precision.
 _MOST = 160
-
-
-def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    total = coefficients[-1]
-    for c in coefficients[-2::-1]:
-        total = total * x + c
-    return total
 
 
 def _variable(t: Any) -> Any:
@@ -36,13 +29,19 @@ def digamma(x: Any) -> Any:
     t = fnp.abs(x) + 1.5
     r = fnp.where(left, x - fnp.round(x), 0.5)
     square = r * r
-    top = fnp.where(left, math.pi * _polynomial(square, COSINE), 1)
-    bottom = fnp.where(left, r * _polynomial(square, SINE), x)
-    out = fnp.log(t) + _polynomial(_variable(t), DIGAMMA) - top / bottom
+    top = fnp.where(left, math.pi * horner(square, COSINE), 1)
+    bottom = fnp.where(left, r * horner(square, SINE), x)
+    out = fnp.log(t) + horner(_variable(t), DIGAMMA) - top / bottom
     return fnp.where(left & (r == 0), math.nan, out)
 
 
 digamma.defjvps(lambda g, out, x: g * elementwise.polygamma(x, m=1))
+
+
+def _parts(z: Any) -> tuple[Any, Any]:
+    """t and R of gamma(z + 1), for z >= 0."""
+    t = z + 1.5
+    return t, horner(_variable(t), RECIPROCAL)
 
 
 @custom_jvp
@@ -50,24 +49,17 @@ def gamma(x: Any) -> Any:
     """The gamma function: that of |x| + 1 divided by x, or by reflection (DLMF 5.5.3) left of 0."""
     left = x < 0
     size = fnp.minimum(fnp.abs(x), _MOST)
-    t = size + 1.5
+    t, reciprocal = _parts(size)
     power = math.sqrt(2 * math.pi) * fnp.exp((size + 0.5) * fnp.log(t) - t)
-    reciprocal = _polynomial(_variable(t), RECIPROCAL)
     nearest = fnp.round(x)
     r = fnp.where(left, x - nearest, 0.5)
     sign = 1 - 2 * (nearest - 2 * fnp.floor(nearest / 2))
     top = fnp.where(left, math.pi * reciprocal, power)
-    bottom = fnp.where(left, sign * r * _polynomial(r * r, SINE) * power, fnp.minimum(x, _MOST) * reciprocal)
+    bottom = fnp.where(left, sign * r * horner(r * r, SINE) * power, fnp.minimum(x, _MOST) * reciprocal)
     return fnp.where(left & (r == 0), math.nan, top / bottom)
 
 
 gamma.defjvps(lambda g, out, x: g * out * digamma(x))
-
-
-def _parts(z: Any) -> tuple[Any, Any]:
-    """t and R of gamma(z + 1), for z >= 0."""
-    t = z + 1.5
-    return t, _polynomial(_variable(t), RECIPROCAL)
 
 
 @custom_jvp

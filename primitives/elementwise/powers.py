@@ -11,7 +11,7 @@ from functorch_like import dtypes
 from functorch_like.core import SampleInput, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.elementwise_makers import KIND, binary, same, samples_of, unary
-from functorch_like.primitives.base.lowering import Lowering
+from functorch_like.primitives.base.lowering import Alternative, Lowering
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise import vectorized_cpu
 from functorch_like.primitives.elementwise.arithmetic import abs as _abs
@@ -19,6 +19,7 @@ from functorch_like.primitives.elementwise.arithmetic import compare, mul, sub
 from functorch_like.primitives.elementwise.bitwise import BITS, and_, not_, or_
 from functorch_like.primitives.elementwise.comparison import eq, ge, ne, select_n
 from functorch_like.primitives.elementwise.transcendental import log, sqrt
+from functorch_like.primitives.elementwise.vectorized_cpu import LARGE
 from functorch_like.primitives.formulas.complex import halves
 from functorch_like.primitives.formulas.term import Term, where
 
@@ -87,6 +88,31 @@ def _pow_lower(e: Any, x: Any, y: Any) -> Any:
     return e.op("stablehlo.select", [vanishes, e.full(0, out), z], [out])
 
 
+def _six_bits_lower(e: Any, x: Any, y: Any) -> Any:
+    """Take XLA's own form where all exponents have six bits, which are those that it reads."""
+    (out,) = e.outs
+    flags = compare(e, "EQ", e.op("stablehlo.and", [y, e.full(63, out)], [out]), y, out)
+    own = lambda inner, x, y: inner.op("stablehlo.power", [x, y], inner.outs)
+    return vectorized_cpu.one_of(e, (x, y), flags, own, _pow_lower)
+
+
+def _six_bits_edges() -> list[tuple[SampleInput, bool]]:
+    base = np.resize(np.array([0, 1, -1, 2, 3, -3, 7], np.int32), LARGE)
+    small, mixed = (np.resize(np.array(y, np.int32), LARGE) for y in ([0, 1, 5, 63], [0, 1, 64, -1, 5]))
+    return [
+        (SampleInput((base, small)), True),
+        (SampleInput((base, mixed)), True),
+        (SampleInput((base[:9], small[:9])), False),
+    ]
+
+
+_SIX_BITS = Alternative(
+    "power by exponents of six bits", f"whole numbers, arrays of {LARGE} elements or more",
+    lambda ins, outs: KIND[outs[0].dtype] in "iu" and outs[0].size >= LARGE, _six_bits_lower, _six_bits_edges,
+    conditional=True,
+)  # fmt: skip
+
+
 def _pow_samples() -> list[SampleInput]:
     base = np.array([0, 1, -1, 2, 3, -3, 7, 2, -1], np.int32)
     power = np.array([-1, -5, -3, -1, 5, 64, 1000003, 40, 100], np.int32)
@@ -98,7 +124,7 @@ def _pow_samples() -> list[SampleInput]:
 
 
 pow = binary(
-    "pow", _pow_ref, Lowering("pow", _pow_lower, vectorized_cpu.whole_pow(_pow_lower)), _pow_left, _pow_right,
+    "pow", _pow_ref, Lowering("pow", _pow_lower, _SIX_BITS), _pow_left, _pow_right,
     samples=_pow_samples,
 )  # fmt: skip
 

@@ -70,7 +70,7 @@ def _is_single(ins: Any, outs: Any) -> bool:
 _EXTREME = (1e10, -3e38, math.inf, math.nan, 0.5, -0.0)
 
 
-def _one_of(e: Any, operands: Sequence[Any], flags: Any, form: Callable[..., Any], standard: Callable[..., Any]) -> Any:
+def one_of(e: Any, operands: Sequence[Any], flags: Any, form: Callable[..., Any], standard: Callable[..., Any]) -> Any:
     """Emit both forms; the program takes `form` where all flags are set, else the standard one."""
     (out,) = e.outs
     every = e.reduce("and", flags, True, tuple(range(out.ndim)), ShapedArray((), dtypes.bool_))
@@ -109,7 +109,7 @@ def guarded(
     def lower(e: Any, *operands: Any) -> Any:
         (out,) = e.outs
         flags = safe(*(double(Term(e, x, out)) for x in operands))
-        return _one_of(e, operands, flags.v, _lowered(formula), standard)
+        return one_of(e, operands, flags.v, _lowered(formula), standard)
 
     def edges() -> list[tuple[SampleInput, bool]]:
         of = lambda size, dtype="float32": SampleInput((ShapedArray((size,), dtype),) * count, {}, (-9.0, 9.0))
@@ -198,30 +198,6 @@ def _whole(op: str, lower: Callable[..., Any]) -> Any:
         return [(SampleInput((x, y)), True), (SampleInput((x.astype(np.int64), y.astype(np.int64))), False)]
 
     return Alternative(f"{op} in double precision", "int32 operands", takes, either, edges)
-
-
-def whole_pow(standard: Callable[..., Any]) -> Alternative:
-    """An alternative for large arrays whose exponents all have six bits, which are those that XLA's form reads."""
-
-    def lower(e: Any, x: Any, y: Any) -> Any:
-        (out,) = e.outs
-        low = e.op("stablehlo.and", [y, e.full(63, out)], [out])
-        kind = "SIGNED" if out.dtype.kind == "i" else "UNSIGNED"
-        flags = e.compare("EQ", low, y, out.update(dtype=dtypes.bool_, weak_type=False), kind)
-        return _one_of(e, (x, y), flags, lambda inner, x, y: inner.op("stablehlo.power", [x, y], inner.outs), standard)
-
-    def edges() -> list[tuple[SampleInput, bool]]:
-        base = np.resize(np.array([0, 1, -1, 2, 3, -3, 7], np.int32), LARGE)
-        small, mixed = (np.resize(np.array(y, np.int32), LARGE) for y in ([0, 1, 5, 63], [0, 1, 64, -1, 5]))
-        return [
-            (SampleInput((base, small)), True),
-            (SampleInput((base, mixed)), True),
-            (SampleInput((base[:9], small[:9])), False),
-        ]
-
-    takes = lambda ins, outs: outs[0].dtype.kind in "iu" and outs[0].size >= LARGE
-    limits = f"whole numbers, arrays of {LARGE} elements or more"
-    return Alternative("power by exponents of six bits", limits, takes, lower, edges, conditional=True)
 
 
 def _div(e: Any, x: Any, y: Any) -> Any:

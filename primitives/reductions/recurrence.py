@@ -20,6 +20,7 @@ from functorch_like.primitives.base import kernels
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.lowering import Alternative, Lowering
 from functorch_like.primitives.base.window_geometry import emit_pad
+from functorch_like.primitives.elementwise.arithmetic import compare
 from functorch_like.primitives.reductions.makers import roomy
 from functorch_like.primitives.reductions.running_loop import running_loop
 
@@ -64,14 +65,14 @@ def _folded(logs: bool) -> Any:
 
     def both(e: Any, first: Sequence[Any], second: Sequence[Any], aval: ShapedArray) -> list[Any]:
         op = lambda name, *xs: e.op(f"stablehlo.{name}", xs, [aval])
-        flag, kind = aval.update(dtype=dtypes.bool_), _kind(aval.dtype)
+        same = lambda x, y: compare(e, "EQ", x, y, aval)
         (a, b), (c, d) = first, second
         last, factor = c, c
         if logs:  # -inf stands for no step; equal infinities are the same element
-            last = op("select", e.compare("EQ", c, e.full(-np.inf, aval), flag, kind), a, c)
-            gap = op("select", e.compare("EQ", a, last, flag, kind), e.full(0, aval), op("subtract", a, last))
+            last = op("select", same(c, e.full(-np.inf, aval)), a, c)
+            gap = op("select", same(a, last), e.full(0, aval), op("subtract", a, last))
             factor = op("exponential", gap)
-        none = e.compare("EQ", b, e.full(0, aval), flag, kind)
+        none = same(b, e.full(0, aval))
         sum_ = op("select", none, d, op("add", op("multiply", b, factor), d))
         return [last if logs else op("multiply", a, c), sum_]
 
@@ -81,12 +82,6 @@ def _folded(logs: bool) -> Any:
 def _first(logs: bool) -> Any:
     """The value of `a` before the first element."""
     return -np.inf if logs else 1
-
-
-def _kind(dtype: Any) -> str:
-    if dtypes.is_inexact(dtype):
-        return "FLOAT"
-    return "UNSIGNED" if dtype.kind == "u" else "SIGNED"
 
 
 def _doubling(e: Any, a: Any, b: Any, *, axis: int, reverse: bool, logs: bool) -> Any:

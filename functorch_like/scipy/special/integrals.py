@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.chebyshev import cheb2poly
 
-from functorch_like import dtypes, lax
+from functorch_like import lax
 from functorch_like import numpy as fnp
-from functorch_like.core import aval_of
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.formulas.term import estrin
 from functorch_like.scipy.angles import quarter_turns, sin_cos
+from functorch_like.scipy.horner import horner
 from functorch_like.scipy.slopes import with_slopes
 from functorch_like.scipy.special import expansions
 from functorch_like.scipy.special.makers import in_double, make, one, two
@@ -27,13 +28,6 @@ def _chebyshev(t: Any, coefficients: Sequence[float]) -> Any:
     return t * here - above + coefficients[0]
 
 
-def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    total = 0 * x + coefficients[-1]
-    for c in coefficients[-2::-1]:
-        total = total * x + c
-    return total
-
-
 _SERIES = [1 / (k * math.factorial(k)) for k in range(1, 42)]
 
 
@@ -41,7 +35,7 @@ def _exp1_body(x: Any) -> Any:
     """Use the power series up to 1, DLMF 6.6.2, then an expansion."""
     near = x <= 1
     y = fnp.where(near & (x > 0), x, 1)
-    low = y * _polynomial(-y, _SERIES[:20]) - np.euler_gamma - fnp.log(y)
+    low = y * horner(-y, _SERIES[:20]) - np.euler_gamma - fnp.log(y)
     y = fnp.where(near, 1, x)
     endless = y == math.inf
     t = fnp.where(endless, 1, (y - 5) / (y + 3))
@@ -57,7 +51,7 @@ def _expi_body(x: Any) -> Any:
     left = _exp1_body(fnp.where(x < 0, -x, 1))
     near = (x > 0) & (x <= 6)
     y = fnp.where(near, x, 1)
-    series = y * _polynomial(y, _SERIES) + np.euler_gamma + fnp.log(y)
+    series = y * horner(y, _SERIES) + np.euler_gamma + fnp.log(y)
     far = x > 48
     inside = lambda low, high: fnp.clip(x, low, high)
     parts = [(12, _chebyshev((inside(6, 12) - 9) / 3, expansions.GROWING_6_12)),
@@ -114,23 +108,11 @@ def _expn_slope(out: Any, n: Any, x: Any) -> Any:
 _expn = with_slopes(_expn_body, None, _expn_slope)
 
 
-def _powers(coefficients: Sequence[float]) -> list[float]:
-    """Return the coefficients of a Chebyshev expansion in powers of t, by T_k = 2 t T_(k-1) - T_(k-2)."""
-    count = len(coefficients)
-    before, here, total = [1.0], [0.0, 1.0], [coefficients[0], *[0.0] * (count - 1)]
-    for c in coefficients[1:]:
-        for power, factor in enumerate(here):
-            total[power] += c * factor
-        after = [0.0, *(2 * v for v in here)]
-        before, here = here, [v - w for v, w in zip(after, [*before, 0.0, 0.0], strict=True)]
-    return total
-
-
 def _sici_of(single: bool) -> Callable[[Any], tuple[Any, Any]]:
     """Return a function in double precision; one for results in single precision sums fewer terms."""
     tables = (expansions.SINE_NEAR, expansions.COSINE_NEAR, expansions.AUXILIARY_F, expansions.AUXILIARY_G)
     counts = (9, 10, 13, 15) if single else tuple(map(len, tables))
-    sines, cosines, table_f, table_g = (_powers(t[:n]) for t, n in zip(tables, counts, strict=True))
+    sines, cosines, table_f, table_g = (cheb2poly(t[:n]).tolist() for t, n in zip(tables, counts, strict=True))
 
     def angle(x: Any) -> tuple[Any, Any]:
         return sin_cos(quarter_turns(x), 6) if single else (fnp.sin(x), fnp.cos(x))
@@ -166,11 +148,7 @@ def _sici_of(single: bool) -> Callable[[Any], tuple[Any, Any]]:
     return with_slopes(body, slope)
 
 
-_sici_double, _sici_single = _sici_of(single=False), _sici_of(single=True)
-
-
-def _sici(x: Any) -> tuple[Any, Any]:
-    return in_double(_sici_double if aval_of(x).dtype == dtypes.float64 else _sici_single)(x)
+_sici = in_double(_sici_of(single=False), _sici_of(single=True))
 
 
 # B_2k / (2k + 1)! for k = 1 ...: the expansion of the dilogarithm in -log(1 - u).
@@ -212,11 +190,7 @@ def _spence_slope(out: Any, z: Any) -> Any:
     return fnp.where(here, -1, fnp.log(y) / (1 - y))
 
 
-_spence_double, _spence_single = _spence_of(single=False), _spence_of(single=True)
-
-
-def _spence(z: Any) -> Any:
-    return in_double(_spence_double if aval_of(z).dtype == dtypes.float64 else _spence_single)(z)
+_spence = in_double(_spence_of(single=False), _spence_of(single=True))
 
 
 exp1 = one("exp1", in_double(_exp1), "The exponential integral E1: that of exp(-t) / t from x to infinity.")

@@ -155,11 +155,7 @@ def _fresnel_of(single: bool) -> Callable[[Any], tuple[Any, Any]]:
     return with_slopes(body, slope)
 
 
-_fresnel_double, _fresnel_single = _fresnel_of(single=False), _fresnel_of(single=True)
-
-
-def _fresnel(x: Any) -> tuple[Any, Any]:
-    return in_double(_fresnel_double if aval_of(x).dtype == dtypes.float64 else _fresnel_single)(x)
+_fresnel = in_double(_fresnel_of(single=False), _fresnel_of(single=True))
 
 
 def _less_fours(x: Any) -> Any:
