@@ -11,6 +11,12 @@ _FOLDED = (*_LENGTHS, 2050, 2055, 2056, 2057, 4096, 4097)
 _SORTED = (*_LENGTHS, 8191, 8192, 8200)
 _FLAT = (3, 8192, 1, 8191, 8193)
 _ELEMENTWISE = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "cbrt")
+_DOUBLE = (
+    "fnp.sin({0})", "fnp.cos(9.0 * {0})", "fnp.arcsin(0.9 * fnp.tanh({0}))", "fnp.arccos(0.9 * fnp.tanh({0}))",
+    "fnp.arctan({0})", "fnp.arctan2({0}, {1})", "fnp.log(fnp.abs({0}) + 0.1)", "fnp.log1p(fnp.abs({0}))",
+    "fnp.exp2({0})", "fnp.expm1({0})", "fnp.tanh({0})", "lax.erf_inv(0.9 * fnp.tanh({0}))",
+    "lax.rem(10.0 * {0}, {1} + 2.5)",
+)  # fmt: skip
 _CUMULATIVE = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
 
@@ -25,6 +31,7 @@ class LoweringDrawer(Drawer):
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
+            self._double, self._double,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -96,6 +103,11 @@ class LoweringDrawer(Drawer):
         form = {"arcsin": "0.9 * fnp.tanh({})", "arccos": "0.9 * fnp.tanh({})"}.get(name, by + "{}")
         return self.w.write(f"fnp.{name}({form.format(x)})")
 
+    def _double(self) -> Value | None:
+        n = self.c.pick(_FLAT)
+        x, y = (f"({self.operand((n,), 1)}).astype('float64')" for _ in range(2))
+        return self.w.write(f"({self.c.pick(_DOUBLE).format(x, y)}).astype(F)")
+
     def _quotient(self) -> Value | None:
         n = self.c.pick(_FLAT)
         x, y = self.operand((n,), 1), self.operand((n,), 1)
@@ -146,7 +158,7 @@ class LoweringDrawer(Drawer):
     def _halves(self) -> Value | None:
         c = self.c
         depth = c.pick((8, 3, 32, 65))
-        x, y = self.operand((c.pick((4, 1, 33)), depth), 1), self.operand((depth, c.pick((5, 1, 32))), 1)
+        x, y = self.operand((c.pick((4, 1, 33)), depth), 1), self.operand((depth, c.pick((5, 1, 32, 31))), 1)
         return self.w.write(f"({x}.astype(H) @ {y}.astype(H)).astype(F)")
 
     def _windows(self) -> Value | None:
@@ -251,7 +263,7 @@ def draw(choices: Choices) -> Program:
     >>> print(draw(Choices(replay=[])))
     # F = float32, H = bfloat16; ...
     """
-    main = choices.pick(("float32",) * 7 + ("float64", "bfloat16", "float16"))
+    main = choices.pick(("float32",) * 6 + ("float64", "float64", "bfloat16", "float16"))
     narrow = main if main in ("bfloat16", "float16") else choices.pick(("bfloat16", "float16"))
     d = LoweringDrawer(choices, main, narrow)
     v = d.central()

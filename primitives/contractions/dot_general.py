@@ -20,8 +20,9 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
-from functorch_like.primitives.contractions.dot_general_cpu import UNROLLED, dot_sample, through_float32
+from functorch_like.primitives.contractions.dot_general_cpu import UNROLLED, dot_sample
 from functorch_like.primitives.contractions.dot_general_cpu_columns import EXCHANGED, TURNED
+from functorch_like.primitives.contractions.dot_general_cpu_narrow import WIDENED, through_float32
 from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot, exchanged
 
 
@@ -202,7 +203,7 @@ dot_general = Product(
     "dot_general",
     shape=_shape,
     ref=_ref,
-    lower=Lowering("dot_general", _lower, through_float32(_emit), UNROLLED, EXCHANGED, TURNED),
+    lower=Lowering("dot_general", _lower, WIDENED, through_float32(_emit), UNROLLED, EXCHANGED, TURNED),
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,27 +35,6 @@ def dot_sample(
     long = operands[0].dtype.kind == "f" and math.prod(left[d] for d in contract[0]) > 256
     domain = (-0.5, 0.5) if long else (-2.0, 2.0)
     return SampleInput(operands, {"dimension_numbers": (contract, batch), **params}, domain)
-
-
-def through_float32(dot: Callable[..., Any]) -> Alternative:
-    """Give narrow operands a wide result, as the fast kernels need, then convert. `dot` takes the emitter, an aval."""
-    return Alternative(
-        "float32 result, then converted",
-        "bfloat16 and float16 results",
-        lambda ins, outs, **_: outs[0].dtype in (dtypes.bfloat16, dtypes.float16),
-        lambda e, lhs, rhs, **params: dot(e, lhs, rhs, e.outs[0].update(dtype=dtypes.float32), **params),
-        lambda: [
-            (dot_sample(left, right, contract, batch, dtype=dtype, preferred_element_type=wide), wide is None)
-            for dtype in ("bfloat16", "float16")
-            for wide in (None, dtypes.float32)
-            # Contracted first on the left, several free dimensions on the right, before and after the contracted one.
-            for left, right, contract, batch in (
-                ((3, 4), (4, 2), ((1,), (0,)), ((), ())),
-                ((6, 5), (6, 7, 2), ((0,), (0,)), ((), ())),
-                ((2, 6, 5), (7, 2, 6, 3), ((1,), (2,)), ((0,), (1,))),
-            )
-        ],
-    )
 
 
 def _is_short(

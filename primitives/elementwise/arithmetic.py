@@ -23,7 +23,7 @@ from functorch_like.primitives.base.elementwise_makers import (
 )
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like, zeros
-from functorch_like.primitives.elementwise import vectorized_cpu
+from functorch_like.primitives.elementwise import exponential_double_cpu, vectorized_cpu
 from functorch_like.primitives.elementwise.complex_parts import complex, conj, imag, real
 from functorch_like.primitives.formulas import complex as complex_formulas
 from functorch_like.primitives.formulas.complex import by_parts
@@ -139,6 +139,7 @@ _REM = Lowering(
     "rem",
     _remainder,
     vectorized_cpu.guarded("rem", _remainder, vectorized_cpu.rem, vectorized_cpu.few),
+    vectorized_cpu.guarded("rem", _remainder, exponential_double_cpu.rem, exponential_double_cpu.few, dtype="float64"),
     vectorized_cpu.WHOLE_REM,
 )
 rem = binary(

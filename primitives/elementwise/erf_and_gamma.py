@@ -13,6 +13,7 @@ from functorch_like.primitives.base.elementwise_makers import unary
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.arithmetic import mul, neg, square
+from functorch_like.primitives.elementwise.exponential_double_cpu import ERF_INV
 from functorch_like.primitives.elementwise.transcendental import exp
 from functorch_like.primitives.elementwise.vectorized_cpu import DIGAMMA, LGAMMA
 from functorch_like.primitives.formulas import gamma_single
@@ -126,7 +127,7 @@ def _erf_inv_formula(x: Term) -> Term:
 
 
 erf_inv = unary(
-    "erf_inv", each(_erf_inv), _by(_erf_inv_formula, "chlo.erf_inv"),
+    "erf_inv", each(_erf_inv), Lowering("erf_inv", _by(_erf_inv_formula, "chlo.erf_inv"), ERF_INV),
     lambda g, x, y: mul(g, mul(full_like(x, _ROOT_PI / 2), exp(square(y)))), takes="f", domain=(-0.9, 0.9),
 )  # fmt: skip
 

@@ -17,7 +17,12 @@ from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.elementwise_makers import KIND, add, binary, neg, nondifferentiable, same, unary
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
-from functorch_like.primitives.elementwise import trigonometric_cpu, vectorized_cpu
+from functorch_like.primitives.elementwise import (
+    exponential_double_cpu,
+    trigonometric_cpu,
+    trigonometric_double_cpu,
+    vectorized_cpu,
+)
 from functorch_like.primitives.elementwise.arithmetic import div, mul, square, sub
 from functorch_like.primitives.formulas import complex as complex_formulas
 from functorch_like.primitives.formulas import real
@@ -117,7 +122,7 @@ exp = unary("exp", np.exp, by_parts(complex_formulas.exp, "stablehlo.exponential
 exp2 = unary(
     "exp2",
     _exp2_ref,
-    Lowering("exp2", by_parts(complex_formulas.exp2, _exp2_lower), vectorized_cpu.EXP2),
+    Lowering("exp2", by_parts(complex_formulas.exp2, _exp2_lower), vectorized_cpu.EXP2, exponential_double_cpu.EXP2),
     lambda g, x, y: mul(g, mul(full_like(x, math.log(2)), y)),
 )
 
@@ -128,10 +133,17 @@ def _expm1_ref(x: np.ndarray) -> Any:
 
 
 expm1 = unary(
-    "expm1", _expm1_ref, by_parts(complex_formulas.expm1, in_single(real.expm1)), lambda g, x, y: mul(g, exp(x))
+    "expm1",
+    _expm1_ref,
+    Lowering("expm1", by_parts(complex_formulas.expm1, in_single(real.expm1)), exponential_double_cpu.EXPM1),
+    lambda g, x, y: mul(g, exp(x)),
 )
 log = unary(
-    "log", np.log, by_parts(complex_formulas.log, "stablehlo.log"), lambda g, x, y: div(g, x), domain=(0.2, 3.0)
+    "log",
+    np.log,
+    Lowering("log", by_parts(complex_formulas.log, "stablehlo.log"), exponential_double_cpu.LOG),
+    lambda g, x, y: div(g, x),
+    domain=(0.2, 3.0),
 )
 
 
@@ -144,8 +156,9 @@ def _log1p_ref(x: Any) -> Any:
     return out
 
 
+_log1p_lower = by_parts(complex_formulas.log1p, _double(Term.log1p, "stablehlo.log_plus_one"))
 log1p = unary(
-    "log1p", _log1p_ref, by_parts(complex_formulas.log1p, _double(Term.log1p, "stablehlo.log_plus_one")),
+    "log1p", _log1p_ref, Lowering("log1p", _log1p_lower, exponential_double_cpu.LOG1P),
     lambda g, x, y: div(g, add(x, full_like(x, 1))), domain=(-0.8, 3.0),
 )  # fmt: skip
 logistic = unary(
@@ -155,13 +168,15 @@ logistic = unary(
 
 
 # ------------------------------------------------------------------------------------------------------- trigonometric
-def _trigonometric(name: str, op: str, form: Any) -> Lowering:
+def _trigonometric(name: str, op: str, single: Any, double: Any = None) -> Lowering:
     standard = by_parts(getattr(complex_formulas, name), f"stablehlo.{op}")
-    return Lowering(name, standard, vectorized_cpu.guarded(name, standard, form, trigonometric_cpu.moderate))
+    of = lambda form, dtype: vectorized_cpu.guarded(name, standard, form, trigonometric_cpu.moderate, dtype=dtype)
+    forms = [of(single, "float32")] + ([of(double, "float64")] if double else [])
+    return Lowering(name, standard, *forms)
 
 
-_SIN = _trigonometric("sin", "sine", trigonometric_cpu.sin)
-_COS = _trigonometric("cos", "cosine", trigonometric_cpu.cos)
+_SIN = _trigonometric("sin", "sine", trigonometric_cpu.sin, trigonometric_double_cpu.sin)
+_COS = _trigonometric("cos", "cosine", trigonometric_cpu.cos, trigonometric_double_cpu.cos)
 _TAN = _trigonometric("tan", "tan", trigonometric_cpu.tan)
 sin = unary("sin", np.sin, _SIN, lambda g, x, y: mul(g, cos(x)), fusible=True)
 cos = unary("cos", np.cos, _COS, lambda g, x, y: mul(g, neg(sin(x))), fusible=True)
@@ -176,7 +191,9 @@ tan = unary(
 asin = unary(
     "asin",
     np.arcsin,
-    Lowering("asin", by_parts(complex_formulas.asin, "chlo.asin"), trigonometric_cpu.ASIN),
+    Lowering(
+        "asin", by_parts(complex_formulas.asin, "chlo.asin"), trigonometric_cpu.ASIN, trigonometric_double_cpu.ASIN
+    ),
     lambda g, x, y: mul(g, rsqrt(one_minus_square(x))),
     domain=(-0.9, 0.9),
     fusible=True,
@@ -184,13 +201,19 @@ asin = unary(
 acos = unary(
     "acos",
     np.arccos,
-    Lowering("acos", by_parts(complex_formulas.acos, "chlo.acos"), trigonometric_cpu.ACOS),
+    Lowering(
+        "acos", by_parts(complex_formulas.acos, "chlo.acos"), trigonometric_cpu.ACOS, trigonometric_double_cpu.ACOS
+    ),
     lambda g, x, y: mul(g, neg(rsqrt(one_minus_square(x)))),
     domain=(-0.9, 0.9),
     fusible=True,
 )
 atan = unary(
-    "atan", np.arctan, Lowering("atan", by_parts(complex_formulas.atan, "chlo.atan"), trigonometric_cpu.ATAN),
+    "atan",
+    np.arctan,
+    Lowering(
+        "atan", by_parts(complex_formulas.atan, "chlo.atan"), trigonometric_cpu.ATAN, trigonometric_double_cpu.ATAN
+    ),
     lambda g, x, y: div(g, add(full_like(x, 1), square(x))),
     fusible=True,
 )  # fmt: skip
@@ -199,7 +222,9 @@ cosh = unary("cosh", np.cosh, by_parts(complex_formulas.cosh, in_single(real.cos
 tanh = unary(
     "tanh",
     np.tanh,
-    by_parts(complex_formulas.tanh, _double(real.tanh, "stablehlo.tanh")),
+    Lowering(
+        "tanh", by_parts(complex_formulas.tanh, _double(real.tanh, "stablehlo.tanh")), exponential_double_cpu.TANH
+    ),
     lambda g, x, y: tanh_slope(g, y),
 )
 
@@ -251,7 +276,8 @@ def _turn(part: Any, x: Any, y: Any) -> Any:
 
 
 atan2 = binary(
-    "atan2", np.arctan2, Lowering("atan2", operation("stablehlo.atan2"), trigonometric_cpu.ATAN2),
+    "atan2", np.arctan2,
+    Lowering("atan2", operation("stablehlo.atan2"), trigonometric_cpu.ATAN2, trigonometric_double_cpu.ATAN2),
     lambda g, y, x, z: mul(g, _turn(x, x, y)), lambda g, y, x, z: mul(g, _turn(neg(y), x, y)),
     takes="f", domain=(0.3, 2.0),
     fusible=True,

@@ -28,7 +28,6 @@ LARGE = 8192
 
 # -------------------------------------------------------------------------------------------------------------- makers
 _FLOAT = "float32 operands"
-_LARGE_FLOAT = f"float32 operands of {LARGE} elements or more"
 
 
 def double(x: Term) -> Term:
@@ -60,6 +59,22 @@ def _single(name: str, lower: Callable[..., Any], count: int, domain: tuple[floa
         for dtype in ("float32", "float64", "float16")
     ]
     return Alternative(name, _FLOAT, _is_single, lower, edges)
+
+
+def large_double(
+    primitive: str, formula: Callable[..., Term], count: int = 1, domain: tuple[float, float] = (-2.0, 2.0)
+) -> Alternative:
+    """An alternative for large float64 arrays; `formula` takes and gives terms in double precision."""
+
+    def lower(e: Any, *operands: Any) -> Any:
+        return formula(*(Term(e, x, e.outs[0]) for x in operands)).v
+
+    def edges() -> list[tuple[SampleInput, bool]]:
+        of = lambda size, dtype="float64": SampleInput((ShapedArray((size,), dtype),) * count, {}, domain)
+        return [(of(LARGE), True), (of(LARGE - 1), False), (of(LARGE, "float32"), False)]
+
+    takes = lambda ins, outs: outs[0].dtype == dtypes.float64 and outs[0].size >= LARGE
+    return Alternative(f"{primitive} by vectors", f"float64 operands of {LARGE} elements or more", takes, lower, edges)
 
 
 def _is_single(ins: Any, outs: Any) -> bool:
@@ -94,6 +109,7 @@ def guarded(
     formula: Callable[..., Term],
     safe: Callable[..., Term],
     extreme: Sequence[tuple[float, ...]] | None = None,
+    dtype: str = "float32",
 ) -> Any:
     """An alternative for large arrays whose elements are all `safe`, which takes terms in double precision too.
 
@@ -103,8 +119,9 @@ def guarded(
         formula: of terms in double precision.
         safe: says of such terms where the formula applies.
         extreme: for samples, values of each operand of which some are not safe.
+        dtype: of the operands.
     """
-    count = safe.__code__.co_argcount
+    count, other = safe.__code__.co_argcount, {"float32": "float64", "float64": "float32"}[dtype]
 
     def lower(e: Any, *operands: Any) -> Any:
         (out,) = e.outs
@@ -112,18 +129,19 @@ def guarded(
         return one_of(e, operands, flags.v, _lowered(formula), standard)
 
     def edges() -> list[tuple[SampleInput, bool]]:
-        of = lambda size, dtype="float32": SampleInput((ShapedArray((size,), dtype),) * count, {}, (-9.0, 9.0))
+        of = lambda size, dtype=dtype: SampleInput((ShapedArray((size,), dtype),) * count, {}, (-9.0, 9.0))
         values = extreme or [_EXTREME[k:] for k in range(count)]
-        wild = [np.resize(np.array(v, np.float32), LARGE) for v in values]
+        wild = [np.resize(np.array(v, dtype), LARGE) for v in values]
         return [
             (of(LARGE), True),
             (of(LARGE - 1), False),
-            (of(LARGE, "float64"), False),
+            (of(LARGE, other), False),
             (SampleInput(tuple(wild)), True),
         ]
 
-    takes = lambda ins, outs: outs[0].dtype == dtypes.float32 and outs[0].size >= LARGE
-    return Alternative(f"{primitive} in double precision", _LARGE_FLOAT, takes, lower, edges, conditional=True)
+    takes = lambda ins, outs: outs[0].dtype == dtype and outs[0].size >= LARGE
+    name = f"{primitive} in double precision" if dtype == "float32" else f"{primitive} by vectors"
+    return Alternative(name, f"{dtype} operands of {LARGE} elements or more", takes, lower, edges, conditional=True)
 
 
 # ------------------------------------------------------------------------------------------------- roots and remainders

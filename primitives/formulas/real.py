@@ -25,6 +25,14 @@ def negative(x: Term) -> Term:
     return Term(x.e, x.e.compare("LT", raw, x.e.full(0, aval), flags, "SIGNED"), flags)
 
 
+def upper(x: Term) -> Term:
+    """x with the lower half of its digits zero: its square is exact."""
+    raw, aval = bits(x)
+    mask = -(1 << (12 if aval.dtype.itemsize == 4 else 27))
+    kept = x.e.op("stablehlo.and", [raw, x.e.full(mask, aval)], [aval])
+    return Term(x.e, x.e.op("stablehlo.bitcast_convert", [kept], [x.aval]), x.aval)
+
+
 def copysign(x: Term, y: Term) -> Term:
     """|x| with the sign of y."""
     return where(negative(y), -abs(x), abs(x))

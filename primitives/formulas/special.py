@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from functorch_like import dtypes
-from functorch_like.primitives.formulas.real import bits
+from functorch_like.primitives.formulas.real import upper
 from functorch_like.primitives.formulas.term import Term, choose, estrin, polynomial, where
 
 #: (1 + 2x) exp(x**2) erfc(x), x >= 0, in u = (x - K) / (x + K), as in Shepherd and Laframboise, Math. Comp. 36, 1981.
@@ -126,14 +126,6 @@ _FAR = (
 _MIDDLE = 3.1680339887498947
 #: exp(x), by Taylor's series: for |x| <= 3e-5, and for |x| <= 0.09 in single precision.
 _EXP, _EXP_SINGLE = ([1 / math.factorial(k) for k in range(count)] for count in (4, 6))
-
-
-def upper(x: Term) -> Term:
-    """x with the lower half of its digits zero: its square is exact."""
-    raw, aval = bits(x)
-    mask = -(1 << (12 if aval.dtype.itemsize == 4 else 27))
-    kept = x.e.op("stablehlo.and", [raw, x.e.full(mask, aval)], [aval])
-    return Term(x.e, x.e.op("stablehlo.bitcast_convert", [kept], [x.aval]), x.aval)
 
 
 def erfc(x: Term) -> Term:
