@@ -12,6 +12,7 @@ from functorch_like import dtypes
 from functorch_like.primitives.base.elementwise_makers import unary
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
+from functorch_like.primitives.elementwise import gamma_double_cpu
 from functorch_like.primitives.elementwise.arithmetic import mul, neg, square
 from functorch_like.primitives.elementwise.exponential_double_cpu import ERF_INV
 from functorch_like.primitives.elementwise.transcendental import exp
@@ -139,7 +140,7 @@ def _lgamma_formula(x: Term) -> Term:
 
 _DIGAMMA = Lowering("digamma", in_single(formulas.digamma), DIGAMMA)
 lgamma = unary(
-    "lgamma", each(_lgamma), Lowering("lgamma", in_single(_lgamma_formula), LGAMMA),
+    "lgamma", each(_lgamma), Lowering("lgamma", in_single(_lgamma_formula), LGAMMA, gamma_double_cpu.LGAMMA),
     lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0),
 )  # fmt: skip
 digamma = unary(

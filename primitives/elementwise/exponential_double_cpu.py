@@ -81,7 +81,7 @@ _LOG = (
 )  # fmt: skip
 
 
-def _log(x: Term, lack: Any = None) -> Term:
+def log_of_normal(x: Term, lack: Any = None) -> Term:
     """log(x + lack) for normal numbers x = (1 + f) 2**k: f - f**2/2 + s (f**2/2 + ...) with s = f / (2 + f)."""
     e, (raw, whole) = x.e, bits(x)
     op = lambda name, a, b: e.op(f"stablehlo.{name}", [a, b if not isinstance(b, int) else e.full(b, whole)], [whole])
@@ -98,7 +98,7 @@ def _log(x: Term, lack: Any = None) -> Term:
 def log(x: Term) -> Term:
     """Natural logarithm."""
     normal = (x > 0) & (x < math.inf)
-    return where(normal, _log(x), where(x.equals(0), -math.inf, where(x > 0, x, math.nan)))
+    return where(normal, log_of_normal(x), where(x.equals(0), -math.inf, where(x > 0, x, math.nan)))
 
 
 def log1p(x: Term) -> Term:
@@ -106,7 +106,9 @@ def log1p(x: Term) -> Term:
     y = 1 + x
     part = y - x
     lack = (x - (y - part)) + (1 - part)  # of y
-    value = where((x > -1) & (x < math.inf), _log(y, lack), where(x.equals(-1), -math.inf, where(x > 0, x, math.nan)))
+    value = where(
+        (x > -1) & (x < math.inf), log_of_normal(y, lack), where(x.equals(-1), -math.inf, where(x > 0, x, math.nan))
+    )
     return where(x.equals(0), x, value)
 
 
@@ -157,7 +159,7 @@ def _series(x: Term, coefficients: tuple[float, ...]) -> Term:
 def erf_inv(x: Term) -> Term:
     """The inverse of erf."""
     left = (1 - x) * (1 + x)
-    w = -_log(where(left > 0, left, 1))
+    w = -log_of_normal(where(left > 0, left, 1))
     high = _series(w.sqrt() - 4.254, _FAR)
     value = x * where(w < 6.25, _series(w - 3.125, _NEAR), high)
     return choose(value, (abs(x).equals(1), x * math.inf), (abs(x) > 1, math.nan))
