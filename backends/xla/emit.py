@@ -73,6 +73,7 @@ class Emitter(Attributes, Effects, Partitioned):
         "place",
         "platform",
         "portable",
+        "quick",
     )
 
     def __init__(self, module: ir.Module, platform: str, host_calls: list[Any] | None = None) -> None:
@@ -80,6 +81,7 @@ class Emitter(Attributes, Effects, Partitioned):
         self.host_calls: list[Any] = [] if host_calls is None else host_calls
         self.host_kernels = False
         self.portable = False
+        self.quick = False
         self.ins: Any = ()
         self.outs: Any = ()
         self.memo: dict[Any, Any] = {}
@@ -536,6 +538,7 @@ def build(
     host_calls: list[Any] | None = None,
     host_kernels: bool = False,
     portable: bool = False,
+    quick: bool = False,
     partitioning: Partitioning | None = None,
     out_avals: Sequence[ShapedArray] = (),
 ) -> ir.Module:
@@ -551,6 +554,7 @@ def build(
         host_calls: receives the Python functions that the module calls, for `compile`.
         host_kernels: whether it may call kernels of NumPy: it will run in a process that has this package.
         portable: whether it may run under other versions of XLA, with other options.
+        quick: whether it is compiled under quick options, so that forms that compile soon are preferred.
         partitioning: how the program is split over a mesh; None for one device.
         out_avals: of the results; needed with a partitioning that splits them.
     """
@@ -560,7 +564,7 @@ def build(
         module = ir.Module.create(mlir.unknown)
         module.operation.attributes["sym_name"] = mlir.string(_identifier(name))
         emitter = Emitter(module, platform, host_calls)
-        emitter.host_kernels, emitter.portable = host_kernels, portable
+        emitter.host_kernels, emitter.portable, emitter.quick = host_kernels, portable, quick
         arguments = results = None
         if partitioning is not None:
             emitter.partitioning = partitioning

@@ -15,7 +15,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import client, compile_options, events, host_kernels, option_sets
 from functorch_like.caches import Cache
-from functorch_like.compiler import one_kernel
+from functorch_like.compiler import one_kernel, tier_costs
 from functorch_like.compiler.doubled_values import without_doubling
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.joined_paddings import with_concatenations
@@ -44,7 +44,7 @@ class Lowered:
 
     def __init__(
         self,
-        build: Callable[[Any, bool], Any],
+        build: Callable[[Any, bool, bool], Any],
         jaxpr: Jaxpr,
         kept_inputs: list[bool],
         in_avals: list[ShapedArray],
@@ -62,23 +62,26 @@ class Lowered:
     @cached_property
     def module(self) -> Any:
         """The StableHLO module."""
-        return self._built(whole=False)
+        return self._built()
 
     @cached_property
     def _quick_module(self) -> Any:
-        """The module that is compiled under quick options: what is small is one kernel, if that compiles sooner."""
-        if self.partitioning is not None or not kernels.programs_on():
+        """The module that is compiled under quick options, of forms that compile soon: what is small is one kernel."""
+        if self.partitioning is not None:
             return self.module
         if self._starts_as_one_kernel():
-            return self._built(whole=True)
+            return self._built(whole=True, quick=True)
+        module = self._built(quick=True) if tier_costs.has_optimised_forms(self.jaxpr) else self.module
+        if not kernels.programs_on():
+            return module
         from functorch_like.backends.xla.small_parts import with_small_parts  # late, as all of MLIR
 
-        return with_small_parts(self.module)
+        return with_small_parts(module)
 
-    def _built(self, *, whole: bool) -> Any:
+    def _built(self, *, whole: bool = False, quick: bool = False) -> Any:
         started = time.perf_counter()
         with stage("lowering", self.name, self._size):
-            module = self._build(self.partitioning, whole)
+            module = self._build(self.partitioning, whole, quick)
         if "module" not in vars(self):  # else a program would be reported twice
             events.emit("lower", self.name, time.perf_counter() - started, jaxpr=self.jaxpr, module=module)
         return module
@@ -183,7 +186,7 @@ class Lowered:
                         raise
                 # The options in force may hand parts of a kernel to a library, which XLA refuses.
                 with kernels.none():
-                    self.module = self._quick_module = self._build(None, False)
+                    self.module = self._quick_module = self._build(None, False, False)
                 return xla.compile(make, device=device, **about)
         from functorch_like.backends.xla import sharded_executable  # late: few programs have meshes
 
@@ -263,7 +266,7 @@ def lower(
         flat = lambda inner, *values: [*map(inner.reshape, body(inner, *values), outs, vectors)]
         return [*map(e.reshape, e.kernel(name, values, arriving, flat, vectors), vectors, outs)]
 
-    def build(partitioning: Any, whole: bool) -> Any:
+    def build(partitioning: Any, whole: bool, quick: bool) -> Any:
         host_calls.clear()
         return xla.build(
             name,
@@ -274,6 +277,7 @@ def lower(
             host_calls=host_calls,
             host_kernels=with_kernels,
             portable=portable,
+            quick=quick,
             partitioning=partitioning,
             out_avals=jaxpr.out_avals,
         )
@@ -373,7 +377,7 @@ def _templates(e: xla.Emitter) -> dict[Any, Any]:
     """Return the templates for a module. Lowerings may depend on a mesh, so modules with one have their own."""
     templates = e.memo.get(("templates", e.manual))
     if templates is None:
-        key = e.platform, e.host_kernels, xla.settings()
+        key = e.platform, e.host_kernels, e.quick, xla.settings()
         templates = {} if e.partitioning is not None or e.manual is not None else _TEMPLATES.get(key)
         if templates is None or len(templates) > _MOST_TEMPLATES:
             templates = {}

@@ -26,6 +26,9 @@ class Alternative(NamedTuple):
         edges: `() -> [(sample, taken), ...]`: samples on both sides of each limit.
         on_host: whether it calls a kernel of NumPy, as programs that leave the process may not do.
         conditional: whether it branches, so that XLA fuses it with nothing.
+        slow_compile: whether XLA takes much longer to compile it than the standard form.
+        optimised_only: whether the quick tier takes another form, which compiles sooner and, under quick options, runs
+            about as fast.
     """
 
     name: str
@@ -35,6 +38,8 @@ class Alternative(NamedTuple):
     edges: Callable[[], list[tuple[SampleInput, bool]]]
     on_host: bool = False
     conditional: bool = False
+    slow_compile: bool = False
+    optimised_only: bool = False
 
 
 class Lowering:
@@ -47,22 +52,28 @@ class Lowering:
         self._on = fast_lowering(primitive, "; ".join(f"{a.name}: {a.limits}" for a in alternatives))
 
     def pick(
-        self, platform: str, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any], host_kernels: bool = True
+        self,
+        platform: str,
+        ins: Sequence[Any],
+        outs: Sequence[Any],
+        params: dict[str, Any],
+        host_kernels: bool = True,
+        quick: bool = False,
     ) -> Alternative | None:
-        """The alternative that is taken for operands and results of these avals, if any."""
+        """The alternative that is taken for operands and results of these avals, if any; `quick`: in the quick tier."""
         if platform != "cpu" or not self._on():
             return None
         allowed = self.alternatives if host_kernels else [a for a in self.alternatives if not a.on_host]
-        return next((a for a in allowed if a.takes(ins, outs, **params)), None)
+        return next((a for a in allowed if not (quick and a.optimised_only) and a.takes(ins, outs, **params)), None)
 
     def __call__(self, e: Any, *operands: Any, **params: Any) -> Any:
         key = (self, *e.ins, *e.outs, *params.values())
         try:
             result = e.memo[key]
         except KeyError:  # programs apply a primitive to the same shapes over and over
-            result = e.memo[key] = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels)
+            result = e.memo[key] = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels, e.quick)
         except TypeError:  # a parameter without a hash
-            result = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels)
+            result = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels, e.quick)
         return (self.standard if result is None else result.lower)(e, *operands, **params)
 
 

@@ -38,14 +38,14 @@ def _conv(ins: Any, outs: Any, params: dict[str, Any], e: Any = None, lhs: Any =
 
 def _form(
     name: str, limits: str, fits: Callable[[Conv], bool], lower: Callable[[Conv], Any],
-    edges: Callable[[], list[tuple[SampleInput, bool]]],
+    edges: Callable[[], list[tuple[SampleInput, bool]]], *, slow_compile: bool = False, optimised_only: bool = False,
 ) -> Alternative:  # fmt: skip
     def takes(ins: Any, outs: Any, **params: Any) -> bool:
         kept = outs[0].dtype in (dtypes.float32, dtypes.float64) and ins[0].dtype == outs[0].dtype
         return kept and all(a.size for a in (*ins, *outs)) and fits(_conv(ins, outs, params))
 
     emit = lambda e, lhs, rhs, **params: lower(_conv(e.ins, e.outs, params, e, lhs, rhs))
-    return Alternative(name, limits, takes, emit, edges)
+    return Alternative(name, limits, takes, emit, edges, slow_compile=slow_compile, optimised_only=optimised_only)
 
 
 def conv_sample(left: Any, right: Any, numbers: Any = None, dtype: str = "float32", **params: Any) -> SampleInput:
@@ -127,6 +127,7 @@ FORMS = (
             (False, (1, 1, MANY_PATCHES // FEW + FEW - 2), (2, 1, FEW), {}),
             (False, (1, 1, MANY_PATCHES), (2, 1, _WIDE), {}), (False, (1, 2, MANY_PATCHES), (2, 2, 2), {}),
         ),
+        slow_compile=True, optimised_only=True,
     ),
     _form(
         "patches",
@@ -140,6 +141,7 @@ FORMS = (
             (True, (2, 60, 60, 1), (3, 3, 1, 9), {"numbers": _LAST, "rhs_dilation": (2, 1)}),
             (False, (2, 2, 5), (3, 2, 2), {}), (False, (1, 2, MANY_PATCHES), (9, 1, 2), {"numbers": _TURNED}),
         ),
+        slow_compile=True, optimised_only=True,
     ),
     _form(
         "shifted sums of rows",
@@ -156,6 +158,7 @@ FORMS = (
             (False, (2, 4, 24, 24), (3, 4, 3, 3), {"padding": ((1, -1), (0, 0))}),
             (False, (4, 2, 4000), (2, 4, 2), {"numbers": _TURNED}),
         ),
+        slow_compile=True, optimised_only=True,
     ),
     _form(
         "a product of shifted rows",
@@ -171,6 +174,7 @@ FORMS = (
             (False, (2, 16, 9, 9), (2, 3, 8, 4), {"numbers": _IMAGES, "rhs_dilation": (1, 2)}),
             (False, (2, 16, 9, 9), (2, 9, 8, 8), {"numbers": _IMAGES}),
         ),
+        slow_compile=True,
     ),
     _form(
         "shifted sums", f"one feature in a group, kernels of at most {FEW} elements",
@@ -180,6 +184,7 @@ FORMS = (
             (False, (2, 3, _WIDE), (3, 1, _WIDE), {"feature_group_count": 3}),
             (False, (2, 3, 5), (6, 1, 2), {"feature_group_count": 3}),
         ),
+        slow_compile=True,
     ),
     _form(
         "a sum for each result", f"one feature in a group of the batch, at most {FEW} results in space",
@@ -189,6 +194,7 @@ FORMS = (
             (False, (3, 2, _WIDE), (3, 2, 1), {"batch_group_count": 3}),
             (False, (6, 2, 4), (3, 2, 2), {"batch_group_count": 3}),
         ),
+        slow_compile=True, optimised_only=True,
     ),
     _form(
         "a convolution for each group", f"2 to {FEW_GROUPS} groups",
@@ -198,6 +204,7 @@ FORMS = (
             (True, (2 * FEW_GROUPS, 2, 3), (FEW_GROUPS, 2, 2), {"batch_group_count": FEW_GROUPS}),
             (False, (1, 2 * FEW_GROUPS + 2, 9), (FEW_GROUPS + 1, 2, 2), {"feature_group_count": FEW_GROUPS + 1}),
         ),
+        slow_compile=True, optimised_only=True,
     ),
     _form(
         "a batched product for each result",
@@ -220,6 +227,7 @@ FORMS = (
             (False, (2, 8, 16, 16), (8, 8, 2, 4), {}), (False, (2, 8, 90), (8, 8, _WIDE), _DOUBLE),
             (False, (2, 8, 16, 16), (8, 8, 1, 2), _DOUBLE | {"window_strides": (3, 2)}),
         ),
+        slow_compile=True,
     ),
     _form(
         "a matrix product for each result",
@@ -231,5 +239,6 @@ FORMS = (
             (True, (4, 18, 18, 16), (17, 18, 16, 16), _DOUBLE | {"numbers": _LAST}),
             (False, (2, 8, 6, 6), (8, 8, 5, 7), _DOUBLE | {"padding": _AROUND}),
         ),
+        slow_compile=True,
     ),
 )  # fmt: skip

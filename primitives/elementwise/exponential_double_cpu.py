@@ -168,6 +168,6 @@ def erf_inv(x: Term) -> Term:
 EXPM1 = large_double("expm1", expm1, domain=(-3.0, 3.0))
 EXP2 = large_double("exp2", exp2, domain=(-9.0, 9.0))
 TANH = large_double("tanh", tanh, domain=(-3.0, 3.0))
-LOG = large_double("log", log, domain=(0.1, 9.0))
-LOG1P = large_double("log1p", log1p, domain=(-0.9, 9.0))
+LOG = large_double("log", log, domain=(0.1, 9.0))._replace(optimised_only=True)
+LOG1P = large_double("log1p", log1p, domain=(-0.9, 9.0))._replace(optimised_only=True)
 ERF_INV = large_double("erf_inv", erf_inv, domain=(-1.0, 1.0))

@@ -109,6 +109,7 @@ def _six_bits_edges() -> list[tuple[SampleInput, bool]]:
 _SIX_BITS = Alternative(
     "power by exponents of six bits", f"whole numbers, arrays of {LARGE} elements or more",
     lambda ins, outs: KIND[outs[0].dtype] in "iu" and outs[0].size >= LARGE, _six_bits_lower, _six_bits_edges,
+    slow_compile=True,
     conditional=True,
 )  # fmt: skip
 

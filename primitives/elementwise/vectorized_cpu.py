@@ -74,7 +74,8 @@ def large_double(
         return [(of(LARGE), True), (of(LARGE - 1), False), (of(LARGE, "float32"), False)]
 
     takes = lambda ins, outs: outs[0].dtype == dtypes.float64 and outs[0].size >= LARGE
-    return Alternative(f"{primitive} by vectors", f"float64 operands of {LARGE} elements or more", takes, lower, edges)
+    limits = f"float64 operands of {LARGE} elements or more"
+    return Alternative(f"{primitive} by vectors", limits, takes, lower, edges)
 
 
 def _is_single(ins: Any, outs: Any) -> bool:
@@ -141,7 +142,8 @@ def guarded(
 
     takes = lambda ins, outs: outs[0].dtype == dtype and outs[0].size >= LARGE
     name = f"{primitive} in double precision" if dtype == "float32" else f"{primitive} by vectors"
-    return Alternative(name, f"{dtype} operands of {LARGE} elements or more", takes, lower, edges, conditional=True)
+    limits = f"{dtype} operands of {LARGE} elements or more"
+    return Alternative(name, limits, takes, lower, edges, conditional=True, slow_compile=True, optimised_only=True)
 
 
 # ------------------------------------------------------------------------------------------------- roots and remainders

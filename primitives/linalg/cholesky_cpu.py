@@ -79,4 +79,5 @@ WRITTEN_OUT = Alternative(
     _takes,
     lambda e, x: Stack(e, e.ins[0].ndim - 2).inline(_columns, x),
     _edges,
+    slow_compile=True,
 )

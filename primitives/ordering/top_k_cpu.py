@@ -185,6 +185,7 @@ FORMS = (
         lambda ins, outs, *, k: ins[0].dtype.itemsize <= 4 and ins[0].size > 0 and k > 0,
         _as_single,
         _single_edges,
+        slow_compile=True,
     ),
     Alternative(
         "elements of few groups",
@@ -192,5 +193,6 @@ FORMS = (
         lambda ins, outs, *, k: ins[0].dtype.itemsize == 8 and _few(ins[0].shape, k, 8),
         _of_64_bits,
         _double_edges,
+        slow_compile=True,
     ),
 )

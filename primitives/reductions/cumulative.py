@@ -173,6 +173,7 @@ def running(
             *_edges(dtype_names[0], (FEW, False)),
             *_arrays(dtype_names[0], 1, ((most, length), False), ((most + 1, length), True)),
         ],
+        slow_compile=True,
     )  # fmt: skip
     lower = Lowering(name, lowered(Fold.plain), loop, blocks)
     primitive = Primitive(

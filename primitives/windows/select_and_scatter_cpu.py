@@ -216,4 +216,5 @@ def swept(standard: Callable[..., Any]) -> Alternative:
     limits = (
         f"windows of at most {FEW} elements, at most {CLOSE} apart, along each dimension; not side by side along one"
     )
-    return Alternative("the first extreme, one dimension after the other", limits, fits, accumulated(lower), edges)
+    name = "the first extreme, one dimension after the other"
+    return Alternative(name, limits, fits, accumulated(lower), edges, slow_compile=True, optimised_only=True)

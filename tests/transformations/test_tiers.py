@@ -497,7 +497,7 @@ def estimate(f, *args):
 
 def test_one_long_run_is_worth_its_compile_time():
     """A program cannot be exchanged while it runs."""
-    step = lambda c, _: (fnp.sin(c) * 1.01 + c * c, None)
+    step = lambda c, _: (fnp.tanh(c) * 1.01 + c * c, None)
     long = lambda x: lax.scan(step, x, None, length=5000)[0]
     unknown = lambda x: lax.while_loop(lambda c: fnp.sum(c) < 1e30, lambda c: step(c, None)[0], x)
     for f in (long, unknown):
@@ -505,6 +505,22 @@ def test_one_long_run_is_worth_its_compile_time():
         assert few.equations == many.equations
         assert few.run_seconds < few.compile_seconds and many.run_seconds > many.compile_seconds
         assert in_quick_tier(ft.jit(f), X * 0 + 3 if f is unknown else X)
+
+
+def test_forms_that_compile_slowly_are_taken_in_the_last_tier_only():
+    """Under full options a large sine compiles three times as long as the standard form."""
+    many = np.linspace(-9, 9, 20000)
+    assert estimate(fnp.sin, many).compile_seconds > 3 * estimate(fnp.sin, X).compile_seconds
+    assert tier_costs.has_optimised_forms(ft.make_jaxpr(ft.jit(lambda x: 2 * fnp.sin(x)))(many))
+    assert not tier_costs.has_optimised_forms(ft.make_jaxpr(fnp.sin)(X))
+    with backends.compilation.flags(tiers="auto"):
+        f = ft.jit(fnp.sin)
+        np.testing.assert_allclose(f(many), np.sin(many), atol=1e-15)
+        assert in_quick_tier(f, many)
+        optimised = f.lower(many).compile().as_text()
+        f.optimised()
+        np.testing.assert_allclose(f(many), np.sin(many), atol=1e-15)
+    assert "conditional" in optimised
 
 
 def test_loops_of_unknown_length_within_others_are_short():
