@@ -148,4 +148,4 @@ def with_gradients(side: SimpleNamespace, functions: Cases) -> Cases:
 
 if __name__ == "__main__":
     this = load(sys.argv[1])
-    measure(this, with_gradients(this, cases(this)))
+    measure(this, with_gradients(this, cases(this)), tiers=True)

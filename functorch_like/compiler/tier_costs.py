@@ -6,11 +6,11 @@ operations.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from functorch_like.backends.xla.jaxlib_api import VERSION
 from functorch_like.ir.jaxpr import Equation, Jaxpr, inner_jaxprs
-from functorch_like.primitives.base.lowering import Alternative, alternatives_of
+from functorch_like.primitives.base.lowering import compiles_slowly, is_for_the_last_tier
 
 #: Seconds that XLA compiles longer under full options: for a program, and for each equation that computes.
 _PROGRAM, _EQUATION = (10e-3, 3e-3) if VERSION < (0, 11) else (5e-3, 1.5e-3)
@@ -25,9 +25,9 @@ _STEPS, _INNER_STEPS = 1000, 3
 _KERNELS = 6
 #: Cost of special functions, by family, in equations and elements. Iterative ones cost as much as whole programs.
 _SPECIAL = {"incomplete_gamma": (150, 2000), "incomplete_beta": (300, 400), "zeta": (20, 40), "erf_and_gamma": (4, 30)}
-#: Cost of an equation that compiles much longer under full options, in equations: fast forms that say so, and these.
-_SLOW_COMPILE, _SLOW = 20, ("argmax", "argmin")
-#: Operands of a concatenation from which on each costs as much as an equation.
+#: Cost of an equation whose form compiles much longer under full options, in equations.
+_SLOW_COMPILE = 20
+#: Operands of what moves data, such as a concatenation, from which on each costs as much as an equation.
 _MANY_PARTS = 4
 #: Number of equations below which both forms compile in about the same time.
 FEWEST = 2
@@ -79,17 +79,15 @@ def has_optimised_forms(jaxpr: Jaxpr) -> bool:
     """Return True if an equation of a program takes another form in the last tier than in the quick one."""
 
     def takes(e: Equation) -> bool:
-        form = _form(e)
-        return (form is not None and form.optimised_only) or any(map(has_optimised_forms, inner_jaxprs(e.params)))
+        inner = inner_jaxprs(e.params)
+        return is_for_the_last_tier(e.prim.lower, *_of_lower(e)) or any(map(has_optimised_forms, inner))
 
     return jaxpr.memo("optimised forms", lambda: any(map(takes, jaxpr.equations)))
 
 
-def _form(e: Equation) -> Alternative | None:
-    """Return the fast form that an equation takes on a CPU, if any."""
-    if not alternatives_of(e.prim.lower):
-        return None
-    return e.prim.lower.pick("cpu", [v.aval for v in e.inputs], [v.aval for v in e.outputs], e.params)
+def _of_lower(e: Equation) -> tuple[list[Any], list[Any], dict[str, Any]]:
+    """Return what a `lower` rule decides by: avals of operands and results, and parameters."""
+    return [v.aval for v in e.inputs], [v.aval for v in e.outputs], e.params
 
 
 def _of_equation(e: Equation, in_unknown_loop: bool) -> Estimate:
@@ -100,12 +98,10 @@ def _of_equation(e: Equation, in_unknown_loop: bool) -> Estimate:
             times = steps(e, in_unknown_loop=in_unknown_loop)
             return Estimate(sum(i.equations for i in inner), times * sum(i.elements for i in inner))
     size = max((v.aval.size for v in (*e.inputs, *e.outputs)), default=0)
-    form = _form(e)
-    if e.prim.name in _SLOW or (form is not None and form.slow_compile):
+    if compiles_slowly(e.prim.lower, *_of_lower(e)):
         return Estimate(_SLOW_COMPILE, _FUNCTION * size)
     if e.prim.kind == "movement":
-        many = e.prim.name == "concatenate" and len(e.inputs) >= _MANY_PARTS
-        return Estimate(len(e.inputs) if many else 0, size)
+        return Estimate(len(e.inputs) if len(e.inputs) >= _MANY_PARTS else 0, size)
     if e.prim.where.startswith("random/"):
         return Estimate(_KERNELS, _BITS * size)
     if e.prim.family in _SPECIAL:

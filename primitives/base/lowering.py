@@ -85,6 +85,28 @@ def is_fusible(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict
     return picked is None or not (picked.on_host or picked.conditional)
 
 
+def compiles_slowly(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Return True if a `lower` rule writes, for these operands and results, what XLA:CPU compiles for long."""
+    if not alternatives_of(lower):
+        return getattr(lower, "slow_compile", False)
+    picked = lower.pick("cpu", ins, outs, params)
+    return picked is not None and picked.slow_compile
+
+
+def is_for_the_last_tier(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Return True if a `lower` rule writes something else in the quick tier, for these operands and results."""
+    if not any(a.optimised_only for a in alternatives_of(lower)):
+        return False
+    picked = lower.pick("cpu", ins, outs, params)
+    return picked is not None and picked.optimised_only
+
+
+def slow_compile(lower: Any) -> Any:
+    """Mark a `lower` rule without alternatives that XLA:CPU compiles for longer than several equations."""
+    lower.slow_compile = True
+    return lower
+
+
 def alternatives_of(lower: Any) -> tuple[Alternative, ...]:
     """Return the alternatives of a primitive's `lower` rule."""
     return lower.alternatives if isinstance(lower, Lowering) else ()

@@ -14,9 +14,9 @@ from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise import gamma_double_cpu
 from functorch_like.primitives.elementwise.arithmetic import mul, neg, square
-from functorch_like.primitives.elementwise.exponential_double_cpu import ERF_INV
+from functorch_like.primitives.elementwise.exponential_double_cpu import inverse_erf
 from functorch_like.primitives.elementwise.transcendental import exp
-from functorch_like.primitives.elementwise.vectorized_cpu import DIGAMMA, LGAMMA
+from functorch_like.primitives.elementwise.vectorized_cpu import DIGAMMA, LGAMMA, large_double
 from functorch_like.primitives.formulas import gamma_single
 from functorch_like.primitives.formulas import special as formulas
 from functorch_like.primitives.formulas.gamma import lgamma1p_near
@@ -127,8 +127,13 @@ def _erf_inv_formula(x: Term) -> Term:
     return (formulas.erf_inv_refined if x.aval.dtype == dtypes.float64 else formulas.erf_inv_single)(x)
 
 
+_ERF_INV = Lowering(
+    "erf_inv",
+    _by(_erf_inv_formula, "chlo.erf_inv"),
+    large_double("erf_inv", inverse_erf, domain=(-1.0, 1.0)),
+)
 erf_inv = unary(
-    "erf_inv", each(_erf_inv), Lowering("erf_inv", _by(_erf_inv_formula, "chlo.erf_inv"), ERF_INV),
+    "erf_inv", each(_erf_inv), _ERF_INV,
     lambda g, x, y: mul(g, mul(full_like(x, _ROOT_PI / 2), exp(square(y)))), takes="f", domain=(-0.9, 0.9),
 )  # fmt: skip
 

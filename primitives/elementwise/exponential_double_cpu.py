@@ -1,4 +1,4 @@
-"""Exponentials, logarithms, remainders and erf_inv in double precision, as forms that CPUs run on vectors.
+"""Exponentials, logarithms, remainders and the inverse of erf in double precision, as forms that CPUs run on vectors.
 
 XLA:CPU calls scalar functions, or computes several functions of full precision where parts of them will do. Polynomials
 are interpolated in Chebyshev nodes by mpmath.
@@ -130,7 +130,7 @@ def rem(x: Term, y: Term) -> Term:
 
 
 # ------------------------------------------------------------------------------------------------------------- erf_inv
-#: erf_inv(x) / x with w = -log((1 - x)(1 + x)): in w - 3.125 for w <= 6.25, and in sqrt(w) - 4.254 above (Giles, 2010).
+#: inverse_erf(x) / x with w = -log((1 - x)(1 + x)): in w - 3.125 for w <= 6.25, in sqrt(w) - 4.254 above (Giles, 2010).
 _NEAR = (
     1.6536545626831027, 0.24015818242558834, -0.006033670871426851, -0.0007407025341546431, 0.00018673420801981186,
     -1.3882523393957483e-05, -1.3654691758785656e-06, 4.23478816822246e-07, -2.907039127564132e-08,
@@ -156,7 +156,7 @@ def _series(x: Term, coefficients: tuple[float, ...]) -> Term:
     return first + x * (second + x * estrin(x, others))
 
 
-def erf_inv(x: Term) -> Term:
+def inverse_erf(x: Term) -> Term:
     """The inverse of erf."""
     left = (1 - x) * (1 + x)
     w = -log_of_normal(where(left > 0, left, 1))
@@ -170,4 +170,3 @@ EXP2 = large_double("exp2", exp2, domain=(-9.0, 9.0))
 TANH = large_double("tanh", tanh, domain=(-3.0, 3.0))
 LOG = large_double("log", log, domain=(0.1, 9.0))._replace(optimised_only=True)
 LOG1P = large_double("log1p", log1p, domain=(-0.9, 9.0))._replace(optimised_only=True)
-ERF_INV = large_double("erf_inv", erf_inv, domain=(-1.0, 1.0))

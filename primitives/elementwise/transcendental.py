@@ -175,8 +175,8 @@ def _trigonometric(name: str, op: str, single: Any, double: Any = None) -> Lower
     return Lowering(name, standard, *forms)
 
 
-_SIN = _trigonometric("sin", "sine", trigonometric_cpu.sin, trigonometric_double_cpu.sin)
-_COS = _trigonometric("cos", "cosine", trigonometric_cpu.cos, trigonometric_double_cpu.cos)
+_SIN = _trigonometric("sin", "sine", trigonometric_cpu.sin, trigonometric_double_cpu.sine)
+_COS = _trigonometric("cos", "cosine", trigonometric_cpu.cos, trigonometric_double_cpu.cosine)
 _TAN = _trigonometric("tan", "tan", trigonometric_cpu.tan)
 sin = unary("sin", np.sin, _SIN, lambda g, x, y: mul(g, cos(x)), fusible=True)
 cos = unary("cos", np.cos, _COS, lambda g, x, y: mul(g, neg(sin(x))), fusible=True)

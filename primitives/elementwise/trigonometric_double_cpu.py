@@ -39,11 +39,11 @@ def _turn(x: Term) -> tuple[Term, Term, Term]:
     r = most + less
     low = (most - r) + less
     square = r * r
-    sin = r + (r * square * estrin(square, _SIN) + low * (1 - 0.5 * square))
+    sine = r + (r * square * estrin(square, _SIN) + low * (1 - 0.5 * square))
     half = 0.5 * square
     head = 1 - half
-    cos = head + (((1 - head) - half) + (square * square * estrin(square, _COS) - r * low))
-    return sin, cos, k + _LAST_BITS
+    cosine = head + (((1 - head) - half) + (square * square * estrin(square, _COS) - r * low))
+    return sine, cosine, k + _LAST_BITS
 
 
 def _of_quarter(number: Term, even: Term, odd: Term) -> Term:
@@ -59,13 +59,13 @@ def _of_quarter(number: Term, even: Term, odd: Term) -> Term:
     return Term(e, e.op("stablehlo.bitcast_convert", [signed], [aval]), aval)
 
 
-def sin(x: Term) -> Term:
+def sine(x: Term) -> Term:
     """Sine."""
     s, c, number = _turn(x)
     return where(x.equals(0), x, _of_quarter(number, s, c))
 
 
-def cos(x: Term) -> Term:
+def cosine(x: Term) -> Term:
     """Cosine: the sine a quarter turn ahead."""
     s, c, number = _turn(x)
     return _of_quarter(number + 1, s, c)

@@ -17,6 +17,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.base.lowering import slow_compile
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
 from functorch_like.primitives.reductions.makers import highest, lowest, reduction, sampled, spread, without
 
@@ -148,6 +149,7 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
         wide = x.astype(np.float32) if x.dtype.itemsize < 4 and dtypes.is_inexact(x.dtype) else x
         return np.asarray(find(wide, axes[0])).astype(index_dtype)
 
+    @slow_compile
     def lower(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         # The extreme, then the least index that attains it: docs/lowerings.md, faster than a reduction of pairs.
         (aval,), (out,) = e.ins, e.outs
