@@ -163,6 +163,31 @@ def test_vmap_of_grad_is_a_loop(name):
         np.testing.assert_allclose(g, ft.grad(one)(x), rtol=1e-6, atol=1e-8)
 
 
+def test_derivatives_of_determinants_where_these_are_zero():
+    """The cofactors, by the determinants of the minors."""
+    x = RNG.normal(size=(5, 5))
+    x[3] = x[1] - 2 * x[0]
+    less = lambda i, j: np.delete(np.delete(x, i, 0), j, 1)
+    want = [[(-1) ** (i + j) * np.linalg.det(less(i, j)) for j in range(5)] for i in range(5)]
+    np.testing.assert_allclose(ft.grad(fnp.linalg.det)(x), want, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(ft.jit(ft.grad(fnp.linalg.det))(x), want, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("of", [lambda x: fnp.linalg.det(x), lambda x: fnp.linalg.slogdet(x)], ids=["det", "slogdet"])
+def test_derivatives_of_complex_determinants_are_differences(of):
+    v, h = RNG.normal(size=Z.shape) + 1j * RNG.normal(size=Z.shape), 1e-6
+    changes = ft.tree.leaves(ft.jvp(of, (Z,), (v,))[1])
+    for got, after, before in zip(changes, ft.tree.leaves(of(Z + h * v)), ft.tree.leaves(of(Z - h * v)), strict=True):
+        np.testing.assert_allclose(got, (np.asarray(after) - np.asarray(before)) / (2 * h), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["det", "slogdet"])
+def test_second_derivatives_of_determinants(name):
+    slope, v, h = ft.grad(SCALARS[name]), RNG.normal(size=A.shape), 1e-5
+    want = (np.asarray(slope(A + h * v)) - np.asarray(slope(A - h * v))) / (2 * h)
+    np.testing.assert_allclose(ft.jvp(slope, (A,), (v,))[1], want, rtol=1e-5, atol=1e-6)
+
+
 def test_second_derivative_of_solve():
     b = B[0]
     f = lambda t: (fnp.linalg.solve(A[0] + t * A[1], b) ** 2).sum()

@@ -18,6 +18,9 @@ from functorch_like.numpy.linalg.decompositions import eigvalsh as eigvalsh
 from functorch_like.numpy.linalg.decompositions import qr as qr
 from functorch_like.numpy.linalg.decompositions import svd as svd
 from functorch_like.numpy.linalg.decompositions import svdvals as svdvals
+from functorch_like.numpy.linalg.determinants import SlogdetResult as SlogdetResult
+from functorch_like.numpy.linalg.determinants import det as det
+from functorch_like.numpy.linalg.determinants import slogdet as slogdet
 from functorch_like.numpy.linalg.norms import matrix_norm as matrix_norm
 from functorch_like.numpy.linalg.norms import norm as norm
 from functorch_like.numpy.linalg.norms import vector_norm as vector_norm
@@ -28,14 +31,11 @@ from functorch_like.numpy.linalg.products import multi_dot as multi_dot
 from functorch_like.numpy.linalg.products import tensorinv as tensorinv
 from functorch_like.numpy.linalg.products import tensorsolve as tensorsolve
 from functorch_like.numpy.linalg.products import trace as trace
-from functorch_like.numpy.linalg.systems import SlogdetResult as SlogdetResult
 from functorch_like.numpy.linalg.systems import cond as cond
-from functorch_like.numpy.linalg.systems import det as det
 from functorch_like.numpy.linalg.systems import inv as inv
 from functorch_like.numpy.linalg.systems import lstsq as lstsq
 from functorch_like.numpy.linalg.systems import matrix_rank as matrix_rank
 from functorch_like.numpy.linalg.systems import pinv as pinv
-from functorch_like.numpy.linalg.systems import slogdet as slogdet
 from functorch_like.numpy.linalg.systems import solve as solve
 from functorch_like.numpy.matrix_products import matmul as matmul
 from functorch_like.numpy.matrix_products import outer as outer

@@ -1,8 +1,8 @@
-"""Linear systems, inverses, determinants, ranks and condition numbers."""
+"""Linear systems, inverses, ranks and condition numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,22 +17,15 @@ from functorch_like.numpy.linalg.right_sides import solutions
 from functorch_like.numpy.matrix_products import matmul
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.linalg import cholesky_lu, svd
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import solve as solve_primitives
+from functorch_like.primitives.linalg import svd
 from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
-
-
-class SlogdetResult(NamedTuple):
-    """Sign of a determinant (phase, for complex matrices), and the logarithm of its absolute value."""
-
-    sign: Array
-    logabsdet: Array
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
@@ -83,83 +76,6 @@ def inv(a: ArrayLike) -> Array:
 def _inv(a: Any) -> Any:
     a = promotion.to_inexact(a)
     return solve_primitives.solve(a, M.eye_like(a), transpose_a=False)
-
-
-def det(a: ArrayLike) -> Array:
-    """Determinant. For matrices larger than 3 by 3, its derivative is finite where the matrix is not singular.
-
-    Args:
-        a: array of shape (..., n, n).
-
-    Returns:
-        An array of shape (...).
-
-    >>> fnp.linalg.det(fnp.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
-    -2.0
-    """
-    return _det(matrices(a, "det", True))
-
-
-@eager_jit
-def _det(a: Any) -> Any:
-    a = promotion.to_inexact(a)
-    n = aval_of(a).shape[-1]
-    if 1 <= n <= 3:
-        lead = aval_of(a).shape[:-2]
-        at = lambda i, j: structural.reshape(M.block(a, (i, i + 1), (j, j + 1)), shape=lead)
-        minor = lambda i, j, k, m: elementwise.sub(
-            elementwise.mul(at(i, k), at(j, m)), elementwise.mul(at(i, m), at(j, k))
-        )
-        if n == 1:
-            return at(0, 0)
-        if n == 2:
-            return minor(0, 1, 0, 1)
-        terms = [
-            elementwise.mul(at(0, j), minor(1, 2, *others)) for j, others in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1)))
-        ]
-        return elementwise.add(elementwise.sub(terms[0], terms[1]), terms[2])
-    diagonal, parity = _factored(a)
-    return elementwise.mul(parity, reductions.reduce_prod(diagonal, axes=(aval_of(diagonal).ndim - 1,)))
-
-
-def _factored(a: Any) -> tuple[Any, Any]:
-    """Return the diagonal of U, and the sign of the permutation of rows, 1 or -1."""
-    factors, pivots, _ = cholesky_lu.lu(a)
-    shape = aval_of(pivots).shape
-    stayed = elementwise.eq(pivots, structural.iota(dtype=dtypes.int32, shape=shape, dimension=len(shape) - 1))
-    dtype = aval_of(a).dtype
-    signs = elementwise.select_n(stayed, structural.full(shape, -1, dtype), structural.full(shape, 1, dtype))
-    return M.diagonal(factors), reductions.reduce_prod(signs, axes=(len(shape) - 1,))
-
-
-def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """Sign and logarithm of the determinant, for determinants that are too large or too small to be represented.
-
-    Args:
-        a: (..., n, n).
-        method: "lu" or "qr", accepted for compatibility with JAX; LU factors are used in any case.
-
-    Returns:
-        A named tuple of `sign` and `logabsdet`, both of shape (...).
-
-    Raises:
-        ArgumentError: for another method.
-
-    >>> sign, logarithm = fnp.linalg.slogdet(fnp.asarray([[1.0, 2.0], [3.0, 4.0]]))
-    >>> sign.item(), round(logarithm.item(), 4)
-    (-1.0, 0.6931)
-    """
-    if method not in (None, "lu", "qr"):
-        raise promotion.error(ArgumentError, f"fnp.linalg.slogdet: method={method!r}", "use 'lu', 'qr' or None")
-    return SlogdetResult(*_slogdet(matrices(a, "slogdet", True)))
-
-
-@eager_jit
-def _slogdet(a: Any) -> Any:
-    diagonal, parity = _factored(promotion.to_inexact(a))
-    last = (aval_of(diagonal).ndim - 1,)
-    sign = elementwise.mul(parity, reductions.reduce_prod(elementwise.sign(diagonal), axes=last))
-    return sign, structural.reduce_sum(elementwise.log(elementwise.abs(diagonal)), axes=last)
 
 
 # --------------------------------------------------------------------------------------------------- singular values
