@@ -373,6 +373,13 @@ def take_along_axis(
     return _along(arr, indices, d, how, fill, bool(wrap_negative_indices))
 
 
+def elements(x: Any, indices: Any) -> Any:
+    """Elements of a vector at positions of any shape, none of which is negative; beyond the end the last one."""
+    flat = structural.reshape(indices, shape=(aval_of(indices).size,))
+    found = _along.inline(x, flat, 0, "clip", None, wrap=False)
+    return structural.reshape(found, shape=aval_of(indices).shape)
+
+
 @eager_jit(static=("d", "mode", "fill_value", "wrap"))
 def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any, wrap: bool) -> Any:
     shape, index_shape = aval_of(x).shape, aval_of(indices).shape

@@ -8,6 +8,7 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.indexing import elements
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -81,10 +82,11 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
         out = fp[0] + fnp.zeros_like(x)
     else:
         i = fnp.clip(fnp.searchsorted(xp, x, side="right"), 1, n - 1)
-        width, step, rest = xp[i] - xp[i - 1], fp[i] - fp[i - 1], x - xp[i - 1]
+        (x0, x1), (y0, y1) = ([elements(v, i - 1), elements(v, i)] for v in (xp, fp))
+        width = x1 - x0
         jump = width == 0
-        out = fnp.where(jump, fp[i], fp[i - 1] + rest / fnp.where(jump, 1, width) * step)
-        out = fnp.where(x == xp[i], fp[i], out)  # exact at the points
+        out = fnp.where(jump, y1, y0 + (x - x0) / fnp.where(jump, 1, width) * (y1 - y0))
+        out = fnp.where(x == x1, y1, out)  # exact at the points
     if period is None:
         if "left" not in beyond:
             out = fnp.where(x < xp[0], fp[0] if left is None else left, out)

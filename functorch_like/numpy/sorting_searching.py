@@ -14,7 +14,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray, listed
 from functorch_like.numpy.guarded_sizes import checked_size, count_true
-from functorch_like.numpy.indexing import getitem, take
+from functorch_like.numpy.indexing import elements, getitem
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
@@ -204,15 +204,14 @@ def _searchsorted(a: Any, v: Any, side: str) -> Any:
     a, v = promotion.promote(structural.stop_gradient(a), structural.stop_gradient(v), notify=False)
     n, shape = aval_of(a).size, aval_of(v).shape
     index = dtypes.default_int()
-    bits, last = n.bit_length(), structural.full(shape, max(n - 1, 0), index)
+    bits = n.bit_length()
     nan = elementwise.ne(v, v) if dtypes.is_float(aval_of(v).dtype) else None
     precedes = _precedes(aval_of(v).dtype.kind == "c", side)
 
     def step(i: Any, found: Any) -> Any:
         bit = elementwise.shift_left(np.asarray(1, index), elementwise.sub(np.asarray(bits - 1, index), i))
         reach = elementwise.add(found, structural.broadcast_in_dim(bit, shape=shape, broadcast_dimensions=()))
-        at = elementwise.min(elementwise.sub(reach, structural.full(shape, 1, index)), last)
-        element = take(a, at, mode="promise_in_bounds")
+        element = elements(a, elementwise.sub(reach, structural.full(shape, 1, index)))
         before = precedes(element, v)
         if nan is not None:  # NaN is greater than all numbers, and equal to itself
             number = elementwise.eq(element, element)

@@ -32,8 +32,8 @@ class SlogdetResult(NamedTuple):
 def det(a: ArrayLike) -> Array:
     """Determinant. Its derivative, the cofactors, is finite for all matrices up to 3 by 3.
 
-    For larger ones it is finite if no entry but the last is 0 on the diagonal of U in P a = L U, as for most matrices of
-    rank n - 1.
+    For larger ones it is finite if no entry but the last is 0 on the diagonal of U in P a = L U, as for most matrices
+    of rank n - 1.
 
     Args:
         a: array of shape (..., n, n).
