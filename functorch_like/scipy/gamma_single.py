@@ -62,14 +62,32 @@ def gamma(x: Any) -> Any:
 gamma.defjvps(lambda g, out, x: g * out * digamma(x))
 
 
-@custom_jvp
-def beta(a: Any, b: Any) -> Any:
-    """The beta function of positive numbers: exponents are logarithms of ratios, so that nothing cancels."""
+def _beta_parts(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return x and y of the beta function exp(x) y. Exponents are logarithms of ratios, so that nothing cancels."""
     (t, r), (u, s), (v, q) = _parts(a), _parts(b), _parts(a + b)
     power = -(a + 0.5) * fnp.log1p(b / t) - (b + 0.5) * fnp.log1p(a / u) - 1.5
-    return fnp.exp(power) * fnp.sqrt(2 * math.pi * v) * (q / (r * s)) * (1 / a + 1 / b)
+    return power, fnp.sqrt(2 * math.pi * v) * (q / (r * s)) * (1 / a + 1 / b)
 
 
+@custom_jvp
+def beta(a: Any, b: Any) -> Any:
+    """The beta function of positive numbers."""
+    power, factor = _beta_parts(a, b)
+    return fnp.exp(power) * factor
+
+
+@custom_jvp
+def betaln(a: Any, b: Any) -> Any:
+    """The logarithm of the beta function of positive numbers; 0 where this is 1 up to roundings."""
+    power, factor = _beta_parts(a, b)
+    value = power + fnp.log(factor)
+    return fnp.where(fnp.abs(value) < 4e-15, 0, value)
+
+
+betaln.defjvps(
+    lambda g, out, a, b: g * (digamma(a) - digamma(a + b)),
+    lambda g, out, a, b: g * (digamma(b) - digamma(a + b)),
+)
 beta.defjvps(
     lambda g, out, a, b: g * out * (digamma(a) - digamma(a + b)),
     lambda g, out, a, b: g * out * (digamma(b) - digamma(a + b)),

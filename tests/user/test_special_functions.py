@@ -25,6 +25,7 @@ CASES = {
     "expn": ((RNG.integers(0, 9, RIGHT.size), np.minimum(RIGHT, 600)), 2e-14),
     "beta": ((RIGHT[:80] % 30 + 0.1, RIGHT[20:100] % 20 + 0.1), 1e-13), "factorial": ((np.arange(-2.0, 171.0),), 1e-15),
     "poch": ((RIGHT[:80] % 30, RIGHT[20:100] % 9), 1e-13),
+    "betaln": ((RIGHT[:80] + 0.01, RIGHT[20:100] % 9 + 0.3), 1e-12),
     "comb": ((np.arange(40.0)[:, None], np.arange(-1.0, 40.0)), 1e-13),
     "boxcox": ((RIGHT[:80] + 0.01, RNG.normal(size=80) % 2), 1e-14),
     "boxcox1p": ((RIGHT[:80], np.append(RNG.normal(size=79), 0.0) % 1), 1e-14),
@@ -89,7 +90,7 @@ def test_ends():
 POINTS = np.array([0.3, 1.7, 5.2])
 OPERANDS = {
     **dict.fromkeys(("gamma", "erfcx", "dawsn", "exp1", "expi", "sici", "fresnel", "spence", "factorial"), (POINTS,)),
-    **dict.fromkeys(("beta", "poch"), (POINTS, POINTS[::-1])),
+    **dict.fromkeys(("beta", "betaln", "poch"), (POINTS, POINTS[::-1])),
     "boxcox": (POINTS, np.array([0.0, 1e-9, -0.7])),
     "owens_t": (POINTS, np.array([0.3, 1.4, -2.0])),
     "hyp1f1": (POINTS, POINTS + 0.1, np.array([0.5, -2.0, 3.0])),

@@ -51,10 +51,10 @@ def det(a: ArrayLike) -> Array:
 def _det(a: Any) -> Any:
     a = promotion.to_inexact(a)
     n = aval_of(a).shape[-1]
-    return _written_out(a) if 1 <= n <= 3 else _by_factors(a)
+    return _by_expansion(a) if 1 <= n <= 3 else _by_factors(a)
 
 
-def _written_out(a: Any) -> Any:
+def _by_expansion(a: Any) -> Any:
     lead, n = aval_of(a).shape[:-2], aval_of(a).shape[-1]
     at = lambda i, j: structural.reshape(M.block(a, (i, i + 1), (j, j + 1)), shape=lead)
     minor = lambda i, j, k, m: elementwise.sub(elementwise.mul(at(i, k), at(j, m)), elementwise.mul(at(i, m), at(j, k)))

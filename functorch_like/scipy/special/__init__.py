@@ -79,7 +79,6 @@ gammaincc = _two("gammaincc", "a x", _igammac, "The regularized upper incomplete
 betainc = _make(
     "betainc", "a b x", _regularized_incomplete_beta, "The regularized incomplete beta function.", "1, 2, 0.5"
 )
-betaln = _two("betaln", "a b", _ratios.betaln, "log of the absolute value of the beta function.")
 
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
@@ -235,6 +234,7 @@ with _lazy_imports.block(__name__):
     from functorch_like.scipy.special.combinatorics import comb as comb
     from functorch_like.scipy.special.combinatorics import factorial as factorial
     from functorch_like.scipy.special.gamma_functions import beta as beta
+    from functorch_like.scipy.special.gamma_functions import betaln as betaln
     from functorch_like.scipy.special.gamma_functions import gammasgn as gammasgn
     from functorch_like.scipy.special.gamma_functions import loggamma as loggamma
     from functorch_like.scipy.special.gamma_functions import multigammaln as multigammaln
