@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
 from functorch_like.primitives.formulas.real import bits, copysign, upper
 from functorch_like.primitives.formulas.term import Term, choose, estrin, where
@@ -17,6 +19,11 @@ from functorch_like.primitives.formulas.term import Term, choose, estrin, where
 _LAST_BITS = 1.5 * 2**52
 #: log(2) in two parts: a number of 32 bits, whose products with whole numbers are exact, and the rest.
 _LOG2, _LOG2_REST = 0.6931471803691238, 1.9082149292705877e-10
+
+
+def _pattern(number: float) -> int:
+    """The bits of a positive number."""
+    return int(np.float64(number).view(np.int64))
 
 
 def _of_bits(raw: Any, like: Term) -> Term:
@@ -74,7 +81,7 @@ def tanh(x: Term) -> Term:
 
 
 # ---------------------------------------------------------------------------------------------------------- logarithms
-#: log((1 + s) / (1 - s)) / s - 2 over s**2, for |s| <= tan(pi/8)**2.
+#: In powers of s**2, for |s| <= tan(pi/8)**2: (log((1 + s)/(1 - s))/s - 2) / s**2.
 _LOG = (
     0.6666666666666666, 0.3999999999999999, 0.2857142857143586, 0.22222222219710297, 0.18181818615177278,
     0.15384573450028968, 0.13335711085008436, 0.11686508917312045, 0.11896558568412165,
@@ -85,9 +92,9 @@ def log_of_normal(x: Term, lack: Any = None) -> Term:
     """log(x + lack) for normal numbers x = (1 + f) 2**k: f - f**2/2 + s (f**2/2 + ...) with s = f / (2 + f)."""
     e, (raw, whole) = x.e, bits(x)
     op = lambda name, a, b: e.op(f"stablehlo.{name}", [a, b if not isinstance(b, int) else e.full(b, whole)], [whole])
-    # Bits of sqrt(1/2) in front: m is between it and sqrt(2).
-    exponent = op("shift_right_arithmetic", op("subtract", raw, 0x3FE6A09E667F3BCD), 52)
-    k = _of_bits(op("add", exponent, 0x4338000000000000), x) - _LAST_BITS
+    # Counted from sqrt(1/2) on, so that 1 + f is between it and sqrt(2).
+    exponent = op("shift_right_arithmetic", op("subtract", raw, _pattern(math.sqrt(0.5))), 52)
+    k = _of_bits(op("add", exponent, _pattern(_LAST_BITS)), x) - _LAST_BITS
     f = _of_bits(op("subtract", raw, op("shift_left", exponent, 52)), x) - 1
     s = f / (f + 2)
     square, half = s * s, 0.5 * f * f

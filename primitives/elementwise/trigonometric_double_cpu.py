@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 
+from functorch_like import dtypes
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
 from functorch_like.primitives.formulas.real import bits, copysign, infinite, negative, upper
 from functorch_like.primitives.formulas.term import Term, choose, estrin, where
 
 # ------------------------------------------------------------------------------------------------------- trigonometric
-#: sin(x) / x - 1 over x**2, and (cos(x) - 1) / x**2 + 1/2 over x**2, for |x| <= pi/4.
+#: In powers of x**2, for |x| <= pi/4: (sin(x)/x - 1) / x**2, and (cos(x) - 1 + x**2/2) / x**4.
 _SIN = (
     -0.16666666666666666, 0.008333333333333331, -0.0001984126984126504, 2.755731921932058e-06, -2.50521062259944e-08,
     1.6058530596645953e-10, -7.586636882825159e-13,
@@ -51,9 +52,8 @@ def _of_quarter(number: Term, even: Term, odd: Term) -> Term:
     e, aval = number.e, number.aval
     raw, whole = bits(number)
     op = lambda name, a, b: e.op(f"stablehlo.{name}", [a, e.full(b, whole)], [whole])
-    turned = Term(
-        e, e.compare("EQ", op("and", raw, 1), e.full(0, whole), (number < 0).aval, "SIGNED"), (number < 0).aval
-    )
+    flags = aval.update(dtype=dtypes.bool_, weak_type=False)
+    turned = Term(e, e.compare("EQ", op("and", raw, 1), e.full(0, whole), flags, "SIGNED"), flags)
     picked, _ = bits(where(turned, even, odd))
     signed = e.op("stablehlo.xor", [picked, op("shift_left", op("and", raw, 2), 62)], [whole])
     return Term(e, e.op("stablehlo.bitcast_convert", [signed], [aval]), aval)
@@ -72,7 +72,7 @@ def cosine(x: Term) -> Term:
 
 
 # ------------------------------------------------------------------------------------------------------------ inverses
-#: asin(x) / x - 1 over x**2, for |x| <= 1/2; atan(x) / x - 1 over x**2, for |x| <= tan(pi/8).
+#: In powers of x**2: (asin(x)/x - 1) / x**2 for |x| <= 1/2, and (atan(x)/x - 1) / x**2 for |x| <= tan(pi/8).
 _ASIN = (
     0.16666666666666666, 0.07500000000000118, 0.044642857142551895, 0.03038194447553234, 0.02237215744350722,
     0.017352816540325496, 0.01396378001220357, 0.011566459612121669, 0.009621842970100282, 0.009319560794767446,
