@@ -15,7 +15,7 @@ _DOUBLE = (
     "fnp.sin({0})", "fnp.cos(9.0 * {0})", "fnp.arcsin(0.9 * fnp.tanh({0}))", "fnp.arccos(0.9 * fnp.tanh({0}))",
     "fnp.arctan({0})", "fnp.arctan2({0}, {1})", "fnp.log(fnp.abs({0}) + 0.1)", "fnp.log1p(fnp.abs({0}))",
     "fnp.exp2({0})", "fnp.expm1({0})", "fnp.tanh({0})", "lax.erf_inv(0.9 * fnp.tanh({0}))",
-    "lax.rem(10.0 * {0}, {1} + 2.5)",
+    "lax.rem(10.0 * {0}, {1} + 2.5)", "lax.lgamma(fnp.abs({0}) + 0.1)", "lax.digamma(fnp.abs({0}) + 0.1)",
 )  # fmt: skip
 _CUMULATIVE = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 

@@ -143,7 +143,7 @@ def _lgamma_formula(x: Term) -> Term:
     return where(near, lgamma1p_near(where(near, x - 1, 0)), x.apply("chlo.lgamma"))
 
 
-_DIGAMMA = Lowering("digamma", in_single(formulas.digamma), DIGAMMA)
+_DIGAMMA = Lowering("digamma", in_single(formulas.digamma), DIGAMMA, gamma_double_cpu.DIGAMMA)
 lgamma = unary(
     "lgamma", each(_lgamma), Lowering("lgamma", in_single(_lgamma_formula), LGAMMA, gamma_double_cpu.LGAMMA),
     lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0),

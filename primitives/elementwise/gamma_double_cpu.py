@@ -1,4 +1,4 @@
-"""lgamma in double precision, as a form that CPUs run on vectors: all regimes at once, with one logarithm for them.
+"""lgamma and digamma in double precision, as forms that CPUs run on vectors: all regimes at once, with one logarithm.
 
 XLA:CPU calls scalar functions, and loses digits near 1 and 2. Polynomials are Chebyshev interpolants by mpmath.
 """
@@ -39,6 +39,26 @@ _SINE = (
     -0.007370430945707596, 0.0004663028056889684, -2.191535285969446e-05, 7.952025736213849e-07,
     -2.293998713586946e-08, 5.249879114060463e-10,
 )  # fmt: skip
+#: In powers of z: digamma(3/2 + z) / (3/2 + z - r) for |z| <= 1/2, with its zero r; the number, and the value there.
+_BY_ROOT = (
+    0.951055876031833, -0.4236274212814605, 0.2405424842407742, -0.14840492305390884, 0.09498872445494122,
+    -0.061922133273064534, 0.04076083381242074, -0.02697579675613825, 0.0179072524394512, -0.011908218001568644,
+    0.007926944646403797, -0.005279964873257405, 0.003519006401502276, -0.002345267632540769, 0.0015566317474486838,
+    -0.0010376374098418604, 0.0007233266279287554, -0.0004821990530566789, 0.0002272331660987376,
+    -0.00015148586836773365, 0.00025968482126430747, -0.00017312261802727394,
+)  # fmt: skip
+_ROOT, _AT_ROOT = 1.4616321449683622, 9.549995429965697e-17 * 0.9676722454476212
+#: In powers of 1/x**2, for x >= 6 (DLMF 5.11.2): x**2 (log(x) - 1/(2x) - digamma(x)).
+_FAR_SLOPE = (
+    0.08333333333333333, -0.008333333333333314, 0.003968253968225959, -0.004166666650734133, 0.0075757528939969345,
+    -0.021091985673306127, 0.08324461700342232, -0.43687790853532266, 2.7467820679941632, -16.496233647188873,
+    60.828588615448886,
+)  # fmt: skip
+
+
+def _sine(r: Term) -> Term:
+    """sin(pi r) for |r| <= 1/2."""
+    return r * estrin(r * r, _SINE)
 
 
 def _positive(x: Term) -> Term:
@@ -69,9 +89,35 @@ def lgamma(x: Term) -> Term:
     value = _positive(where(left, 1 - x, x))
     r = abs(x - x.apply("stablehlo.round_nearest_even"))
     pole = r.equals(0) & (x <= 0)
-    sine = r * estrin(r * r, _SINE)
-    value = where(left, log_of_normal(math.pi / where(r > 0, sine, 1)) - value, value)
+    value = where(left, log_of_normal(math.pi / where(r > 0, _sine(r), 1)) - value, value)
     return where(pole, math.inf, where(abs(x) < math.inf, value, abs(x)))
 
 
+def _positive_slope(x: Term) -> Term:
+    """digamma(x) for x > 0: by digamma(x + 1) = digamma(x) + 1/x from its zero, or from 6 on."""
+    small, around, middle = x < 1, x < 2, x < 6
+    y = where(small, x + 1, where(around, x, 1.5))
+    by_root = (y - _ROOT) * estrin(y - 1.5, _BY_ROOT) - _AT_ROOT  # XLA would add both parts of the zero
+    far = where(around, 6, where(middle, x + 4, x))
+    inverse = 1 / far
+    square = inverse * inverse
+    by_series = log_of_normal(far) - (0.5 * inverse + square * estrin(square, _FAR_SLOPE))
+    # Four steps from x to x + 4, with p = x (x + 3): (2x + 3) / p + (2x + 3) / (p + 2).
+    held = where(middle, x, 1)
+    p = held * (held + 3)
+    steps = where(small, 1, (2 * held + 3) * (2 * p + 2)) / where(small, x, p * (p + 2))
+    return where(around, by_root, by_series) - choose(steps, (small, steps), (around, x.like(0)), (~middle, x.like(0)))
+
+
+def digamma(x: Term) -> Term:
+    """The derivative of lgamma: for x < 0 by digamma(1 - x) - digamma(x) = pi cot(pi x)."""
+    left = x < 0
+    r = x - x.apply("stablehlo.round_nearest_even")
+    turned = math.pi * _sine(0.5 - abs(r)) / where(left, _sine(r), 1)
+    value = _positive_slope(where(left, 1 - x, x))
+    value = where(left, where(r.equals(0), math.nan, value - turned), value)
+    return where(abs(x) < math.inf, value, where(x > 0, x, math.nan))
+
+
+DIGAMMA = large_double("digamma", digamma, domain=(-9.0, 9.0))._replace(slow_compile=True)
 LGAMMA = large_double("lgamma", lgamma, domain=(-9.0, 9.0))._replace(slow_compile=True)

@@ -163,9 +163,10 @@ def erf_inv_refined(x: Term) -> Term:
 def digamma(x: Term) -> Term:
     """Digamma, exact near its positive zero; at 0 it is the infinity of the side that 0 is reached from."""
     root, rest, coefficients = _ROOT[x.aval.dtype.name]
-    off = (x - root) - rest
+    off = x - root
     near = abs(off) <= 0.375
-    series = off * polynomial(where(near, off, 0), coefficients)
+    # XLA would add the two parts of the zero, so the rest is multiplied by the slope there.
+    series = off * polynomial(where(near, off, 0), coefficients) - rest * coefficients[0]
     return choose(x.apply("chlo.digamma"), (near, series), (x.equals(0), -1 / x))
 
 

@@ -74,6 +74,15 @@ def test_values_by_mpmath():
     np.testing.assert_allclose(S.betaln(a, b), want, rtol=2e-13)
 
 
+@mpmath.workdps(40)
+@pytest.mark.parametrize("count", [60, 8192])
+def test_digamma_keeps_its_digits_around_its_zero(count):
+    """The zero is no number of float64, and XLA adds up the constants that are subtracted one after the other."""
+    x = np.resize(np.linspace(1.46163, 1.46164, 60), count)
+    want = [float(mpmath.digamma(v)) for v in x[:60].tolist()]
+    np.testing.assert_allclose(ft.jit(S.digamma)(x)[:60], want, rtol=1e-15)
+
+
 def test_ends():
     x = np.array([np.inf, -np.inf, np.nan, 0.0])
     for name in ("gamma", "dawsn", "erfcx", "fresnel", "exp1", "expi", "sici", "gammasgn"):
