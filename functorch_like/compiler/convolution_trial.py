@@ -21,6 +21,7 @@ from functorch_like.compiler.lower import Lowered, lower
 from functorch_like.compiler.timing import least_seconds
 from functorch_like.ir.jaxpr import Equation, Jaxpr, inner_jaxprs
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.base.lowering import is_for_the_last_tier
 from functorch_like.primitives.contractions.precision import Product
 
 #: Seconds of a program's run time that are worth the trial of one convolution: several times what the trial takes.
@@ -109,6 +110,8 @@ def _is_for_both(e: Equation) -> bool:
         return False
     plain = max(params["feature_group_count"], params["batch_group_count"], *params["lhs_dilation"]) == 1
     fits = sum(a.size for a in (left, right, out)) <= _MOST
+    if is_for_the_last_tier(e.prim.lower, [left, right], [out], params):  # which is not what a trial would compile
+        return False
     return plain and fits and e.prim.multiplications([left, right], out, params) >= _LEAST
 
 
