@@ -119,5 +119,5 @@ def atan2(y: Term, x: Term) -> Term:
 
 ASIN = always("asin", asin, domain=(-1.0, 1.0))
 ACOS = always("acos", acos, domain=(-1.0, 1.0))
-ATAN = always("atan", atan, domain=(-9.0, 9.0))._replace(slow_compile=True, optimised_only=True)
-ATAN2 = always("atan2", atan2, count=2)._replace(slow_compile=True, optimised_only=True)
+ATAN = always("atan", atan, domain=(-9.0, 9.0))._replace(slow_compile=True)
+ATAN2 = always("atan2", atan2, count=2)._replace(slow_compile=True)
