@@ -110,9 +110,9 @@ def _is_for_both(e: Equation) -> bool:
         return False
     plain = max(params["feature_group_count"], params["batch_group_count"], *params["lhs_dilation"]) == 1
     fits = sum(a.size for a in (left, right, out)) <= _MOST
-    if is_for_the_last_tier(e.prim.lower, [left, right], [out], params):  # which is not what a trial would compile
+    if not (plain and fits and e.prim.multiplications([left, right], out, params) >= _LEAST):
         return False
-    return plain and fits and e.prim.multiplications([left, right], out, params) >= _LEAST
+    return not is_for_the_last_tier(e.prim.lower, [left, right], [out], params)  # which a trial would not compile
 
 
 def _seconds(e: Equation, device: Any, ways: dict[str, dict[str, Any]]) -> dict[str, float]:

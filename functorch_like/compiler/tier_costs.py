@@ -101,7 +101,8 @@ def _of_equation(e: Equation, in_unknown_loop: bool) -> Estimate:
     if compiles_slowly(e.prim.lower, *_of_lower(e)):
         return Estimate(_SLOW_COMPILE, _FUNCTION * size)
     if e.prim.kind == "movement":
-        return Estimate(len(e.inputs) if len(e.inputs) >= _MANY_PARTS else 0, size)
+        parts = sum(v.aval.ndim > 0 for v in e.inputs)  # numbers are positions
+        return Estimate(parts if parts >= _MANY_PARTS else 0, size)
     if e.prim.where.startswith("random/"):
         return Estimate(_KERNELS, _BITS * size)
     if e.prim.family in _SPECIAL:

@@ -77,28 +77,28 @@ class Lowering:
         return (self.standard if result is None else result.lower)(e, *operands, **params)
 
 
+def _takes(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any], *marks: str) -> bool:
+    """Return True if a `lower` rule takes an alternative with one of these marks. Few rules have such alternatives."""
+    marked = lambda a: any(getattr(a, mark) for mark in marks)
+    if not any(map(marked, alternatives_of(lower))):
+        return False
+    picked = lower.pick("cpu", ins, outs, params)
+    return picked is not None and marked(picked)
+
+
 def is_fusible(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> bool:
     """Return False if a `lower` rule writes, for these operands and results, what XLA:CPU fuses with nothing."""
-    if not any(a.on_host or a.conditional for a in alternatives_of(lower)):
-        return True
-    picked = lower.pick("cpu", ins, outs, params)
-    return picked is None or not (picked.on_host or picked.conditional)
+    return not _takes(lower, ins, outs, params, "on_host", "conditional")
 
 
 def compiles_slowly(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> bool:
     """Return True if a `lower` rule writes, for these operands and results, what XLA:CPU compiles for long."""
-    if not alternatives_of(lower):
-        return getattr(lower, "slow_compile", False)
-    picked = lower.pick("cpu", ins, outs, params)
-    return picked is not None and picked.slow_compile
+    return getattr(lower, "slow_compile", False) or _takes(lower, ins, outs, params, "slow_compile")
 
 
 def is_for_the_last_tier(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> bool:
     """Return True if a `lower` rule writes something else in the quick tier, for these operands and results."""
-    if not any(a.optimised_only for a in alternatives_of(lower)):
-        return False
-    picked = lower.pick("cpu", ins, outs, params)
-    return picked is not None and picked.optimised_only
+    return _takes(lower, ins, outs, params, "optimised_only")
 
 
 def slow_compile(lower: Any) -> Any:

@@ -9,25 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
-from functorch_like.primitives.formulas.real import bits, copysign, upper
+from functorch_like.primitives.formulas.real import bits, copysign, of_bits, pattern, upper, with_rest
 from functorch_like.primitives.formulas.term import Term, choose, estrin, where
 
 #: In a number plus this one the whole part is in the last bits.
-_LAST_BITS = 1.5 * 2**52
+LAST_BITS = 1.5 * 2**52
 #: log(2) in two parts: a number of 32 bits, whose products with whole numbers are exact, and the rest.
 _LOG2, _LOG2_REST = 0.6931471803691238, 1.9082149292705877e-10
-
-
-def _pattern(number: float) -> int:
-    """The bits of a positive number."""
-    return int(np.float64(number).view(np.int64))
-
-
-def _of_bits(raw: Any, like: Term) -> Term:
-    return Term(like.e, like.e.op("stablehlo.bitcast_convert", [raw], [like.aval]), like.aval)
 
 
 # -------------------------------------------------------------------------------------------------------- exponentials
@@ -48,9 +37,9 @@ def _reduced(x: Term) -> tuple[Term, Term]:
 def _scaled_exp(r: Term, n: Term) -> Term:
     """exp(r) * 2**n for |r| <= log(2)/2 and whole n, where the result is a normal number."""
     power, whole = bits(1 + (r + r * r * estrin(r, _EXP)))
-    raw, _ = bits(n + _LAST_BITS)
+    raw, _ = bits(n + LAST_BITS)
     shifted = r.e.op("stablehlo.shift_left", [raw, r.e.full(52, whole)], [whole])
-    return _of_bits(r.e.op("stablehlo.add", [power, shifted], [whole]), r)
+    return of_bits(r.e.op("stablehlo.add", [power, shifted], [whole]), r)
 
 
 def exp2(x: Term) -> Term:
@@ -63,8 +52,8 @@ def exp2(x: Term) -> Term:
 def _half_expm1(x: Term) -> Term:
     """(exp(x) - 1)/2 for -50 <= x <= 709.78: h (exp(r) - 1) + (h - 1/2) with h = 2**(n - 1)."""
     r, n = _reduced(x)
-    raw, whole = bits(n + (_LAST_BITS + 1022))
-    h = _of_bits(r.e.op("stablehlo.shift_left", [raw, r.e.full(52, whole)], [whole]), r)
+    raw, whole = bits(n + (LAST_BITS + 1022))
+    h = of_bits(r.e.op("stablehlo.shift_left", [raw, r.e.full(52, whole)], [whole]), r)
     return h * (r + r * r * estrin(r, _EXP)) + (h - 0.5)
 
 
@@ -93,9 +82,9 @@ def log_of_normal(x: Term, lack: Any = None) -> Term:
     e, (raw, whole) = x.e, bits(x)
     op = lambda name, a, b: e.op(f"stablehlo.{name}", [a, b if not isinstance(b, int) else e.full(b, whole)], [whole])
     # Counted from sqrt(1/2) on, so that 1 + f is between it and sqrt(2).
-    exponent = op("shift_right_arithmetic", op("subtract", raw, _pattern(math.sqrt(0.5))), 52)
-    k = _of_bits(op("add", exponent, _pattern(_LAST_BITS)), x) - _LAST_BITS
-    f = _of_bits(op("subtract", raw, op("shift_left", exponent, 52)), x) - 1
+    exponent = op("shift_right_arithmetic", op("subtract", raw, pattern(math.sqrt(0.5), x.aval.dtype)), 52)
+    k = of_bits(op("add", exponent, pattern(LAST_BITS, x.aval.dtype)), x) - LAST_BITS
+    f = of_bits(op("subtract", raw, op("shift_left", exponent, 52)), x) - 1
     s = f / (f + 2)
     square, half = s * s, 0.5 * f * f
     rest = k * _LOG2_REST if lack is None else k * _LOG2_REST + lack / x
@@ -110,9 +99,7 @@ def log(x: Term) -> Term:
 
 def log1p(x: Term) -> Term:
     """log(1 + x)."""
-    y = 1 + x
-    part = y - x
-    lack = (x - (y - part)) + (1 - part)  # of y
+    y, lack = with_rest(x, x.like(1))
     value = where(
         (x > -1) & (x < math.inf), log_of_normal(y, lack), where(x.equals(-1), -math.inf, where(x > 0, x, math.nan))
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 from functorch_like import dtypes
+from functorch_like.primitives.elementwise.exponential_double_cpu import LAST_BITS
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
-from functorch_like.primitives.formulas.real import bits, copysign, infinite, negative, upper
+from functorch_like.primitives.formulas.real import bits, copysign, infinite, negative, of_bits, upper, with_rest
 from functorch_like.primitives.formulas.term import Term, choose, estrin, where
 
 # ------------------------------------------------------------------------------------------------------- trigonometric
@@ -25,18 +26,14 @@ _COS = (
 )  # fmt: skip
 #: Half of pi in three parts: two of 33 bits, whose products with numbers of 20 bits are exact (Cody and Waite).
 _QUARTER = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
-#: In a number plus this one the whole part is in the last bits.
-_LAST_BITS = 1.5 * 2**52
 
 
 def _turn(x: Term) -> tuple[Term, Term, Term]:
-    """sin and cos of the remainder of an angle after k quarter turns, and k + _LAST_BITS."""
+    """sin and cos of the remainder of an angle after k quarter turns, and k + LAST_BITS."""
     first, second, third = _QUARTER
     k = (x * (2 / math.pi)).apply("stablehlo.round_nearest_even")
-    near, rest = x - k * first, k * second
-    most = near - rest
-    back = most - near
-    less = ((near - (most - back)) - (rest + back)) - k * third  # what it lacks
+    most, rest = with_rest(x - k * first, -(k * second))
+    less = rest - k * third
     r = most + less
     low = (most - r) + less
     square = r * r
@@ -44,7 +41,7 @@ def _turn(x: Term) -> tuple[Term, Term, Term]:
     half = 0.5 * square
     head = 1 - half
     cosine = head + (((1 - head) - half) + (square * square * estrin(square, _COS) - r * low))
-    return sine, cosine, k + _LAST_BITS
+    return sine, cosine, k + LAST_BITS
 
 
 def _of_quarter(number: Term, even: Term, odd: Term) -> Term:
@@ -56,7 +53,7 @@ def _of_quarter(number: Term, even: Term, odd: Term) -> Term:
     turned = Term(e, e.compare("EQ", op("and", raw, 1), e.full(0, whole), flags, "SIGNED"), flags)
     picked, _ = bits(where(turned, even, odd))
     signed = e.op("stablehlo.xor", [picked, op("shift_left", op("and", raw, 2), 62)], [whole])
-    return Term(e, e.op("stablehlo.bitcast_convert", [signed], [aval]), aval)
+    return of_bits(signed, number)
 
 
 def sine(x: Term) -> Term:
@@ -119,13 +116,6 @@ def acos(x: Term) -> Term:
     return where(far, outside, math.pi / 2 - (where(below, -t, t) - rest))
 
 
-def _with_rest(x: Term, y: Term) -> tuple[Term, Term]:
-    """x + y, and its rounding (Knuth)."""
-    total = x + y
-    part = total - x
-    return total, (x - (total - part)) + (y - part)
-
-
 def _quotient_rest(x: Term, y: Term, quotient: Term) -> Term:
     """x - y * quotient, exactly: the factors have two parts each (Dekker)."""
     (a, b), (c, d) = ((head, v - head) for v in (y, quotient) for head in (upper(v),))
@@ -135,7 +125,7 @@ def _quotient_rest(x: Term, y: Term, quotient: Term) -> Term:
 def _angle(up: Term, down: Term, left: Term | None = None) -> Term:
     """atan(up / down) for 0 <= up, 0 <= down: pi/4 + atan((t - 1) / (t + 1)) or pi/2 - atan(1/t); or pi minus that."""
     low, high = up <= down * (math.sqrt(2) - 1), up > down * (math.sqrt(2) + 1)
-    (less, less_rest), (more, more_rest) = _with_rest(up, -down), _with_rest(up, down)
+    (less, less_rest), (more, more_rest) = with_rest(up, -down), with_rest(up, down)
     x, y = choose(less, (low, up), (high, -down)), choose(more, (low, down), (high, up))
     t = x / y
     lack = (_quotient_rest(x, y, t) + where(low | high, 0, less_rest - t * more_rest)) / y

@@ -18,6 +18,16 @@ def bits(x: Term) -> tuple[Any, Any]:
     return x.e.op("stablehlo.bitcast_convert", [x.v], [aval]), aval
 
 
+def of_bits(raw: Any, like: Term) -> Term:
+    """The number with these bits, as another term is; `bits` the other way round."""
+    return Term(like.e, like.e.op("stablehlo.bitcast_convert", [raw], [like.aval]), like.aval)
+
+
+def pattern(value: float, dtype: Any) -> int:
+    """The bits of a number, as a signed integer."""
+    return int(np.array(value, dtype).view(f"int{dtype.itemsize * 8}"))
+
+
 def negative(x: Term) -> Term:
     """Return True where the sign is set, that of a zero or a NaN too."""
     raw, aval = bits(x)
@@ -30,7 +40,14 @@ def upper(x: Term) -> Term:
     raw, aval = bits(x)
     mask = -(1 << (12 if aval.dtype.itemsize == 4 else 27))
     kept = x.e.op("stablehlo.and", [raw, x.e.full(mask, aval)], [aval])
-    return Term(x.e, x.e.op("stablehlo.bitcast_convert", [kept], [x.aval]), x.aval)
+    return of_bits(kept, x)
+
+
+def with_rest(x: Term, y: Term) -> tuple[Term, Term]:
+    """x + y, and what its rounding took away (Knuth)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
 
 
 def copysign(x: Term, y: Term) -> Term:
@@ -63,7 +80,7 @@ def nextafter(e: Any, x: Any, y: Any) -> Any:
     number = lambda n: e.full(n, whole)
     compare = lambda direction, a, b: e.compare(direction, a, b, flags, "SIGNED")
     select = lambda condition, a, b: op("select", condition, a, b)
-    most, infinity, lost = (_pattern(v, out.dtype) for v in (-0.0, math.inf, math.nan))
+    most, infinity, lost = (pattern(v, out.dtype) for v in (-0.0, math.inf, math.nan))
 
     from_, to = (op("bitcast_convert", v) for v in (x, y))
     sizes = [op("and", v, number(~most)) for v in (from_, to)]
@@ -77,11 +94,6 @@ def nextafter(e: Any, x: Any, y: Any) -> Any:
     moved = select(compare("EQ", *places), to, moved)
     wild = op("or", *(compare("GT", s, number(infinity)) for s in sizes), aval=flags)
     return op("bitcast_convert", select(wild, number(lost), moved), aval=out)
-
-
-def _pattern(value: float, dtype: Any) -> int:
-    """The bits of a number, as a signed integer."""
-    return int(np.array(value, dtype).view(f"int{dtype.itemsize * 8}"))
 
 
 # --------------------------------------------------------------------------------------------------------- hyperbolics

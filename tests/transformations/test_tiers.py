@@ -17,7 +17,7 @@ from support.background import finish
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import backends, lax, random, scipy
+from functorch_like import backends, lax, primitives, random, scipy
 from functorch_like.backends.xla import client, counters, events, memory
 from functorch_like.compiler import tier_costs, tiers
 from functorch_like.compiler.lower import Lowered
@@ -521,6 +521,13 @@ def test_forms_that_compile_slowly_are_taken_in_the_last_tier_only():
         f.optimised()
         np.testing.assert_allclose(f(many), np.sin(many), atol=1e-15)
     assert "conditional" in optimised
+
+
+def test_parts_of_a_concatenation_cost_and_positions_do_not():
+    cube = np.ones((4, 4, 4))
+    cut = lambda x, i: primitives.dynamic_slice(x, i, i, i, slice_sizes=(2, 2, 2))
+    assert estimate(cut, cube, np.int32(1)).equations == 0
+    assert estimate(lambda x: fnp.concatenate([x, x, x, x]), cube).equations == 4
 
 
 def test_loops_of_unknown_length_within_others_are_short():

@@ -14,8 +14,7 @@ from functorch_like.lax import cond
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.primitives import elementwise
-from functorch_like.scipy import gamma_single
-from functorch_like.scipy.gamma_ratios import betaln as _ratios_betaln
+from functorch_like.scipy import gamma_ratios, gamma_single
 from functorch_like.scipy.gamma_ratios import gamma, stirling
 from functorch_like.scipy.special.makers import in_double, make, one, two
 from functorch_like.transforms.eager_jit import eager_jit
@@ -36,7 +35,12 @@ def _sign(x: Any) -> Any:
 def _beta(a: Any, b: Any) -> Any:
     """Return the beta function: a quotient of gamma functions where these do not overflow."""
     small = (fnp.abs(a) < 80) & (fnp.abs(b) < 80)
-    far = fnp.exp(_ratios_betaln(fnp.where(small, 1, a), fnp.where(small, 1, b))) * _sign(a) * _sign(b) * _sign(a + b)
+    far = (
+        fnp.exp(gamma_ratios.betaln(fnp.where(small, 1, a), fnp.where(small, 1, b)))
+        * _sign(a)
+        * _sign(b)
+        * _sign(a + b)
+    )
     u, v = fnp.where(small, a, 1), fnp.where(small, b, 1)
     big, less, total = fnp.maximum(u, v), fnp.minimum(u, v), u + v
     pole = small & (total <= 0) & (fnp.floor(total) == total)
@@ -86,7 +90,9 @@ _poch_single = _where_all(
 betaln = two(
     "betaln",
     "a b",
-    in_double(_ratios_betaln, _where_all(lambda a, b: _finite(a) & _finite(b), gamma_single.betaln, _ratios_betaln)),
+    in_double(
+        gamma_ratios.betaln, _where_all(lambda a, b: _finite(a) & _finite(b), gamma_single.betaln, gamma_ratios.betaln)
+    ),
     "log of the absolute value of the beta function.",
 )
 
