@@ -56,8 +56,9 @@ class _Settings(Module, name="mkldnn"):
     enabled = Library(
         None,
         Kind("True, False, or None ('auto')", _check),
-        "Whether XLA hands products that stand alone to oneDNN; None: by a rule on what the program contains.\n\n"
-        "It is good for products of many matrices outside of loops, and bad for small ones inside.",
+        "Whether XLA hands products that stand alone to oneDNN; None: it does not.\n\n"
+        "It is bad for small products inside of loops. jaxlib 0.10 calls it wrongly for products of many matrices at "
+        "once: programs that have these are compiled without it.",
         changes="compile options xla_cpu_use_onednn, xla_cpu_experimental_onednn_fusion_type",
         options=_options,
         needs=option_sets.ONEDNN,

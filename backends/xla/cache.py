@@ -22,7 +22,7 @@ from functorch_like.backends.xla import cache_policy, counters, cuda, host_kerne
 from functorch_like.backends.xla.digest import SIZE, digest
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
-_MAGIC = b"functorch_like executable 4\n"
+_MAGIC = b"functorch_like executable 5\n"
 _UNFINISHED = ".new-"
 _TEXT = ".text"
 _KERNELS = "kernels-"

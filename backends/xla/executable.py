@@ -376,13 +376,14 @@ def _loaded(
         started = time.perf_counter()
         try:
             made = _kept(_built, module, device, chosen, host_calls=host_calls)
-            why = ""
+            why, remedies = "", dict(overrides or {})
             for _ in _REMEDIES:  # a program without fusions may have products that no library takes
                 flaw = library_check.flaw_of(made) if device.platform == "cpu" else None
                 if flaw is None:
                     break
                 why = flaw.why
-                chosen = compile_options.options(device, {**(overrides or {}), **flaw.options}, fitting)
+                remedies.update(flaw.options)
+                chosen = compile_options.options(device, remedies, fitting)
                 made = _kept(_built, module, device, chosen, host_calls=host_calls)
         except (JaxRuntimeError, ValueError) as error:
             if compile_options.refuse(str(error)):
@@ -446,7 +447,7 @@ def _kept(make: Callable[..., Any], *args: Any, host_calls: list[Any]) -> Any:
 
 
 #: Options under which a program with a flawed product is compiled again (`Flaw.options`), each at most once.
-_REMEDIES = (option_sets.NO_FUSIONS, option_sets.NONE)
+_REMEDIES = (option_sets.NO_ONEDNN, option_sets.NO_FUSIONS, option_sets.NONE)
 
 
 def _built(module: Any, device: Any, options: Any, host_calls: list[Any]) -> Any:

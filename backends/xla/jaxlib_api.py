@@ -24,6 +24,8 @@ guard.deny_jax()
 HANDLER_SKIPS_CHECKS: bool = VERSION < (0, 11)
 # TRAP: 0.10 may give batched products layouts that its loops cannot write (primitives/contractions/precision.py).
 BATCHED_DOTS_MISLAID: bool = VERSION < (0, 11)
+# TRAP: oneDNN of 0.10 starts threads inside of its threads for products of many matrices (library_check.py).
+ONEDNN_NESTS_THREADS: bool = VERSION < (0, 11)
 # The full version string with the number of the extension interface: part of every key of the on-disk cache.
 FULL_VERSION: str = f"{guard.jaxlib_version()}+{xc._version}"
 

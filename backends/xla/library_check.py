@@ -15,6 +15,11 @@ Sums that are padded inside of a fusion are computed in blocks of about 128 KiB.
 first block is summed, or memory that was never written. An example is the sum of pad(y + 1) + pad(3 * y), of 40,000
 elements each. No fusion with a padding is left to YNNPACK.
 
+jaxlib 0.10 calls oneDNN in a way that it starts threads inside of its threads where it computes many matrix products at
+once by its older kernels, which processors without AVX-512 get. With two threads or more the heap is corrupted, and the
+process dies or hangs: `matmul` of 8 x 512 x 64 and 8 x 64 x 512 hung in each of three runs. A program on disk may later
+run in a process with more threads, so these products are never left to oneDNN, on one thread either.
+
 XLA leaves products of bfloat16 to a library before it is known whether the library takes them. Those that none takes
 compile, and fail when they run.
 
@@ -29,10 +34,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from functorch_like.backends.xla import option_sets
+from functorch_like.backends.xla.jaxlib_api import ONEDNN_NESTS_THREADS
 
 _KIND = '"__ynn_fusion"'
+_ONEDNN = '"__onednn_fusion"'
 _FUSED = re.compile(r" fusion\([^\n]*calls=%?([\w.\-]+)")
 _CALLED = re.compile(r'calls=%?([\w.\-]+)[^\n]*"kind":"__ynn_fusion"')
+_CALLED_BY_ONEDNN = re.compile(r'calls=%?([\w.\-]+)[^\n]*"kind":"__onednn_fusion"')
 _INSTRUCTION = re.compile(r"\s*(?:ROOT )?%?([\w.\-]+) = (\w+)\[([\d,]*)\]\S* ([\w\-]+)\(([^)]*)\)(.*)")
 _NAME = re.compile(r"%?([A-Za-z_][\w.\-]*)")
 _PRODUCTS = ("dot", "convolution")
@@ -76,6 +84,7 @@ def flaw_in(text: str) -> Flaw | None:
     if _KIND not in text and not any(f" {product}(" in text for product in _PRODUCTS):
         return None
     fused = set(_CALLED.findall(text)) if _KIND in text else set()
+    of_onednn = set(_CALLED_BY_ONEDNN.findall(text)) if ONEDNN_NESTS_THREADS and _ONEDNN in text else set()
     loops = set(_FUSED.findall(text))
     narrow = any(f" {dtype}[" in text for dtype in _NARROW)
     for name, lines in _computations(text):
@@ -83,6 +92,9 @@ def flaw_in(text: str) -> Flaw | None:
             if product := _misread(lines):
                 why = f"compiled without YNNPACK's fusions, which would misread an operand of {product}"
                 return Flaw(why, option_sets.NO_FUSIONS)
+        elif name in of_onednn:
+            if product := _of_many(lines):
+                return Flaw(f"compiled without oneDNN, whose threads collide in {product}", option_sets.NO_ONEDNN)
         elif narrow and name not in loops and (product := _not_taken(lines)):
             return Flaw(f"compiled without libraries, none of which takes {product}", option_sets.NONE)
     return None
@@ -129,6 +141,14 @@ def _misread(lines: list[str]) -> str:
         if op == "pad" or _reads_broadcast(op, inputs, attributes):
             return line.strip()
         values[name] = _Value(rank, _broadcast_along(op, rank, inputs, attributes))
+    return ""
+
+
+def _of_many(lines: list[str]) -> str:
+    """The first product of several matrices at once."""
+    for line, (_, _, _, op, _, attributes) in _instructions(lines):
+        if op == "dot" and _ordered(attributes, "lhs_batch_dims"):
+            return line.strip()
     return ""
 
 

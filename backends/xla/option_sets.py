@@ -40,8 +40,8 @@ ONEDNN = {
     "xla_cpu_use_onednn": True,
     "xla_cpu_experimental_onednn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
 }
-#: Many products at once, outside of loops. Later versions do these well by themselves.
-BATCHED_DOTS = ONEDNN if VERSION < (0, 11) else {}
+#: Nothing to oneDNN, whatever else was asked for.
+NO_ONEDNN = {**PLAIN, "xla_cpu_use_onednn": False}
 #: Convolutions that stand alone as well: depending on channels, window and processor, they take 0.6 to 1.6 times as
 #: long as XLA's.
 CONVOLUTIONS = ynn("REDUCE", "INDIVIDUAL_DOT", "INDIVIDUAL_CONVOLUTION")

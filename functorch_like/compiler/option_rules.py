@@ -6,12 +6,11 @@ the time for reductions of a few elements, and three quarters for attention.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from functorch_like.backends.xla import option_sets as sets
 from functorch_like.backends.xla import processor
-from functorch_like.ir.jaxpr import Equation, Jaxpr, inner_jaxprs
+from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.contractions.precision import Product
 
@@ -32,9 +31,7 @@ class Content:
 
     products: float = 0  # work of all matrix products and convolutions
     dots: int = 0  # number of matrix products
-    batched: float = 0  # work of batched products with large enough matrices
     narrow: bool = False  # products in bfloat16 or int8
-    looped: bool = False  # products inside of a loop
     short_reduction: bool = False  # a short reduction of an array much larger than all arguments
     long_reduction: bool = False  # a long reduction of a large array, as in softmax
     random_bits: bool = False  # large arrays of random bits
@@ -46,19 +43,19 @@ def content(jaxpr: Jaxpr) -> Content:
     def read() -> Content:
         result = Content()
         largest = max((v.aval.size for v in jaxpr.inputs), default=0)
-        _read(jaxpr, result, largest, looped=False)
+        _read(jaxpr, result, largest)
         return result
 
     return jaxpr.memo("content for options", read)
 
 
-def _read(jaxpr: Jaxpr, facts: Content, largest: int, looped: bool) -> None:
+def _read(jaxpr: Jaxpr, facts: Content, largest: int) -> None:
     for e in jaxpr.equations:
         if isinstance(e.prim, Product):
-            work = e.prim.multiplications([a.aval for a in e.inputs], e.outputs[0].aval, e.params)
-            facts.products += work
+            facts.products += e.prim.multiplications([a.aval for a in e.inputs], e.outputs[0].aval, e.params)
             if e.prim is dot_general:
-                _read_dot(e, work, facts, looped)
+                facts.dots += 1
+                facts.narrow |= e.inputs[0].aval.dtype.name in _NARROW
         elif e.prim.kind == "reduction":
             size, short = e.inputs[0].aval.size, e.inputs[0].aval.size / max(1, e.outputs[0].aval.size)
             facts.short_reduction |= size >= _LARGE and short <= _SHORT and size > 8 * largest
@@ -67,18 +64,7 @@ def _read(jaxpr: Jaxpr, facts: Content, largest: int, looped: bool) -> None:
             facts.random_bits |= e.outputs[0].aval.size >= _LARGE // 16
         elif e.prim.partial_eval is not None:
             for inner in inner_jaxprs(e.params):
-                _read(inner, facts, largest, looped or e.prim.kind == "loop")
-
-
-def _read_dot(e: Equation, work: float, facts: Content, looped: bool) -> None:
-    _, (batch, _) = e.params["dimension_numbers"]
-    left = e.inputs[0].aval
-    many = math.prod(left.shape[i] for i in batch)
-    facts.dots += 1
-    facts.looped |= looped
-    facts.narrow |= left.dtype.name in _NARROW
-    if many > 1 and work / many >= 64 * 64 * 32:
-        facts.batched += work
+                _read(inner, facts, largest)
 
 
 def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
@@ -94,8 +80,6 @@ def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
     if platform != "cpu":
         return sets.GRAPHS if mode == "reduce-overhead" else {}
     facts = content(jaxpr)
-    if facts.batched > facts.products / 2 and not facts.narrow and not facts.looped:
-        return sets.BATCHED_DOTS
     if facts.short_reduction and not facts.long_reduction:
         return sets.NO_FUSIONS
     if facts.random_bits and not facts.products and "avx512f" in processor.features():

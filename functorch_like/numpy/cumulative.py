@@ -15,6 +15,7 @@ from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype, _widened, plain
 from functorch_like.numpy.shapes import arr, ndim
+from functorch_like.numpy.unary import _isfinite
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import cumulative
 from functorch_like.transforms.eager_jit import eager_jit
@@ -242,11 +243,13 @@ def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
     )  # integers combined with float64 keep their digits
     d = axis_of(axis, aval_of(y).ndim, "fnp.trapezoid")
     n = aval_of(y).shape[d]
-    if x is None and aval_of(dx).ndim == 0 and n > 1:  # equal widths: one sum, with half of both ends
-        inner = structural.reduce_sum(_cut(y, d, 1, n - 1), axes=(d,))
+    if x is None and aval_of(dx).ndim == 0 and n > 1:  # equal widths: the sum of all, less half of both ends
+        everything = structural.reduce_sum(y, axes=(d,))  # the inner ones alone would be copied first
         first, last = (structural.reduce_sum(_cut(y, d, k, k + 1), axes=(d,)) for k in (0, n - 1))
         ends = elementwise.mul(elementwise.add(first, last), structural.full_like(first, 0.5))
-        total, width = promotion.promote_and_broadcast(elementwise.add(inner, ends), dx)
+        inside = elementwise.sub(everything, ends)
+        finite = _isfinite(ends)  # infinity less half of infinity is no number
+        total, width = promotion.promote_and_broadcast(elementwise.select_n(finite, everything, inside), dx)
         return elementwise.mul(total, width)
     middle = elementwise.add(_cut(y, d, min(1, n), n), _cut(y, d, 0, max(n - 1, 0)))
     if x is None:

@@ -27,10 +27,7 @@ def chosen(f, *args, mode="default", platform="cpu"):
 def test_the_rule():
     assert chosen(lambda x: fnp.tanh(x @ x), X) == {}
     products = lambda x: fnp.einsum("bik,bjk->bij", x, x)
-    assert chosen(products, MANY) is sets.BATCHED_DOTS
-    assert chosen(ft.jit(products), MANY) is sets.BATCHED_DOTS  # also inside of calls
-    assert chosen(lambda x, y: (products(x), y @ y, y.T @ y), MANY, X) == {}  # most of the work is elsewhere
-    assert chosen(products, ft.ShapeDtypeStruct((64, 4, 4), "float32")) == {}
+    assert chosen(products, MANY) == {}  # oneDNN, which some processors compute these faster with, is not safe
     assert chosen(products, ft.ShapeDtypeStruct(MANY.shape, "bfloat16")) == {}
 
 
@@ -49,13 +46,6 @@ def test_many_products_are_not_planned_for_the_quick_tier():
     assert quick(ft.jit(many), X) == quick(many, X)  # also inside of calls
     assert quick(many, ft.ShapeDtypeStruct(X.shape, "bfloat16")) == sets.QUICK  # YNNPACK's are twice as fast
     assert quick(many, X, "gpu") == sets.CUBLAS
-
-
-def test_products_in_loops_stay_where_they_are_fast():
-    products = lambda x: fnp.einsum("bik,bjk->bij", x, x)
-    step = lambda total, x: (total + products(x), None)
-    assert chosen(lambda xs: lax.scan(step, fnp.zeros((8, 128, 128), "float32"), xs)[0],
-                  ft.ShapeDtypeStruct((5, *MANY.shape), "float32")) == {}  # fmt: skip
 
 
 def test_what_is_computed_on_the_fly_is_fused_into_its_sum():

@@ -1,4 +1,8 @@
-"""Products and sums that YNNPACK would misread are found in XLA's compiled programs and never run."""
+"""Products and sums that a library computes wrongly are found in XLA's compiled programs and never run."""
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -6,7 +10,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
-from functorch_like.backends.xla import library_check, option_sets
+from functorch_like.backends.xla import jaxlib_api, library_check, option_sets
 
 RNG = np.random.default_rng(0)
 SETS = {
@@ -129,6 +133,46 @@ def test_what_is_found_in_the_text():
     batched = batched.replace("rhs_contracting_dims={0}", "rhs_batch_dims={0}, rhs_contracting_dims={1}")
     along_batch = batched.replace("s = f32[]", "s = f32[8,5]{1,0}").replace("dimensions={}", "dimensions={1,2}")
     assert library_check.flaw_in(along_batch)
+
+
+MANY_THREADS = """
+import numpy as np
+import functorch_like as ft
+from functorch_like import backends
+
+rng = np.random.default_rng(0)
+x, y = rng.standard_normal((8, 512, 64), "float32"), rng.standard_normal((8, 64, 512), "float32")
+want = np.matmul(x.astype("d"), y)
+for enabled in (None, True):
+    backends.mkldnn.enabled = enabled
+    product = ft.jit(lambda x, y: x @ y)
+    for _ in range(20):
+        np.testing.assert_allclose(product(x, y), want, rtol=1e-4, atol=1e-4)
+print("right")
+"""
+
+
+def test_products_of_many_matrices_on_many_threads():
+    """By oneDNN, as jaxlib 0.10 calls it on a processor without AVX-512, they corrupt the heap: a crash, or no end."""
+    env = {**os.environ, "FT_CPU_THREADS": "4", "FT_CACHE": "0", "FT_COMPILATION_TIERS": "off"}
+    done = subprocess.run([sys.executable, "-c", MANY_THREADS], env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "right\n"
+
+
+@pytest.mark.skipif(not jaxlib_api.ONEDNN_NESTS_THREADS, reason="later versions call oneDNN rightly")
+def test_products_of_many_matrices_are_not_left_to_onednn():
+    many = NARROW.replace("bf16", "f32").replace("HloModule f\n\nENTRY main", "fused")
+    text = many + """
+ENTRY main {
+  a = f32[3,4,64]{2,1,0} parameter(0)
+  b = f32[3,4,2]{2,1,0} parameter(1)
+  ROOT f = f32[3,64,2]{2,1,0} fusion(a, b), kind=kCustom, calls=fused, backend_config={"kind":"__onednn_fusion"}
+}
+"""
+    assert library_check.flaw_in(text).options == option_sets.NO_ONEDNN
+    assert not library_check.flaw_in(text.replace("__onednn", "__other"))
+    assert not library_check.flaw_in(text.replace("lhs_batch_dims={0}, ", ""))
 
 
 NARROW = """HloModule f
