@@ -163,13 +163,16 @@ def test_products_of_many_matrices_on_many_threads():
 @pytest.mark.skipif(not jaxlib_api.ONEDNN_NESTS_THREADS, reason="later versions call oneDNN rightly")
 def test_products_of_many_matrices_are_not_left_to_onednn():
     many = NARROW.replace("bf16", "f32").replace("HloModule f\n\nENTRY main", "fused")
-    text = many + """
+    text = (
+        many
+        + """
 ENTRY main {
   a = f32[3,4,64]{2,1,0} parameter(0)
   b = f32[3,4,2]{2,1,0} parameter(1)
   ROOT f = f32[3,64,2]{2,1,0} fusion(a, b), kind=kCustom, calls=fused, backend_config={"kind":"__onednn_fusion"}
 }
 """
+    )
     assert library_check.flaw_in(text).options == option_sets.NO_ONEDNN
     assert not library_check.flaw_in(text.replace("__onednn", "__other"))
     assert not library_check.flaw_in(text.replace("lhs_batch_dims={0}, ", ""))
