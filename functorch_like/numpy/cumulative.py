@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.numpy.unary import _isfinite
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import cumulative
+from functorch_like.transforms.custom.custom_jvp import custom_jvp
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -236,6 +238,26 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     return _trapezoid(*promotion.numbers(y, x, dx), axis=operator.index(axis))
 
 
+def _sum_and_half_ends(d: int, y: Any) -> tuple[Any, Any]:
+    first, last = (structural.reduce_sum(_cut(y, d, k - 1, k), axes=(d,)) for k in (1, aval_of(y).shape[d]))
+    ends = elementwise.mul(elementwise.add(first, last), structural.full_like(first, 0.5))
+    return structural.reduce_sum(y, axes=(d,)), ends  # the inner elements alone would be copied first
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(0,))
+def _less_half_ends(d: int, y: Any) -> Any:
+    """The sum of the elements along dimension d, with half of both ends."""
+    total, ends = _sum_and_half_ends(d, y)
+    # Infinity less half of infinity is no number, but the sum already is what it should be.
+    return elementwise.select_n(_isfinite(ends), total, elementwise.sub(total, ends))
+
+
+@_less_half_ends.defjvp
+def _less_half_ends_jvp(d: int, primals: Any, tangents: Any) -> Any:
+    """The function is linear; the choice between its two forms is not."""
+    return _less_half_ends(d, *primals), elementwise.sub(*_sum_and_half_ends(d, *tangents))
+
+
 @eager_jit(static=("axis",), ints=True)
 def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
     y = promotion.to_inexact(
@@ -243,13 +265,8 @@ def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
     )  # integers combined with float64 keep their digits
     d = axis_of(axis, aval_of(y).ndim, "fnp.trapezoid")
     n = aval_of(y).shape[d]
-    if x is None and aval_of(dx).ndim == 0 and n > 1:  # equal widths: the sum of all, less half of both ends
-        everything = structural.reduce_sum(y, axes=(d,))  # the inner ones alone would be copied first
-        first, last = (structural.reduce_sum(_cut(y, d, k, k + 1), axes=(d,)) for k in (0, n - 1))
-        ends = elementwise.mul(elementwise.add(first, last), structural.full_like(first, 0.5))
-        inside = elementwise.sub(everything, ends)
-        finite = _isfinite(ends)  # infinity less half of infinity is no number
-        total, width = promotion.promote_and_broadcast(elementwise.select_n(finite, everything, inside), dx)
+    if x is None and aval_of(dx).ndim == 0 and n > 1:
+        total, width = promotion.promote_and_broadcast(_less_half_ends(d, y), dx)
         return elementwise.mul(total, width)
     middle = elementwise.add(_cut(y, d, min(1, n), n), _cut(y, d, 0, max(n - 1, 0)))
     if x is None:

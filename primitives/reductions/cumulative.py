@@ -252,7 +252,11 @@ def _extreme_jvp(primitive: Callable[[], Primitive], beats: Callable[..., Any]) 
         known = structural.full(aval.shape, first, np.dtype(np.int32))
         setting = elementwise.select_n(record, known, places)
         holder = (cummin if reverse else cummax)(setting, axis=axis, reverse=reverse)
-        return out, along(dx, holder, axis, unique=False)
+        # Backwards the derivatives of all elements under a record are added up one by one: in wider numbers, because a
+        # sum of a million rounded so often would keep three digits.
+        wide = dtypes.float64 if aval.dtype == dtypes.float32 else dtypes.accumulator(aval.dtype)
+        dx = along(structural.convert_element_type(dx, new_dtype=wide), holder, axis, unique=False)
+        return out, structural.convert_element_type(dx, new_dtype=aval.dtype)
 
     return jvp
 

@@ -49,6 +49,17 @@ def test_sums_of_many_elements_are_exact():
     np.testing.assert_array_equal(compiled(fnp.cumsum, x), np.cumsum(x))
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [("float32", 1e-6), ("bfloat16", 1e-2)])
+def test_gradients_of_running_extremes_keep_their_digits(dtype, rtol):
+    """A record that holds for long collects many derivatives."""
+    x = np.zeros(300_000, np.float32)
+    x[1000] = 1
+    weights = fnp.asarray(np.random.default_rng(0).uniform(0.5, 1, x.size), dtype)
+    got = compiled(ft.grad(lambda x: fnp.sum(weights.astype("float32") * ft.lax.cummax(x))), fnp.asarray(x, dtype))
+    want = np.asarray(weights).astype(np.float64)[1000:].sum()
+    np.testing.assert_allclose(float(got[1000]), want, rtol=rtol)
+
+
 def products(x, dx):
     """Derivative of running products along dx, in float64: the sum over the element that is replaced."""
     x, dx = x.astype(np.float64), dx.astype(np.float64)

@@ -80,6 +80,9 @@ def test_cumulative():
     for few in (1, 2, 3):
         agrees("trapezoid", X[0, :few], axis=0, dx=0.5)
     assert float(fnp.trapezoid(fnp.asarray([math.inf, 1.0, 2.0]))) == math.inf
+    assert float(fnp.trapezoid(fnp.asarray([1.0, -math.inf, 2.0]))) == -math.inf
+    assert math.isnan(float(fnp.trapezoid(fnp.asarray([math.inf, 1.0, -math.inf]))))
+    assert ft.grad(fnp.trapezoid)(fnp.asarray([math.inf, 1.0, 2.0])).tolist() == [0.5, 1.0, 0.5]
 
 
 @pytest.mark.parametrize(
