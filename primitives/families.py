@@ -53,7 +53,8 @@ FAMILIES = {
     "ordering.top_k": "top_k",
     "structural.sharding_constraint": "sharding_constraint",
     "structural.tile_split_barrier": "optimization_barrier split tile",
-    "reductions.reductions": "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_xor",
+    "reductions.reductions": "argmax argmin reduce_and reduce_max reduce_max_number reduce_min reduce_or reduce_prod "
+    "reduce_xor",
     "base.elementwise_makers": "add",
     "updates.scatter": "scatter_max scatter_min scatter_mul",
     "windows.select_and_scatter": "select_and_scatter_add",

@@ -37,7 +37,7 @@ _MOVING = frozenset((
     tile_split_barrier.optimization_barrier, structural.pad, structural.reshape, structural.rev, structural.slice,
     tile_split_barrier.split, structural.stop_gradient, tile_split_barrier.tile, structural.transpose,
     dynamic_slice.dynamic_slice, dynamic_slice.dynamic_update_slice, reductions.argmax, reductions.argmin,
-    reductions.reduce_max, reductions.reduce_min, sort, order_statistics,
+    reductions.reduce_max, reductions.reduce_max_number, reductions.reduce_min, sort, order_statistics,
 ))  # fmt: skip
 
 

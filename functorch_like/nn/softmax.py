@@ -54,7 +54,7 @@ def over(primitive: Any, x: Any, axes: tuple[int, ...]) -> Any:
 def _top(x: Any, axes: tuple[int, ...]) -> Any:
     """Return the greatest real parts along axes; a constant, since no derivative depends on it."""
     fixed = structural.stop_gradient(x)
-    return reductions.reduce_max(elementwise.real(fixed) if _is_complex(x) else fixed, axes=axes)
+    return reductions.reduce_max_number(elementwise.real(fixed) if _is_complex(x) else fixed, axes=axes)
 
 
 def _is_complex(x: Any) -> bool:

@@ -31,7 +31,7 @@ class LoweringDrawer(Drawer):
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
-            self._double, self._double,
+            self._double, self._double, self._placed,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -47,6 +47,12 @@ class LoweringDrawer(Drawer):
         if name == "cumprod":
             x = f"1.0 + 0.01 * fnp.tanh({x})"
         return self.w.write(f"lax.{name}({x}, axis={axis}, reverse={self.c.below(2) == 1})")
+
+    def _placed(self) -> Value | None:
+        """The place of an extreme element, as a number."""
+        shape, axis = self.c.pick((((16_384,), 0), ((64, 256), 1), ((3, 6, 1000), 2), ((64, 257), 1), ((256, 64), 0)))
+        x, name = self.operand(shape, 1), self.c.pick(("argmax", "argmin"))
+        return self.w.write(f"fnp.{name}({x}, axis={axis}).astype(F)")
 
     def _long(self) -> Value | None:
         shape, axis = self.c.pick((((65, 4097), 1), ((300_000,), 0), ((1100, 3, 80), 0)))

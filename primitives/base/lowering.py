@@ -45,10 +45,10 @@ class Alternative(NamedTuple):
 class Lowering:
     """A primitive's `lower` rule that, for CPUs, picks the first alternative that fits, else the standard form."""
 
-    __slots__ = ("_on", "alternatives", "standard")
+    __slots__ = ("_on", "alternatives", "slow_compile", "standard")
 
     def __init__(self, primitive: str, standard: Callable[..., Any], *alternatives: Alternative) -> None:
-        self.standard, self.alternatives = standard, alternatives
+        self.standard, self.alternatives, self.slow_compile = standard, alternatives, False
         self._on = fast_lowering(primitive, "; ".join(f"{a.name}: {a.limits}" for a in alternatives))
 
     def pick(
@@ -102,7 +102,7 @@ def is_for_the_last_tier(lower: Any, ins: Sequence[Any], outs: Sequence[Any], pa
 
 
 def slow_compile(lower: Any) -> Any:
-    """Mark a `lower` rule without alternatives that XLA:CPU compiles for longer than several equations."""
+    """Mark a `lower` rule each of whose forms XLA:CPU compiles for longer than several equations."""
     lower.slow_compile = True
     return lower
 

@@ -25,7 +25,7 @@ from functorch_like.interpreters import forward
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.primitives.reductions.reductions import reduce_max
+from functorch_like.primitives.reductions.reductions import reduce_max_number
 
 _Values = Sequence[Any]
 
@@ -104,7 +104,7 @@ def _combined(weights: Any, value: Any) -> Any:
 
 def _attention(query: Any, key: Any, value: Any, *, scale: float, causal: bool) -> list[Any]:
     logits = _logits(query, key, scale, causal)
-    greatest = reduce_max(logits, axes=(4,))
+    greatest = reduce_max_number(logits, axes=(4,))
     sums = _sum(elementwise.exp(elementwise.sub(logits, _spread(greatest, logits))))
     stats = _stats_of(elementwise.add(greatest, elementwise.log(sums)))
     return [_ungrouped(_combined(_weights(logits, stats), value), aval_of(query).dtype), stats]

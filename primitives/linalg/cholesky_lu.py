@@ -13,11 +13,11 @@ from functorch_like.backends.xla import cusolver
 from functorch_like.core import NotDefined, SampleInput, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.base.rows_at import rows_at
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_cpu import WRITTEN_OUT
 from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, routine, square
 from functorch_like.primitives.linalg.triangular_solve import triangular_solve
-from functorch_like.primitives.ordering.sort_cpu import rows_at
 
 
 def solved(a: Any, b: Any, *, left: bool = True, lower: bool = True, back: bool = False, unit: bool = False) -> Any:

@@ -14,6 +14,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
+from functorch_like.primitives.base.rows_at import rows_at
 from functorch_like.primitives.ordering.keys import as_integer, flip, one_nan, one_zero
 
 #: The distance between neighbours, in elements, from which sorting a copy that has them side by side is faster.
@@ -107,24 +108,6 @@ def _sort_by_position(e: Any, operands: Sequence[Any], dimension: int, sort: Cal
     packed = sort(e, e.op("stablehlo.or", [high, places], [long]), long, dimension)
     order = e.convert(e.op("stablehlo.and", [packed, e.full(2**32 - 1, long)], [long]), index)
     return [rows_at(e, v, order, a, index, dimension) for v, a in zip(operands, e.outs, strict=True)]
-
-
-def rows_at(e: Any, x: Any, places: Any, aval: ShapedArray, index: ShapedArray, dimension: int) -> Any:
-    """Elements of x at places along a dimension; dimensions that `index`, the aval of places, lacks are kept whole."""
-    column = e.op("stablehlo.reshape", [places], [index.update(shape=(*index.shape, 1))])
-    others = [d for d in range(index.ndim) if d != dimension]
-    whole = aval.shape[index.ndim :]
-    numbers = e.attr(
-        f"#stablehlo.gather<offset_dims = {list(range(index.ndim, aval.ndim))}, collapsed_slice_dims = [{dimension}], "
-        f"operand_batching_dims = {others}, start_indices_batching_dims = {others}, "
-        f"start_index_map = [{dimension}], index_vector_dim = {index.ndim}>"
-    )
-    attrs = {
-        "dimension_numbers": numbers,
-        "slice_sizes": e.i64s([1] * index.ndim + list(whole)),
-        "indices_are_sorted": e.flag(False),
-    }
-    return e.op("stablehlo.gather", [x, column], [aval.update(shape=(*index.shape, *whole))], attrs=attrs)
 
 
 def sort_sample(*operands: Any, dimension: int = 0, num_keys: int = 1, smooth: bool = True) -> SampleInput:

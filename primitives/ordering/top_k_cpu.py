@@ -16,9 +16,10 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
+from functorch_like.primitives.base.rows_at import rows_at
 from functorch_like.primitives.base.window_geometry import emit_pad
 from functorch_like.primitives.ordering.keys import as_integer, flip, one_nan
-from functorch_like.primitives.ordering.sort_cpu import rows_at, sort_integers
+from functorch_like.primitives.ordering.sort_cpu import sort_integers
 
 #: Elements of a group. XLA:CPU reduces longer rows more slowly.
 GROUP = 32

@@ -65,6 +65,7 @@ def reduction(
     what: str,
     jvp: Any,
     samples: Callable[[], list[SampleInput]],
+    lower: Any = None,
 ) -> Primitive:
     """A primitive that folds dimensions with an associative operation.
 
@@ -77,6 +78,7 @@ def reduction(
         what: the dtypes taken, in words.
         jvp: the derivative rule.
         samples: the samples rule.
+        lower: the lowering rule; None: a fold by `kind`.
     """
 
     def shape(x: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
@@ -90,7 +92,7 @@ def reduction(
         wide = x.astype(np.float32) if small else x
         return np.asarray(fold(wide, axes, identity(x.dtype).astype(wide.dtype))).astype(x.dtype)
 
-    def lower(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    def folded(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
         (out,) = e.outs
         if kind in ("and", "or", "xor"):
             x = e.unsplit(x, axes)
@@ -102,8 +104,8 @@ def reduction(
 
     no = NotDefined(f"{name} is not linear in its operand; differentiate it with its jvp rule")
     primitive = Primitive(
-        name, shape=shape, ref=ref, lower=accumulated(lower) if kind == "multiply" else lower, jvp=jvp, transpose=no,
-        batch=batch, samples=samples, kind="reduction",
+        name, shape=shape, ref=ref, lower=lower or (accumulated(folded) if kind == "multiply" else folded), jvp=jvp,
+        transpose=no, batch=batch, samples=samples, kind="reduction",
     )  # fmt: skip
     return primitive
 

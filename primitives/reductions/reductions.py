@@ -17,8 +17,10 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.base.lowering import slow_compile
+from functorch_like.primitives.base.lowering import Lowering, slow_compile
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
+from functorch_like.primitives.reductions.arg_extremes_cpu import by_blocks
+from functorch_like.primitives.reductions.extremes_cpu import beside_sums, extreme
 from functorch_like.primitives.reductions.makers import highest, lowest, reduction, sampled, spread, without
 
 
@@ -80,6 +82,14 @@ def _extreme_jvp(primitive: Callable[[], Primitive]) -> Any:
 
 _real = lambda dtype: not dtypes.is_complex(dtype)
 
+
+def _keeps_nan(name: str, kind: str, identity: Callable[[Any], Any]) -> Lowering:
+    def standard(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+        return extreme(e, kind, x, e.ins[0], axes, e.outs[0], identity)
+
+    return Lowering(name, standard, beside_sums(kind, identity))
+
+
 reduce_max = reduction(
     "reduce_max",
     "maximum",
@@ -89,6 +99,7 @@ reduce_max = reduction(
     "real numbers and booleans",
     _extreme_jvp(lambda: reduce_max),
     sampled("float32", "int32", "uint8", "bool", "bfloat16"),
+    _keeps_nan("reduce_max", "maximum", lowest),
 )
 reduce_min = reduction(
     "reduce_min",
@@ -99,6 +110,18 @@ reduce_min = reduction(
     "real numbers and booleans",
     _extreme_jvp(lambda: reduce_min),
     sampled("float32", "int32", "uint8", "bool", "bfloat16"),
+    _keeps_nan("reduce_min", "minimum", highest),
+)
+# The shift of a softmax. Its sum is NaN where an element is, whatever the shift, which need not cost a look for NaN.
+reduce_max_number = reduction(
+    "reduce_max_number",
+    "maximum",
+    lambda x, axes, low: np.max(x, axes, initial=low),
+    lowest,
+    _real,
+    "real numbers and booleans",
+    _extreme_jvp(lambda: reduce_max_number),
+    sampled("float32", "bfloat16"),
 )
 
 
@@ -149,25 +172,32 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
         wide = x.astype(np.float32) if x.dtype.itemsize < 4 and dtypes.is_inexact(x.dtype) else x
         return np.asarray(find(wide, axes[0])).astype(index_dtype)
 
-    @slow_compile
-    def lower(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
+    def found(e: Any, x: Any, aval: ShapedArray, axis: int, out: ShapedArray, nan: bool = True) -> Any:
         # The extreme, then the least index that attains it: docs/lowerings.md, faster than a reduction of pairs.
-        (aval,), (out,) = e.ins, e.outs
         x = e.materialized(x, aval)
         small = aval.update(shape=out.shape)
-        kept = [d for d in range(aval.ndim) if d != axes[0]]
-        best = e.broadcast_in_dim(e.reduce(kind, x, identity(aval.dtype), axes, small), aval, kept)
-        flags, index = aval.update(dtype=dtypes.bool_), aval.update(dtype=index_dtype)
+        kept = [d for d in range(aval.ndim) if d != axis]
+        if nan:
+            best = extreme(e, kind, x, aval, (axis,), small, identity)
+        else:
+            best = e.reduce(kind, x, identity(aval.dtype), (axis,), small)
+        best = e.broadcast_in_dim(best, aval, kept)
+        flags, index = aval.update(dtype=dtypes.bool_), aval.update(dtype=out.dtype)
         compared = (
             "FLOAT" if dtypes.is_inexact(aval.dtype) else "SIGNED" if dtypes.is_signed(aval.dtype) else "UNSIGNED"
         )
         hit = e.compare("EQ", x, best, flags, compared)
-        if compared == "FLOAT":  # best is NaN where any element is, and NaN equals nothing
+        if nan and compared == "FLOAT":  # best is NaN where any element is, and NaN equals nothing
             hit = e.op("stablehlo.or", [hit, e.compare("NE", x, x, flags, compared)], [flags])
-        places = e.op("stablehlo.iota", [], [index], attrs={"iota_dimension": e.i64(axes[0])})
-        last = e.full(highest(index_dtype), index)
+        places = e.op("stablehlo.iota", [], [index], attrs={"iota_dimension": e.i64(axis)})
+        last = e.full(highest(out.dtype), index)
         result = e.op("stablehlo.select", [hit, places, last], [index])
-        return e.reduce("minimum", result, highest(index_dtype), axes, out)
+        return e.reduce("minimum", result, highest(out.dtype), (axis,), out)
+
+    def standard(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
+        return found(e, x, e.ins[0], axes[0], e.outs[0])
+
+    lower = slow_compile(Lowering(name, standard, by_blocks(found, kind, identity)))
 
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         axes, out = reduced_axes(axes, dims[0])

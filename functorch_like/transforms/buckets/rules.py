@@ -47,6 +47,7 @@ _IDENTITIES: dict[Primitive, Any] = {
     reduce_sum: lambda dtype: 0,
     reductions.reduce_prod: lambda dtype: 1,
     reductions.reduce_max: lowest,
+    reductions.reduce_max_number: lowest,
     reductions.reduce_min: highest,
     reductions.reduce_and: lambda dtype: True if dtype == np.bool_ else np.invert(np.zeros((), dtype)),
     reductions.reduce_or: lambda dtype: 0,

@@ -15,7 +15,7 @@ from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.shapes import reduce_sum, zeros
 from functorch_like.primitives.indexing.gather_and_scatter_add import gather
 from functorch_like.primitives.reductions.makers import spread
-from functorch_like.primitives.reductions.reductions import reduce_max, reduce_min
+from functorch_like.primitives.reductions.reductions import reduce_max, reduce_max_number, reduce_min
 from functorch_like.primitives.structural import convert_element_type, stop_gradient
 from functorch_like.transforms.taylor.power_series import FUNCTIONS, Rule, Series, convolution, fixed, minus, over, plus
 
@@ -141,7 +141,7 @@ RULES: dict[Primitive, Rule] = {
         prim: _constant(prim)
         for prim in (elementwise.floor, elementwise.ceil, elementwise.round, elementwise.share, stop_gradient)
     },
-    **{prim: _extreme(prim) for prim in (reduce_max, reduce_min)},
+    **{prim: _extreme(prim) for prim in (reduce_max, reduce_max_number, reduce_min)},
     elementwise.add: _add,
     elementwise.sub: _sub,
     convert_element_type: _convert,

@@ -1,0 +1,72 @@
+"""Extremes of large arrays are NaN where an element is, as in NumPy, whichever library folds them."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import backends
+
+RNG = np.random.default_rng(0)
+FOLDS = {
+    "max": (fnp.max, np.max),
+    "min": (fnp.min, np.min),
+    "max of an expression": (
+        lambda x, axis: fnp.max(2 * fnp.abs(x) + 1, axis),
+        lambda x, axis: np.max(2 * np.abs(x) + 1, axis),
+    ),
+    "ptp": (fnp.ptp, np.ptp),
+    "norm": (
+        lambda x, axis: fnp.linalg.norm(fnp.ravel(x), np.inf),
+        lambda x, axis: np.linalg.norm(np.ravel(x), np.inf),
+    ),
+}  # fmt: skip
+SHAPES = [((20_000,), 0), ((128, 128), 1), ((128, 128), 0), ((100, 257), 1), ((3, 40, 50), (0, 2)), ((512, 2), 0)]
+
+
+def special(shape, dtype):
+    """NaN of both signs in some places, infinities of both signs in others, and both in one row."""
+    x = RNG.normal(size=shape).astype(dtype)
+    for value in (np.nan, -np.nan, np.inf, -np.inf):
+        x[RNG.uniform(size=shape) < 0.002] = value
+    x[(0,) * len(shape)] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("name", FOLDS)
+def test_values(name, dtype, fast):
+    ours, numpys = FOLDS[name]
+    for shape, axis in SHAPES:
+        f = ft.jit(lambda x, axis=axis: ours(x, axis=axis))
+        for x in (special(shape, dtype), RNG.normal(size=shape).astype(dtype)):
+            with backends.flags({"cpu.fast_lowerings": fast}), np.errstate(invalid="ignore"):
+                np.testing.assert_allclose(f(x), numpys(x, axis=axis), rtol=1e-3)
+
+
+def test_infinities_that_cancel_are_no_nan():
+    x = np.zeros((40, 50), np.float32)
+    x[:, 3], x[:, 40] = np.inf, -np.inf
+    np.testing.assert_array_equal(ft.jit(lambda x: fnp.max(x, 1))(x), np.inf)
+    np.testing.assert_array_equal(ft.jit(lambda x: fnp.min(x, 1))(x), -np.inf)
+    np.testing.assert_array_equal(ft.jit(lambda x: fnp.max(x))(np.full((60, 60), 3e38, np.float32)), np.float32(3e38))
+
+
+def test_under_transformations():
+    x = special((8, 40, 40), "float32")
+    best = lambda x: fnp.max(x)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(ft.jit(ft.vmap(best))(x), x.max((1, 2)))
+        step = lambda c, x: (c, fnp.max(x))
+        np.testing.assert_array_equal(ft.jit(lambda x: ft.lax.scan(step, 0.0, x)[1])(x), x.max((1, 2)))
+    y = RNG.normal(size=(64, 64)).astype(np.float32)
+    np.testing.assert_array_equal(ft.jit(ft.grad(best))(y), y == y.max())
+
+
+def test_softmax_of_nan():
+    x = RNG.normal(size=(64, 64)).astype(np.float32)
+    x[5, 7] = np.nan
+    wrong = np.isnan(np.asarray(ft.jit(lambda x: ft.nn.softmax(x, -1))(x)))
+    assert wrong[5].all() and wrong.sum() == 64
+    assert np.isnan(np.asarray(ft.jit(lambda x: ft.nn.logsumexp(x, -1))(x)))[5]
