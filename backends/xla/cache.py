@@ -103,9 +103,8 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
         program = mlir.anonymous_bytecode(program)
     hashed = digest(_MAGIC)
     chosen = options.SerializeAsString()
-    if (
-        b"xla_cpu_use_onednn" in chosen
-    ):  # files from before `library_check` looked at these programs may end the process
+    # Files of such programs from before `library_check` looked at them may end the process.
+    if b"xla_cpu_use_onednn" in chosen:
         hashed.update(b"without products of many matrices")
     for part in (
         FULL_VERSION.encode(),
