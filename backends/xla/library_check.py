@@ -39,8 +39,7 @@ from functorch_like.backends.xla.jaxlib_api import ONEDNN_NESTS_THREADS
 _KIND = '"__ynn_fusion"'
 _ONEDNN = '"__onednn_fusion"'
 _FUSED = re.compile(r" fusion\([^\n]*calls=%?([\w.\-]+)")
-_CALLED = re.compile(r'calls=%?([\w.\-]+)[^\n]*"kind":"__ynn_fusion"')
-_CALLED_BY_ONEDNN = re.compile(r'calls=%?([\w.\-]+)[^\n]*"kind":"__onednn_fusion"')
+_CALLED = r'calls=%?([\w.\-]+)[^\n]*"kind":'
 _INSTRUCTION = re.compile(r"\s*(?:ROOT )?%?([\w.\-]+) = (\w+)\[([\d,]*)\]\S* ([\w\-]+)\(([^)]*)\)(.*)")
 _NAME = re.compile(r"%?([A-Za-z_][\w.\-]*)")
 _PRODUCTS = ("dot", "convolution")
@@ -83,8 +82,7 @@ def flaw_in(text: str) -> Flaw | None:
     """Return the flaw of a module, given as optimised HLO text, or None."""
     if _KIND not in text and not any(f" {product}(" in text for product in _PRODUCTS):
         return None
-    fused = set(_CALLED.findall(text)) if _KIND in text else set()
-    of_onednn = set(_CALLED_BY_ONEDNN.findall(text)) if ONEDNN_NESTS_THREADS and _ONEDNN in text else set()
+    fused, of_onednn = _given(text, _KIND), _given(text, _ONEDNN) if ONEDNN_NESTS_THREADS else set()
     loops = set(_FUSED.findall(text))
     narrow = any(f" {dtype}[" in text for dtype in _NARROW)
     for name, lines in _computations(text):
@@ -98,6 +96,11 @@ def flaw_in(text: str) -> Flaw | None:
         elif narrow and name not in loops and (product := _not_taken(lines)):
             return Flaw(f"compiled without libraries, none of which takes {product}", option_sets.NONE)
     return None
+
+
+def _given(text: str, library: str) -> set[str]:
+    """Return the names of the computations that a library gets."""
+    return set(re.findall(_CALLED + library, text)) if library in text else set()
 
 
 def _print_options(module: Any) -> Any:

@@ -97,4 +97,5 @@ def by_blocks(find: Callable[..., Any], kind: str, identity: Callable[[Any], Any
         takes,
         lower,
         edges,
+        conditional=True,
     )
