@@ -15,6 +15,9 @@ Sums that are padded inside of a fusion are computed in blocks of about 128 KiB.
 first block is summed, or memory that was never written. An example is the sum of pad(y + 1) + pad(3 * y), of 40,000
 elements each. No fusion with a padding is left to YNNPACK.
 
+A maximum or minimum of two arrays inside of such a fusion skips NaN. `primitives.elementwise.extremes_cpu` writes those
+of users so that they are not left to it; others come with exported programs, and from XLA.
+
 jaxlib 0.10 calls oneDNN in a way that it starts threads inside of its threads where it computes many matrix products at
 once by its older kernels, which processors without AVX-512 get. With two threads or more the heap is corrupted, and the
 process dies or hangs: `matmul` of 8 x 512 x 64 and 8 x 64 x 512 hung in each of three runs. A program on disk may later
@@ -90,6 +93,10 @@ def flaw_in(text: str) -> Flaw | None:
             if product := _misread(lines):
                 why = f"compiled without YNNPACK's fusions, which would misread an operand of {product}"
                 return Flaw(why, option_sets.NO_FUSIONS)
+            if extreme := _extreme(lines):
+                return Flaw(
+                    f"compiled without YNNPACK's fusions, which would skip NaN in {extreme}", option_sets.NO_FUSIONS
+                )
         elif name in of_onednn:
             if product := _of_many(lines):
                 return Flaw(f"compiled without oneDNN, whose threads collide in {product}", option_sets.NO_ONEDNN)
@@ -144,6 +151,14 @@ def _misread(lines: list[str]) -> str:
         if op == "pad" or _reads_broadcast(op, inputs, attributes):
             return line.strip()
         values[name] = _Value(rank, _broadcast_along(op, rank, inputs, attributes))
+    return ""
+
+
+def _extreme(lines: list[str]) -> str:
+    """The first maximum or minimum of floats, element by element."""
+    for line, (_, dtype, _, op, _, _) in _instructions(lines):
+        if op in ("maximum", "minimum") and "f" in dtype:
+            return line.strip()
     return ""
 
 

@@ -23,7 +23,7 @@ from functorch_like.primitives.base.elementwise_makers import (
 )
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like, zeros
-from functorch_like.primitives.elementwise import exponential_double_cpu, vectorized_cpu
+from functorch_like.primitives.elementwise import exponential_double_cpu, extremes_cpu, vectorized_cpu
 from functorch_like.primitives.elementwise.complex_parts import complex, conj, imag, real
 from functorch_like.primitives.formulas import complex as complex_formulas
 from functorch_like.primitives.formulas.complex import by_parts
@@ -304,12 +304,12 @@ def _extreme(plain: Any, sign: int) -> Any:
 
 
 max = binary(
-    "max", _extreme(np.maximum, 1), "maximum", lambda g, x, y, z: mul(g, share(x, y)),
+    "max", _extreme(np.maximum, 1), extremes_cpu.keeping_nan("maximum"), lambda g, x, y, z: mul(g, share(x, y)),
     lambda g, x, y, z: mul(g, share(y, x)), takes="fiub",
     fusible=True, exact=True,
 )  # fmt: skip
 min = binary(
-    "min", _extreme(np.minimum, -1), "minimum", lambda g, x, y, z: mul(g, share(y, x)),
+    "min", _extreme(np.minimum, -1), extremes_cpu.keeping_nan("minimum"), lambda g, x, y, z: mul(g, share(y, x)),
     lambda g, x, y, z: mul(g, share(x, y)), takes="fiub",
     fusible=True, exact=True,
 )  # fmt: skip

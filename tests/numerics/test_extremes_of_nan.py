@@ -70,3 +70,41 @@ def test_softmax_of_nan():
     wrong = np.isnan(np.asarray(ft.jit(lambda x: ft.nn.softmax(x, -1))(x)))
     assert wrong[5].all() and wrong.sum() == 64
     assert np.isnan(np.asarray(ft.jit(lambda x: ft.nn.logsumexp(x, -1))(x)))[5]
+
+
+TERMS = {
+    "maximum of a constant": (lambda x, y: fnp.maximum(x, 0), lambda x, y: np.maximum(x, 0)),
+    "minimum of a constant": (lambda x, y: fnp.minimum(1, 2 * x), lambda x, y: np.minimum(1, 2 * x)),
+    "maximum": (lambda x, y: fnp.maximum(x, y), np.maximum),
+    "minimum, multiplied": (lambda x, y: y * fnp.minimum(y, x), lambda x, y: y * np.minimum(y, x)),
+    "hinge loss": (lambda x, y: fnp.maximum(0, 1 - x * y) ** 2, lambda x, y: np.maximum(0, 1 - x * y) ** 2),
+    "clip": (lambda x, y: fnp.clip(x, -1, 1), lambda x, y: np.clip(x, -1, 1)),
+    "both": (
+        lambda x, y: fnp.minimum(fnp.maximum(x, 0), 1) - y,
+        lambda x, y: np.minimum(np.maximum(x, 0), 1) - y,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("name", TERMS)
+def test_sums_of_extremes_of_two_arrays(name, dtype):
+    ours, numpys = TERMS[name]
+    x, y = np.zeros((96, 80), dtype), RNG.normal(size=(96, 80)).astype(dtype)
+    x[:, 3] = RNG.normal(size=96)
+    x[1, 4], x[2, 70], x[3, 0], x[4, 1], x[5, 2] = np.nan, -np.nan, np.inf, -np.inf, 0.0
+    y[7, 7] = np.nan
+    for axis in (0, 1, None):
+        got = ft.jit(lambda x, y, axis=axis: fnp.sum(ours(x, y), axis))(x, y)
+        with np.errstate(invalid="ignore"):
+            want = np.sum(numpys(x.astype("d"), y.astype("d")), axis)
+        np.testing.assert_allclose(
+            got, want, rtol=1e-2 if dtype == "float16" else 1e-4, atol=0.05 if dtype == "float16" else 1e-4
+        )
+
+
+def test_extremes_of_zeros_have_the_right_sign():
+    zeros, negative = np.zeros(5000, np.float32), np.full(5000, -0.0, np.float32)
+    for x, y in ((zeros, negative), (negative, zeros), (negative, negative)):
+        assert not np.signbit(ft.jit(fnp.maximum)(x, y)).any() or x is y
+        assert np.signbit(ft.jit(fnp.minimum)(x, y)).all()

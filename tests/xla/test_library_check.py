@@ -11,6 +11,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
 from functorch_like.backends.xla import jaxlib_api, library_check, option_sets
+from functorch_like.primitives.elementwise import extremes_cpu
 
 RNG = np.random.default_rng(0)
 SETS = {
@@ -292,3 +293,20 @@ def test_gradient_of_the_product_of_many_equal_numbers():
     n, x = 2**15, np.float64(0.001)
     product = lambda x: fnp.prod(1 + 0.01 * fnp.broadcast_to(x, (n,)))
     check(ft.grad(product), x, want=n * 0.01 * (1 + 0.01 * x) ** (n - 1), rtol=1e-9)
+
+
+def test_extremes_of_two_arrays_keep_nan(monkeypatch):
+    """As in programs from elsewhere: those of users are written so that they are not left to YNNPACK."""
+    monkeypatch.setattr(extremes_cpu, "LARGE", 10**9)
+    x = normal(64, 80)
+    x[3, 5] = x[7, 7] = np.nan
+    for fun in (lambda x: fnp.maximum(x, 0).sum(1), lambda x: (2 * fnp.minimum(1 - x, x)).sum(1)):
+        with backends.flags({"cache.enabled": False}):
+            wrong = np.isnan(np.asarray(ft.jit(fun)(x)))
+            done = ft.explain(ft.jit(lambda x, fun=fun: fun(x)))(x)
+        assert wrong[[3, 7]].all() and wrong.sum() == 2
+        assert "would skip NaN" in str(done)
+    whole = ft.jit(lambda x: fnp.maximum(x, 3).sum(1))
+    np.testing.assert_array_equal(
+        whole(np.arange(5120).reshape(64, 80)), np.maximum(np.arange(5120), 3).reshape(64, 80).sum(1)
+    )
