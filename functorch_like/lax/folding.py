@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from functorch_like.calling.type_variables import T
     from functorch_like.typing import Axis, PyTree
 
-#: By the function that users pass: the primitive that reduces, the one that combines, and the identity.
-_KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
+#: Functions that users pass; the primitive that reduces, the one that combines, and the identity by dtype.
+Known: TypeAlias = tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]
+
+_KNOWN: list[Known] = [
     (
         (lax_elementwise.add, elementwise.add, operator.add, np.add),
         structural.reduce_sum,
@@ -101,9 +103,8 @@ def reduce(operands: T, init_values: PyTree, computation: Callable[[Any, Any], A
     leaves, starts, structure = operands_of(operands, init_values)
     avals = [aval_of(x) for x in leaves]
     axes = axes_of(dimensions, avals[0].ndim)
-    plain = getattr(computation, "__wrapped__", computation)  # the function that users import is wrapped
-    known = next((k for k in _KNOWN if any(plain is c for c in k[0])), None)
-    if known is not None and len(leaves) == 1:
+    known = known_of(_KNOWN, computation, structure, avals, "reduce")
+    if known is not None:
         _, primitive, combine, identity = known
         out, start = primitive(leaves[0], axes=axes), starts[0]
         if not is_identity(start, identity(avals[0].dtype)):
@@ -111,6 +112,25 @@ def reduce(operands: T, init_values: PyTree, computation: Callable[[Any, Any], A
         return structure.unflatten([out])
     jaxpr = body_of(computation, structure, avals, "reduce")
     return structure.unflatten(higher.reduce(*leaves, *starts, jaxpr=jaxpr, dimensions=axes))
+
+
+def known_of(
+    table: Sequence[Known], computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray], name: str
+) -> Known | None:
+    """Return the entry of a table for a function of the user, which is one of its functions, or computes the same."""
+    if len(avals) > 1:
+        return None
+    plain = getattr(computation, "__wrapped__", computation)  # the function that users import is wrapped
+    for known in table:
+        if any(plain is c for c in known[0]):
+            return known
+    jaxpr = body_of(computation, structure, avals, name)
+    if len(jaxpr.equations) != 1:
+        return None
+    (made,) = jaxpr.equations
+    if list(made.outputs) != list(jaxpr.outputs) or set(map(id, made.inputs)) != set(map(id, jaxpr.inputs)):
+        return None
+    return next((known for known in table if made.prim is known[2]), None)
 
 
 def operands_of(operands: Any, init_values: Any) -> tuple[list[Any], list[Any], Any]:

@@ -14,7 +14,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.lax import elementwise as lax_elementwise
 from functorch_like.lax.contract import dtype_of
 from functorch_like.lax.convolution import conv_dimension_numbers, pads_of
-from functorch_like.lax.folding import body_of, operands_of
+from functorch_like.lax.folding import Known, body_of, known_of, operands_of
 from functorch_like.lax.operands import error, ints, same_rank, value
 from functorch_like.lax.reductions import is_identity
 from functorch_like.primitives import elementwise, structural
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, ConvLayout, DTypeLike, Padding, PrecisionLike, PyTree
 
-#: By the function that users pass: the primitive that reduces windows, the one that combines, and the identity.
-_KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
+_KNOWN: list[Known] = [
     (
         (lax_elementwise.add, elementwise.add, operator.add, np.add),
         windows.reduce_window_sum,
@@ -93,9 +92,8 @@ def reduce_window(
     leaves, starts, structure = operands_of(operand, init_value)
     avals = [aval_of(x) for x in leaves]
     params = _params(avals[0], window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    plain = getattr(computation, "__wrapped__", computation)  # the function that users import is wrapped
-    known = next((k for k in _KNOWN if any(plain is c for c in k[0])), None)
-    if known is None or len(leaves) > 1:
+    known = known_of(_KNOWN, computation, structure, avals, "reduce_window")
+    if known is None:
         jaxpr = body_of(computation, structure, avals, "reduce_window")
         return structure.unflatten(higher.reduce_window(*leaves, *starts, jaxpr=jaxpr, **params))
     _, primitive, combine, identity = known

@@ -69,6 +69,29 @@ def disjoint(params: dict[str, Any]) -> bool:
     )
 
 
+def side_by_side(params: dict[str, Any], out: ShapedArray) -> bool:
+    """Return True if windows are disjoint, or the only ones along their dimensions: XLA folds them by a reduction."""
+    holes = (*params["base_dilation"], *params["window_dilation"])
+    steps = zip(out.shape, params["window_dimensions"], params["window_strides"], strict=True)
+    return (
+        all(count == 1 or size == step for count, size, step in steps)
+        and not any(map(any, params["padding"]))
+        and set(holes) <= {1}
+    )
+
+
+def split_windows(
+    e: Any, x: Any, aval: ShapedArray, params: dict[str, Any], out: ShapedArray
+) -> tuple[Any, ShapedArray]:
+    """Emit windows that are side by side with dimensions of their own: (count, size, count, size, ...)."""
+    sizes = params["window_dimensions"]
+    covered = aval.update(shape=tuple(n * w for n, w in zip(out.shape, sizes, strict=True)))
+    split = aval.update(shape=tuple(m for pair in zip(out.shape, sizes, strict=True) for m in pair))
+    if covered.shape != aval.shape:
+        x = emit_tap(e, x, [slice(0, n, 1) for n in covered.shape], covered)
+    return e.reshape(x, covered, split), split
+
+
 def few(params: dict[str, Any]) -> bool:
     """Return True if a window has so few elements that it may be taken apart."""
     return math.prod(params["window_dimensions"]) <= FEW

@@ -19,14 +19,17 @@ from functorch_like.primitives.elementwise.extremes_cpu import LARGE
 _FLAG = ShapedArray((), dtypes.bool_)
 
 
+def may_skip_nan(e: Any, aval: ShapedArray) -> bool:
+    """Return True for an operand that XLA may leave to YNNPACK, whose extremes are wrong where it has NaN."""
+    return e.platform == "cpu" and dtypes.is_inexact(aval.dtype) and aval.size >= LARGE
+
+
 def extreme(
     e: Any, kind: str, x: Any, aval: ShapedArray, axes: Sequence[int], out: ShapedArray, identity: Callable[[Any], Any]
 ) -> Any:
     """Emit a maximum or minimum, of the meaning that they have in NumPy."""
     folded = e.reduce(kind, x, identity(out.dtype), axes, out)
-    if e.platform != "cpu" or not dtypes.is_inexact(aval.dtype) or aval.size < LARGE:
-        return folded
-    return _with_nan(e, folded, x, aval, axes, out)
+    return _with_nan(e, folded, x, aval, axes, out) if may_skip_nan(e, aval) else folded
 
 
 def _with_nan(e: Any, folded: Any, x: Any, aval: ShapedArray, axes: Sequence[int], out: ShapedArray) -> Any:

@@ -32,12 +32,15 @@ from functorch_like.primitives.base.window_geometry import (
     emit_reduce_window,
     padded,
     separable,
+    side_by_side,
+    split_windows,
     taps,
     window_edges,
     window_params,
     window_samples,
     windowed_shape,
 )
+from functorch_like.primitives.reductions.extremes_cpu import extreme, may_skip_nan
 from functorch_like.primitives.reductions.makers import highest, lowest
 from functorch_like.primitives.windows.select_and_scatter import select_and_gather_add
 
@@ -69,6 +72,9 @@ def _window_primitive(
 
     def lower(e: Any, x: Any, **params: Any) -> Any:
         (out,) = e.outs
+        if kind != "add" and may_skip_nan(e, e.ins[0]) and side_by_side(params, out):
+            x, aval = split_windows(e, x, e.ins[0], params, out)
+            return extreme(e, kind, x, aval, tuple(range(1, aval.ndim, 2)), out, identity)
         scalar = ShapedArray((), out.dtype)
         region = ([scalar, scalar], lambda inner, a, b: [inner.op(f"stablehlo.{kind}", [a, b], [scalar])])
         return emit_reduce_window(e, x, e.constant(identity(out.dtype)), params, region, e.ins[0], out)

@@ -5,7 +5,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import backends
+from functorch_like import backends, lax
 
 RNG = np.random.default_rng(0)
 FOLDS = {
@@ -108,3 +108,38 @@ def test_extremes_of_zeros_have_the_right_sign():
     for x, y in ((zeros, negative), (negative, zeros), (negative, negative)):
         assert not np.signbit(ft.jit(fnp.maximum)(x, y)).any() or x is y
         assert np.signbit(ft.jit(fnp.minimum)(x, y)).all()
+
+
+@pytest.mark.parametrize("computation", [fnp.maximum, lambda a, b: fnp.maximum(b, a), lax.max])
+def test_reductions_by_a_function(computation):
+    x = special((128, 128), "float32")
+    for axes in ((0,), (1,), (0, 1)):
+        got = ft.jit(lambda x, axes=axes: lax.reduce(x, np.float32(-np.inf), computation, axes))(x)
+        np.testing.assert_array_equal(got, x.max(axes))
+
+
+WINDOWS = [
+    ((128, 128), (128, 1), (1, 1), "VALID"),
+    ((128, 128), (128, 128), (1, 1), "VALID"),
+    ((128, 128), (64, 1), (64, 1), "VALID"),
+    ((130, 128), (64, 1), (64, 1), "VALID"),
+    ((128, 128), (100, 1), (100, 1), "VALID"),
+    ((128, 128), (127, 1), (1, 1), "VALID"),
+    ((128, 128), (129, 1), (1, 1), ((1, 0), (0, 0))),
+    ((2, 64, 64, 3), (1, 64, 64, 1), (1, 64, 64, 1), "VALID"),
+    ((2, 64, 64, 3), (1, 16, 32, 1), (1, 16, 32, 1), "VALID"),
+    ((2, 64, 64, 3), (1, 3, 3, 1), (1, 2, 2, 1), "VALID"),
+]
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize(("shape", "window", "strides", "padding"), WINDOWS)
+def test_windows(shape, window, strides, padding, fast):
+    x = special(shape, "float32")
+    pads = ((0, 0),) * len(shape) if padding == "VALID" else padding
+    steps, inner = tuple(slice(None, None, s) for s in strides), tuple(range(len(shape), 2 * len(shape)))
+    for computation, fold, start in ((lax.max, np.max, -np.inf), (lax.min, np.min, np.inf)):
+        views = np.lib.stride_tricks.sliding_window_view(np.pad(x, pads, constant_values=start), window)
+        f = ft.jit(lambda x, c=computation, s=start: lax.reduce_window(x, s, c, window, strides, padding))
+        with backends.flags({"cpu.fast_lowerings": fast}):
+            np.testing.assert_array_equal(f(x), fold(views[steps], inner))
