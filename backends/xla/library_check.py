@@ -45,6 +45,7 @@ _FUSED = re.compile(r" fusion\([^\n]*calls=%?([\w.\-]+)")
 _CALLED = r'calls=%?([\w.\-]+)[^\n]*"kind":'
 _INSTRUCTION = re.compile(r"\s*(?:ROOT )?%?([\w.\-]+) = (\w+)\[([\d,]*)\]\S* ([\w\-]+)\(([^)]*)\)(.*)")
 _NAME = re.compile(r"%?([A-Za-z_][\w.\-]*)")
+_EXTREME = re.compile(r" = b?f\w*\[\S* (?:maximum|minimum)\(")
 _PRODUCTS = ("dot", "convolution")
 _NARROW = ("bf16", "f16")
 
@@ -94,9 +95,8 @@ def flaw_in(text: str) -> Flaw | None:
                 why = f"compiled without YNNPACK's fusions, which would misread an operand of {product}"
                 return Flaw(why, option_sets.NO_FUSIONS)
             if extreme := _extreme(lines):
-                return Flaw(
-                    f"compiled without YNNPACK's fusions, which would skip NaN in {extreme}", option_sets.NO_FUSIONS
-                )
+                why = f"compiled without YNNPACK's fusions, which would skip NaN in {extreme}"
+                return Flaw(why, option_sets.NO_FUSIONS)
         elif name in of_onednn:
             if product := _of_many(lines):
                 return Flaw(f"compiled without oneDNN, whose threads collide in {product}", option_sets.NO_ONEDNN)
@@ -156,10 +156,7 @@ def _misread(lines: list[str]) -> str:
 
 def _extreme(lines: list[str]) -> str:
     """The first maximum or minimum of floats, element by element."""
-    for line, (_, dtype, _, op, _, _) in _instructions(lines):
-        if op in ("maximum", "minimum") and "f" in dtype:
-            return line.strip()
-    return ""
+    return next((line.strip() for line in lines if _EXTREME.search(line)), "")
 
 
 def _of_many(lines: list[str]) -> str:

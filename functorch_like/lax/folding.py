@@ -103,34 +103,31 @@ def reduce(operands: T, init_values: PyTree, computation: Callable[[Any, Any], A
     leaves, starts, structure = operands_of(operands, init_values)
     avals = [aval_of(x) for x in leaves]
     axes = axes_of(dimensions, avals[0].ndim)
-    known = known_of(_KNOWN, computation, structure, avals, "reduce")
-    if known is not None:
-        _, primitive, combine, identity = known
-        out, start = primitive(leaves[0], axes=axes), starts[0]
-        if not is_identity(start, identity(avals[0].dtype)):
-            out = combine(out, structural.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))
-        return structure.unflatten([out])
-    jaxpr = body_of(computation, structure, avals, "reduce")
-    return structure.unflatten(higher.reduce(*leaves, *starts, jaxpr=jaxpr, dimensions=axes))
+    found = known_or_body(_KNOWN, computation, structure, avals, "reduce")
+    if isinstance(found, Jaxpr):
+        return structure.unflatten(higher.reduce(*leaves, *starts, jaxpr=found, dimensions=axes))
+    _, primitive, combine, identity = found
+    out, start = primitive(leaves[0], axes=axes), starts[0]
+    if not is_identity(start, identity(avals[0].dtype)):
+        out = combine(out, structural.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))
+    return structure.unflatten([out])
 
 
-def known_of(
+def known_or_body(
     table: Sequence[Known], computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray], name: str
-) -> Known | None:
-    """Return the entry of a table for a function of the user, which is one of its functions, or computes the same."""
-    if len(avals) > 1:
-        return None
+) -> Known | Jaxpr:
+    """Return the entry of a table whose function a user's is, or computes the same as; else its body."""
     plain = getattr(computation, "__wrapped__", computation)  # the function that users import is wrapped
-    for known in table:
-        if any(plain is c for c in known[0]):
-            return known
-    jaxpr = body_of(computation, structure, avals, name)
-    if len(jaxpr.equations) != 1:
-        return None
-    (made,) = jaxpr.equations
-    if list(made.outputs) != list(jaxpr.outputs) or set(map(id, made.inputs)) != set(map(id, jaxpr.inputs)):
-        return None
-    return next((known for known in table if made.prim is known[2]), None)
+    known = next((k for k in table if any(plain is c for c in k[0])), None) if len(avals) == 1 else None
+    if known is not None:
+        return known
+    body = body_of(computation, structure, avals, name)
+    if len(avals) > 1 or len(body.equations) != 1:
+        return body
+    (made,) = body.equations
+    if list(made.outputs) != body.outputs or set(made.inputs) != set(body.inputs):
+        return body
+    return next((k for k in table if made.prim is k[2]), body)
 
 
 def operands_of(operands: Any, init_values: Any) -> tuple[list[Any], list[Any], Any]:

@@ -11,10 +11,11 @@ import numpy as np
 from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
+from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.lax import elementwise as lax_elementwise
 from functorch_like.lax.contract import dtype_of
 from functorch_like.lax.convolution import conv_dimension_numbers, pads_of
-from functorch_like.lax.folding import Known, body_of, known_of, operands_of
+from functorch_like.lax.folding import Known, known_or_body, operands_of
 from functorch_like.lax.operands import error, ints, same_rank, value
 from functorch_like.lax.reductions import is_identity
 from functorch_like.primitives import elementwise, structural
@@ -92,11 +93,10 @@ def reduce_window(
     leaves, starts, structure = operands_of(operand, init_value)
     avals = [aval_of(x) for x in leaves]
     params = _params(avals[0], window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    known = known_of(_KNOWN, computation, structure, avals, "reduce_window")
-    if known is None:
-        jaxpr = body_of(computation, structure, avals, "reduce_window")
-        return structure.unflatten(higher.reduce_window(*leaves, *starts, jaxpr=jaxpr, **params))
-    _, primitive, combine, identity = known
+    found = known_or_body(_KNOWN, computation, structure, avals, "reduce_window")
+    if isinstance(found, Jaxpr):
+        return structure.unflatten(higher.reduce_window(*leaves, *starts, jaxpr=found, **params))
+    _, primitive, combine, identity = found
     (x,), (start,) = leaves, starts
     if is_identity(start, identity(avals[0].dtype)):
         return structure.unflatten([primitive(x, **params)])

@@ -61,23 +61,18 @@ def taps(counts: Sequence[int], params: dict[str, Any]) -> Iterator[tuple[slice,
 
 def disjoint(params: dict[str, Any]) -> bool:
     """Return True if windows cover the operand from its start without overlap, padding or holes."""
-    holes = (*params.get("base_dilation", ()), *params.get("window_dilation", ()))
-    return (
-        params["window_dimensions"] == params["window_strides"]
-        and not any(map(any, params["padding"]))
-        and set(holes) <= {1}
-    )
+    return params["window_dimensions"] == params["window_strides"] and _gapless(params)
 
 
 def side_by_side(params: dict[str, Any], out: ShapedArray) -> bool:
     """Return True if windows are disjoint, or the only ones along their dimensions: XLA folds them by a reduction."""
-    holes = (*params["base_dilation"], *params["window_dilation"])
     steps = zip(out.shape, params["window_dimensions"], params["window_strides"], strict=True)
-    return (
-        all(count == 1 or size == step for count, size, step in steps)
-        and not any(map(any, params["padding"]))
-        and set(holes) <= {1}
-    )
+    return all(count == 1 or size == step for count, size, step in steps) and _gapless(params)
+
+
+def _gapless(params: dict[str, Any]) -> bool:
+    holes = (*params.get("base_dilation", ()), *params.get("window_dilation", ()))
+    return not any(map(any, params["padding"])) and set(holes) <= {1}
 
 
 def split_windows(

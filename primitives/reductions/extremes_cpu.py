@@ -14,14 +14,9 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
-from functorch_like.primitives.elementwise.extremes_cpu import LARGE
+from functorch_like.primitives.elementwise.extremes_cpu import LARGE, is_nan, may_skip_nan
 
 _FLAG = ShapedArray((), dtypes.bool_)
-
-
-def may_skip_nan(e: Any, aval: ShapedArray) -> bool:
-    """Return True for an operand that XLA may leave to YNNPACK, whose extremes are wrong where it has NaN."""
-    return e.platform == "cpu" and dtypes.is_inexact(aval.dtype) and aval.size >= LARGE
 
 
 def extreme(
@@ -33,8 +28,7 @@ def extreme(
 
 
 def _with_nan(e: Any, folded: Any, x: Any, aval: ShapedArray, axes: Sequence[int], out: ShapedArray) -> Any:
-    wrong = e.compare("NE", x, x, aval.update(dtype=dtypes.bool_), "FLOAT")
-    some = e.reduce("or", wrong, False, axes, out.update(dtype=dtypes.bool_))
+    some = e.reduce("or", is_nan(e, x, aval), False, axes, out.update(dtype=dtypes.bool_))
     return e.op("stablehlo.select", [some, e.full(math.nan, out), folded], [out])
 
 
@@ -56,7 +50,7 @@ def unless_nan(
     (out,) = e.outs
     sums = aval.update(shape=tuple(n for d, n in enumerate(aval.shape) if d not in axes))
     total = e.reduce("add", x, 0, axes, sums)
-    wrong = e.compare("NE", total, total, sums.update(dtype=dtypes.bool_), "FLOAT")
+    wrong = is_nan(e, total, sums)
     some = e.reduce("or", wrong, False, tuple(range(sums.ndim)), _FLAG) if sums.ndim else wrong
     # Without a barrier XLA may consider both branches cheap, and compute both.
     held = lambda inner: inner.op("stablehlo.optimization_barrier", [x], [aval])

@@ -19,6 +19,7 @@ from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.lowering import Lowering, slow_compile
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
+from functorch_like.primitives.elementwise.extremes_cpu import is_nan
 from functorch_like.primitives.reductions.arg_extremes_cpu import by_blocks
 from functorch_like.primitives.reductions.extremes_cpu import beside_sums, extreme
 from functorch_like.primitives.reductions.makers import highest, lowest, reduction, sampled, spread, without
@@ -90,39 +91,32 @@ def _keeps_nan(name: str, kind: str, identity: Callable[[Any], Any]) -> Lowering
     return Lowering(name, standard, beside_sums(kind, identity))
 
 
-reduce_max = reduction(
-    "reduce_max",
-    "maximum",
-    lambda x, axes, low: np.max(x, axes, initial=low),
-    lowest,
-    _real,
-    "real numbers and booleans",
-    _extreme_jvp(lambda: reduce_max),
-    sampled("float32", "int32", "uint8", "bool", "bfloat16"),
-    _keeps_nan("reduce_max", "maximum", lowest),
+def _extreme(
+    name: str, kind: str, fold: Any, identity: Callable[[Any], Any], *dtype_names: str, lower: Any = None
+) -> Primitive:
+    primitive = reduction(
+        name,
+        kind,
+        lambda x, axes, start: fold(x, axes, initial=start),
+        identity,
+        _real,
+        "real numbers and booleans",
+        _extreme_jvp(lambda: primitive),
+        sampled(*dtype_names),
+        lower,
+    )
+    return primitive
+
+
+_SAMPLED = ("float32", "int32", "uint8", "bool", "bfloat16")
+reduce_max = _extreme(
+    "reduce_max", "maximum", np.max, lowest, *_SAMPLED, lower=_keeps_nan("reduce_max", "maximum", lowest)
 )
-reduce_min = reduction(
-    "reduce_min",
-    "minimum",
-    lambda x, axes, high: np.min(x, axes, initial=high),
-    highest,
-    _real,
-    "real numbers and booleans",
-    _extreme_jvp(lambda: reduce_min),
-    sampled("float32", "int32", "uint8", "bool", "bfloat16"),
-    _keeps_nan("reduce_min", "minimum", highest),
+reduce_min = _extreme(
+    "reduce_min", "minimum", np.min, highest, *_SAMPLED, lower=_keeps_nan("reduce_min", "minimum", highest)
 )
 # The shift of a softmax. Its sum is NaN where an element is, whatever the shift, which need not cost a look for NaN.
-reduce_max_number = reduction(
-    "reduce_max_number",
-    "maximum",
-    lambda x, axes, low: np.max(x, axes, initial=low),
-    lowest,
-    _real,
-    "real numbers and booleans",
-    _extreme_jvp(lambda: reduce_max_number),
-    sampled("float32", "bfloat16"),
-)
+reduce_max_number = _extreme("reduce_max_number", "maximum", np.max, lowest, "float32", "bfloat16")
 
 
 # ---------------------------------------------------------------------------------------------- logical and bitwise
@@ -148,6 +142,26 @@ reduce_xor = _bitwise("reduce_xor", "xor", np.bitwise_xor, _zero)
 
 
 # ------------------------------------------------------------------------------------------------- where extremes are
+def _places() -> list[SampleInput]:
+    """The samples rule of both."""
+    ties = np.array([[1, 3, 3, 0], [0, 0, 1, 1]], np.float32)
+    nans = np.array([1, np.nan, 5, np.nan], np.float32)
+    made = [((3,), "float32", 0, "int32"), ((2, 3), "float32", 1, "int64"), ((2, 3, 4), "int32", 1, "int32")]
+    made += [
+        ((3,), "bool", 0, "int32"),
+        ((3,), "bfloat16", 0, "int32"),
+        ((4,), "uint8", 0, "int16"),
+        ((0, 2), "float32", 1, "int32"),
+    ]
+    return [
+        *(
+            SampleInput((ShapedArray(s, d),), {"axes": (a,), "index_dtype": np.dtype(i)}, smooth=False)
+            for s, d, a, i in made
+        ),
+        *(SampleInput((x,), {"axes": (x.ndim - 1,), "index_dtype": dtypes.int32}, smooth=False) for x in (ties, nans)),
+    ]
+
+
 def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any], Any]) -> Primitive:
     """A primitive that gives the index of the first extreme element along one dimension; NaN counts as extreme."""
 
@@ -188,7 +202,7 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
         )
         hit = e.compare("EQ", x, best, flags, compared)
         if nan and compared == "FLOAT":  # best is NaN where any element is, and NaN equals nothing
-            hit = e.op("stablehlo.or", [hit, e.compare("NE", x, x, flags, compared)], [flags])
+            hit = e.op("stablehlo.or", [hit, is_nan(e, x, aval)], [flags])
         places = e.op("stablehlo.iota", [], [index], attrs={"iota_dimension": e.i64(axis)})
         last = e.full(highest(out.dtype), index)
         result = e.op("stablehlo.select", [hit, places, last], [index])
@@ -206,30 +220,9 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, None]:
         return primitive(primals[0], **params), None
 
-    def samples() -> list[SampleInput]:
-        ties = np.array([[1, 3, 3, 0], [0, 0, 1, 1]], np.float32)
-        nans = np.array([1, np.nan, 5, np.nan], np.float32)
-        made = [((3,), "float32", 0, "int32"), ((2, 3), "float32", 1, "int64"), ((2, 3, 4), "int32", 1, "int32")]
-        made += [
-            ((3,), "bool", 0, "int32"),
-            ((3,), "bfloat16", 0, "int32"),
-            ((4,), "uint8", 0, "int16"),
-            ((0, 2), "float32", 1, "int32"),
-        ]
-        return [
-            *(
-                SampleInput((ShapedArray(s, d),), {"axes": (a,), "index_dtype": np.dtype(i)}, smooth=False)
-                for s, d, a, i in made
-            ),
-            *(
-                SampleInput((x,), {"axes": (x.ndim - 1,), "index_dtype": dtypes.int32}, smooth=False)
-                for x in (ties, nans)
-            ),
-        ]
-
     no = NotDefined(f"{name} gives integers, which have no derivative; gather the extreme values with it instead")
     primitive = Primitive(
-        name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=no, batch=batch, samples=samples, kind="reduction"
+        name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=no, batch=batch, samples=_places, kind="reduction"
     )
     return primitive
 

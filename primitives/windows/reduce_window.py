@@ -40,7 +40,8 @@ from functorch_like.primitives.base.window_geometry import (
     window_samples,
     windowed_shape,
 )
-from functorch_like.primitives.reductions.extremes_cpu import extreme, may_skip_nan
+from functorch_like.primitives.elementwise.extremes_cpu import may_skip_nan
+from functorch_like.primitives.reductions.extremes_cpu import extreme
 from functorch_like.primitives.reductions.makers import highest, lowest
 from functorch_like.primitives.windows.select_and_scatter import select_and_gather_add
 
