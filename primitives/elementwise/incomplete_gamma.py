@@ -12,8 +12,13 @@ from functorch_like.primitives.base.elementwise_makers import binary
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.conversion import convert_element_type
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
-from functorch_like.primitives.formulas import incomplete_gamma_single as fast
-from functorch_like.primitives.formulas.incomplete_gamma import grad_formula, random_formula, regularized
+from functorch_like.primitives.formulas.incomplete_gamma import (
+    DOUBLE,
+    SINGLE,
+    grad_formula,
+    random_formula,
+    regularized,
+)
 from functorch_like.primitives.formulas.term import widened
 
 
@@ -91,12 +96,12 @@ def _gamma(name: str, ref: Any, lower: Any, left: Any, right: Any, **facts: Any)
 
 
 igamma = _gamma(
-    "igamma", lambda a, x: _both(a, x)[0], widened(regularized(upper=False), fast.regularized(upper=False)),
+    "igamma", lambda a, x: _both(a, x)[0], widened(regularized(DOUBLE, upper=False), regularized(SINGLE, upper=False)),
     lambda g, a, x, z: elementwise.mul(g, igamma_grad_a(a, x)),
     lambda g, a, x, z: elementwise.mul(g, density(a, x)),
 )  # fmt: skip
 igammac = _gamma(
-    "igammac", lambda a, x: _both(a, x)[1], widened(regularized(upper=True), fast.regularized(upper=True)),
+    "igammac", lambda a, x: _both(a, x)[1], widened(regularized(DOUBLE, upper=True), regularized(SINGLE, upper=True)),
     lambda g, a, x, z: elementwise.mul(g, elementwise.neg(igamma_grad_a(a, x))),
     lambda g, a, x, z: elementwise.mul(g, elementwise.neg(density(a, x))),
 )  # fmt: skip
@@ -110,7 +115,7 @@ def _grad_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
 
 #: The derivative of igamma by a. Its own derivative by a is a difference quotient.
 igamma_grad_a = _gamma(
-    "igamma_grad_a", _grad, widened(grad_formula, fast.grad_formula),
+    "igamma_grad_a", _grad, widened(grad_formula(DOUBLE), grad_formula(SINGLE)),
     lambda g, a, x, z: elementwise.mul(g, difference(igamma_grad_a, 0, a, x)), _grad_by_x,
 )  # fmt: skip
 
@@ -128,6 +133,6 @@ def _random_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
 
 #: The derivative by a of a sample x of the gamma distribution, its quantile held fixed.
 random_gamma_grad = _gamma(
-    "random_gamma_grad", _random, widened(random_formula),
+    "random_gamma_grad", _random, widened(random_formula(DOUBLE), random_formula(SINGLE)),
     lambda g, a, x, z: elementwise.mul(g, difference(random_gamma_grad, 0, a, x)), _random_by_x,
 )  # fmt: skip

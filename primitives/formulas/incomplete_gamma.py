@@ -1,205 +1,195 @@
-"""The regularized incomplete gamma functions and their derivatives, as formulas in float64.
+"""The regularized incomplete gamma functions and their derivatives, computed in float64.
 
 With D = x**a exp(-x) / gamma(a + 1) and P = igamma, Q = igammac = 1 - P, by regions as in Gautschi, "A computational
-procedure for incomplete gamma functions" (1979) and Temme (DLMF 8.12):
+procedure for incomplete gamma functions" (1979) and Temme (DLMF 8.12). `Digits` has the borders.
 
-- x below a, or small: P = D sum_n x**n / ((a + 1) ... (a + n)), DLMF 8.7.1;
-- x small and above a: Q = 1 - w - w a sum_n (-x)**n / (n! (a + n)), w = x**a / gamma(a + 1), DLMF 8.7.3;
-- x above a: Q = a D times Legendre's continued fraction, DLMF 8.9.2, by Lentz's algorithm;
-- a large: the error function and a series in 1/a, DLMF 8.12.3 to 8.12.9.
+- a large and x within a factor of 2 of it: the error function and a series in 1/a, DLMF 8.12.3 to 8.12.12;
+- else x below a, or small: P = D sum_n x**n / ((a + 1) ... (a + n)), DLMF 8.7.1;
+- else: Q = a D times Legendre's continued fraction, DLMF 8.9.2;
+- Q for x small and P near 1: DLMF 8.7.3, whose terms alternate.
 
-All is computed in float64; the sums end where they have converged. The derivative by a is that of the sums, term by
-term; for large a, and for derivatives of it, a difference quotient of fourth order.
+Numbers of terms are fixed, those that the slowest element of a region needs. The sum and the fraction are computed as
+quotients of two recurrences, whose only division is the last. Each region but that of the sum is computed only in
+programs that meet an element of it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import NamedTuple
 
-from functorch_like.primitives.formulas.gamma import digamma, lgamma1p, log1p_less, stirling
-from functorch_like.primitives.formulas.term import Term, choose, iterate, polynomial, where
+from functorch_like.primitives.formulas.gamma import lgamma1p_near
+from functorch_like.primitives.formulas.gamma_single import Scale, digamma_above, scale
+from functorch_like.primitives.formulas.special import erfc
+from functorch_like.primitives.formulas.temme import GAMMA_STAR, TEMME
+from functorch_like.primitives.formulas.term import Term, choose, polynomial, where, where_needed
 
-_EPS = 2.0**-53
-_LARGE, _MOST = 1e4, 5000
-# Of DLMF 8.12.7 the coefficients c_k of a**-k, as series in eta.
-TEMME = (
-    (
-        -0.3333333333333333,
-        0.08333333333333333,
-        -0.014814814814814815,
-        0.0011574074074074073,
-        0.0003527336860670194,
-        -0.0001787551440329218,
-        3.919263178522438e-05,
-        -2.185448510679992e-06,
-        -1.85406221071516e-06,
-        8.296711340953087e-07,
-        -1.7665952736826078e-07,
-        6.707853543401498e-09,
-        1.0261809784240309e-08,
-        -4.382036018453353e-09,
-        9.14769958223679e-10,
-        -2.5514193994946248e-11,
-        -5.830772132550426e-11,
-        2.4361948020667415e-11,
-    ),
-    (
-        -0.001851851851851852,
-        -0.003472222222222222,
-        0.0026455026455026454,
-        -0.0009902263374485596,
-        0.00020576131687242798,
-        -4.018775720164609e-07,
-        -1.8098550334489977e-05,
-        7.64916091608111e-06,
-        -1.6120900894563446e-06,
-        4.647127802807434e-09,
-        1.378633446915721e-07,
-        -5.752545603517705e-08,
-        1.1951628599778148e-08,
-        -1.7543241719747647e-11,
-    ),
-    (
-        0.004133597883597883,
-        -0.0026813271604938273,
-        0.0007716049382716049,
-        2.0093878600823047e-06,
-        -0.0001073665322636516,
-        5.2923448829120125e-05,
-        -1.2760635188618728e-05,
-        3.423578734096138e-08,
-        1.3721957309062934e-06,
-        -6.298992138380055e-07,
-        1.4280614206064242e-07,
-        -2.0477098421990866e-10,
-    ),
-    (
-        0.0006494341563786008,
-        0.00022947209362139917,
-        -0.0004691894943952557,
-        0.00026772063206283885,
-        -7.561801671883977e-05,
-        -2.396505113867297e-07,
-        1.1082654115347302e-05,
-        -5.6749528269915965e-06,
-        1.4230900732435883e-06,
-        -2.7861080291528143e-11,
-    ),
-    (
-        -0.0008618882909167117,
-        0.0007840392217200666,
-        -0.0002990724803031902,
-        -1.4638452578843418e-06,
-        6.641498215465122e-05,
-        -3.968365047179435e-05,
-        1.1375726970678419e-05,
-        2.507497226237533e-10,
-        -1.6954149536558305e-06,
-        8.907507532205309e-07,
-    ),
-    (
-        -0.00033679855336635813,
-        -6.972813758365857e-05,
-        0.0002772753244959392,
-        -0.00019932570516188847,
-        6.797780477937208e-05,
-        1.419062920643967e-07,
-        -1.3594048189768693e-05,
-        8.018470256334202e-06,
-        -2.291481176508095e-06,
-    ),
-    (
-        0.0005313079364639922,
-        -0.0005921664373536939,
-        0.0002708782096718045,
-        7.902353232660328e-07,
-        -8.153969367561969e-05,
-        5.61168275310625e-05,
-        -1.8329116582843375e-05,
-    ),
-)
-_TEMME = tuple(row[:count] for row, count in zip(TEMME, (18, 14, 10, 6), strict=False))
+#: x / a between which the series in 1/a applies.
+_LOW, _HIGH = 0.5, 1.7
 
 
-def _factor(a: Term, x: Term) -> Term:
-    """D, without cancellation in its exponent."""
-    u = (x - a) / a
-    exponent = where(abs(u) < 0.5, a * log1p_less(u), a * (x / a).log() + (a - x))
-    return (exponent - stirling(a)).exp() / (a * (2 * math.pi)).sqrt()
+class Digits(NamedTuple):
+    """Borders of regions and numbers of terms for a precision.
+
+    Attributes:
+        large: the least `a` of the series in 1/a.
+        least: the least x of the fraction.
+        near_one: the least P beside which Q is not computed as 1 - P where x is below `least`.
+        summands, steps, alternating: terms of the sum, the fraction and the alternating series.
+        rows: numbers of coefficients of each power of 1/a.
+        most_a, most_x: beyond these, D is 0 wherever it is used; the recurrences stay finite.
+    """
+
+    large: float
+    least: float
+    near_one: float
+    summands: int
+    steps: int
+    alternating: int
+    rows: tuple[int, ...]
+    most_a: float
+    most_x: float
 
 
-def _power_series(a: Term, x: Term, active: Term) -> tuple[Term, Term]:
+#: For results in float64. More digits than these are lost in D only.
+DOUBLE = Digits(20.0, 1.5, 0.75, 56, 68, 22, tuple(map(len, TEMME)), 4500.0, 8000.0)
+#: For results in float32 and below: 10 digits.
+SINGLE = Digits(12.0, 3.0, 0.999, 32, 19, 25, (16, 14, 12, 10, 10, 9, 7), 1500.0, 4000.0)
+
+
+def _series(a: Term, x: Term, count: int) -> Term:
+    """The sum of P over D."""
+    numerator = denominator = a.like(1)
+    for k in range(count, 0, -1):
+        denominator = (a + k) * denominator
+        numerator = denominator + x * numerator
+    return numerator / denominator
+
+
+def _series_slope(a: Term, x: Term, count: int) -> tuple[Term, Term]:
     """The sum of P over D, and its derivative by a."""
-
-    def step(k: Term, operands: Any, s: Term, ds: Term, t: Term, slope: Term) -> Any:
-        a, x = operands
+    n = d = a.like(1)
+    dn = dd = a.like(0)
+    for k in range(count, 0, -1):
         below = a + k
-        t, slope = t * x / below, slope - 1 / below
-        change = t * slope
-        return (s + t, ds + change, t, slope), (t <= s * _EPS) & (abs(change) <= abs(ds) * _EPS)
-
-    one, zero = a.like(1), a.like(0)
-    total, derivative, _, _ = iterate([one, zero, one, zero], [a, x], active, step, _MOST)
-    return total, derivative
+        dd, d = below * dd + d, below * d
+        dn, n = dd + x * dn, d + x * n
+    inverse = 1 / d
+    total = n * inverse
+    return total, (dn - total * dd) * inverse
 
 
-def _fraction(a: Term, x: Term, active: Term) -> tuple[Term, Term]:
+def _fraction(a: Term, x: Term, count: int) -> Term:
+    """Legendre's fraction."""
+    shift = x + 1 - a
+    n, d = shift + 2 * count, a.like(1)
+    for k in range(count, 0, -1):
+        n, d = (shift + 2 * (k - 1)) * n + (k * a - k * k) * d, n
+    return d / n
+
+
+def _fraction_slope(a: Term, x: Term, count: int) -> tuple[Term, Term]:
     """Legendre's fraction, and the derivative by a of its logarithm."""
-
-    def step(k: Term, operands: Any, h: Term, g: Term, c: Term, dc: Term, d: Term, dd: Term) -> Any:
-        a, x = operands
-        shift = k - a
-        b, top = x + 1 + k + shift, -(k * shift)
-        new_d = 1 / (b + top * d)
-        new_dd = -(new_d * new_d) * (k * d + top * dd - 1)
-        new_c = b + top / c
-        new_dc = (k - top * dc / c) / c - 1
-        factor, change = new_c * new_d, new_dc / new_c + new_dd / new_d
-        done = (abs(factor - 1) <= 4 * _EPS) & (abs(change) <= (abs(g) + abs(dc / c)) * 4 * _EPS)  # of three roundings
-        return (h * factor, g + change, new_c, new_dc, new_d, new_dd), done
-
-    first = 1 / where(active, x + 1 - a, 1)
-    start = [first, first, a.like(1e300), a.like(0), first, first * first]
-    return tuple(iterate(start, [a, x], active, step, _MOST)[:2])  # type: ignore[return-value]
+    shift = x + 1 - a
+    n, d = shift + 2 * count, a.like(1)
+    dn, dd = a.like(-1), a.like(0)
+    for k in range(count, 0, -1):
+        over, under = shift + 2 * (k - 1), k * a - k * k
+        dn, dd = over * dn - n + under * dd + k * d, dn
+        n, d = over * n + under * d, n
+    return d / n, dd / d - dn / n
 
 
-def small_upper(a: Term, x: Term, active: Term) -> Term:
-    """Q for small x, by the alternating series."""
-
-    def step(k: Term, operands: Any, s: Term, t: Term) -> Any:
-        a, x = operands
-        t = -(t * x) / k
-        change = t / (a + k)
-        return (s + change, t), abs(change) <= abs(s) * _EPS
-
-    total, _ = iterate([a.like(0), a.like(1)], [a, x], active, step, 60)
-    power = a * where(active, x, 1).log() - lgamma1p(where(active, a, 1))
-    power_less = power.apply("stablehlo.exponential_minus_one")
-    return -power_less - (power_less + 1) * a * total
+def _small(a: Term, x: Term, count: int) -> Term:
+    """Q for small x: 1 - w - w a sum_n (-x)**n / (n! (a + n)), w = x**a / gamma(a + 1)."""
+    total, term = a.like(0), a.like(1)
+    for k in range(1, count + 1):
+        term = term * x * (-1 / k)
+        total = total + term / (a + k)
+    less = (a * x.log() - lgamma1p_near(a)).apply("stablehlo.exponential_minus_one")  # w - 1
+    return -less - (less + 1) * a * total
 
 
-def _uniform(a: Term, x: Term) -> tuple[Term, Term]:
-    """P and Q for large a, DLMF 8.12.3 and 8.12.4."""
+def _half_square(mu: Term) -> Term:
+    """mu - log(1 + mu) for -1/2 <= mu <= 0.7: with r = mu / (2 + mu) it is mu r - 2 (artanh(r) - r), DLMF 4.6.4."""
+    r = mu / (mu + 2)
+    square = r * r
+    return r * (mu - 2 * square * polynomial(square, [1 / (2 * k + 3) for k in range(15)]))
+
+
+def _eta(a: Term, x: Term) -> tuple[Term, Term, Term]:
+    """mu = x / a - 1, half the square of eta, and eta."""
     mu = (x - a) / a
-    size = (-2 * log1p_less(mu)).sqrt()
-    eta = where(mu < 0, -size, size)
-    near = eta.apply("stablehlo.minimum", 0.5).apply("stablehlo.maximum", -0.5)  # beyond, all that it multiplies is 0
-    series = a.like(0)
-    for c in reversed(_TEMME):
-        series = series / a + polynomial(near, c)
-    rest = (a * eta * eta * -0.5).exp() / (a * (2 * math.pi)).sqrt() * series
+    half = _half_square(mu)
+    size = (half * 2).sqrt()
+    return mu, half, where(mu < 0, -size, size)
+
+
+def _uniform(a: Term, x: Term, rows: tuple[int, ...], upper: bool) -> Term:
+    """P or Q, DLMF 8.12.3 and 8.12.4."""
+    _, half, eta = _eta(a, x)
+    inverse, series = 1 / a, a.like(0)
+    for c, count in reversed([*zip(TEMME, rows, strict=False)]):
+        series = series * inverse + polynomial(eta, c[:count])
+    rest = (a * -half).exp() * (inverse * (0.5 / math.pi)).sqrt() * series
     scaled = eta * (a * 0.5).sqrt()
-    return (-scaled).apply("chlo.erfc") * 0.5 - rest, scaled.apply("chlo.erfc") * 0.5 + rest
+    return erfc(scaled) * 0.5 + rest if upper else erfc(-scaled) * 0.5 - rest
 
 
-def _pieces(a: Term, x: Term) -> tuple[Term, Term, Term, Term, Term]:
-    """Operands made safe, and where they are: inside the domain; a large; the series of P, or the fraction, applies."""
-    inside = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
-    a, x = where(inside, a, 1), where(inside, x, 1)
-    large = a > _LARGE
-    below = where(x <= 0.5, -0.4 / where(x < 1, x, 0.5).log(), where(x <= 1.1, x * 1.1, x)) < a
-    return inside, a, x, large, below
+def _uniform_slope(a: Term, x: Term, rows: tuple[int, ...]) -> tuple[Term, Term]:
+    """The derivative of P by a, where d eta / d a = -mu / (eta a); and over D."""
+    mu, half, eta = _eta(a, x)
+    inverse = 1 / a
+    centre = abs(mu) < 1e-8
+    turned = where(centre, 1 + mu * (1 / 3), mu / where(centre, 1, eta))  # mu / eta
+    series, by_eta, by_inverse = (a.like(0) for _ in range(3))
+    for c, count in reversed([*zip(TEMME, rows, strict=False)]):
+        by_inverse = by_inverse * inverse + series
+        by_eta = by_eta * inverse + polynomial(eta, [k * v for k, v in enumerate(c[:count])][1:])
+        series = series * inverse + polynomial(eta, c[:count])
+    # The exponent -a eta**2 / 2 has the derivative mu - eta**2 / 2.
+    rest = series * (mu - half - 0.5 * inverse) - inverse * (turned * by_eta + inverse * by_inverse)
+    slope = 0.5 * eta - turned - rest
+    # D is the factor of the slope over gamma*(a).
+    return (a * -half).exp() * (inverse * (0.5 / math.pi)).sqrt() * slope, polynomial(inverse, GAMMA_STAR) * slope
+
+
+class _Pieces:
+    """Operands and regions.
+
+    Attributes:
+        a, x: operands, 1 outside the domain.
+        low_a, low_x: the same, bounded.
+        inside, below, above, near: the domain, and where the sum, the fraction, the series in 1/a apply.
+        parts, front, log_ratio: of D; log(x / t) of the former's t.
+    """
+
+    def __init__(self, a: Term, x: Term, digits: Digits) -> None:
+        self.digits = digits
+        self.inside = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
+        self.a, self.x = a, x = where(self.inside, a, 1), where(self.inside, x, 1)
+        least = lambda v, bound: v.apply("stablehlo.minimum", bound)
+        self.low_a, self.low_x = least(a, digits.most_a), least(x, digits.most_x)
+        large = a > digits.large
+        self.near = large & (x >= _LOW * a) & (x <= _HIGH * a)
+        border = where(large, _LOW * a, (a + 1).apply("stablehlo.maximum", digits.least))
+        self.below = x < border
+        self.above = self.inside & ~(self.below | self.near)
+        self.parts = scale(a)
+        self.front, self.log_ratio = _front(a, x, self.parts)
+
+    def where_near(self, formula: Callable[[Term, Term], Term | tuple[Term, Term]], count: int = 1) -> list[Term]:
+        """A formula for large a and x close to it, evaluated if there are any."""
+        a, x = where(self.near, self.a, 1), where(self.near, self.x, 1)
+        return where_needed(self.near, formula, a, x, count=count)
+
+
+def _front(a: Term, x: Term, parts: Scale) -> tuple[Term, Term]:
+    """D, and log(x / t)."""
+    log_ratio = (x * parts.inverse).log()
+    power = (a * log_ratio + (parts.t - x)).exp()
+    return power * (parts.inverse * (0.5 / math.pi)).sqrt() * parts.reciprocal, log_ratio
 
 
 def outside(a: Term, x: Term, value: Term, inside: Term, at_zero: float, at_end: float) -> Term:
@@ -210,55 +200,62 @@ def outside(a: Term, x: Term, value: Term, inside: Term, at_zero: float, at_end:
     return choose(value.like(at_end), (invalid, math.nan), (inside, value), (low, at_zero))
 
 
-def regularized(upper: bool) -> Any:
+def regularized(digits: Digits, upper: bool) -> Callable[[Term, Term], Term]:
     """P, or with `upper` Q."""
 
     def formula(a: Term, x: Term) -> Term:
-        inside, u, v, large, below = _pieces(a, x)
-        total, _ = _power_series(u, v, below & ~large)
-        tiny = ~below & ~large & (v <= 1.1)
-        fraction, _ = _fraction(u, v, ~below & ~large & (v > 1.1))
-        factor = _factor(u, v)
-        p, q = factor * total, where(tiny, small_upper(u, v, tiny), factor * u * fraction)
-        far_p, far_q = _uniform(u, v)
-        value = where(below, 1 - p, q) if upper else where(below, p, 1 - q)
-        value = where(large, far_q if upper else far_p, value)
-        return outside(a, x, value, inside, float(upper), float(not upper))
+        at = _Pieces(a, x, digits)
+        (fraction,) = where_needed(at.above, lambda a, x: _fraction(a, x, digits.steps), at.low_a, at.low_x)
+        (near,) = at.where_near(lambda a, x: _uniform(a, x, digits.rows, upper))
+        p = at.front * _series(at.low_a, at.low_x, digits.summands)
+        q = at.front * at.low_a * fraction
+        value = where(at.below, 1 - p, q) if upper else where(at.below, p, 1 - q)
+        value = where(at.near, near, value)
+        if upper:
+            close = at.below & (at.x < digits.least) & (p > digits.near_one)  # where 1 - p loses digits
+            u, v = where(close, at.a, 1), where(close, at.x, 1)
+            (small,) = where_needed(close, lambda a, x: _small(a, x, digits.alternating), u, v)
+            value = where(close, small, value)
+        return outside(a, x, value, at.inside, float(upper), float(not upper))
 
     return formula
 
 
-def _slope(a: Term, x: Term) -> tuple[Term, Term, Term]:
-    """The derivative of P by a; the same over the density; and where they are defined."""
-    inside, u, v, large, below = _pieces(a, x)
-    below = below | (v <= 1.1)
-    total, change = _power_series(u, v, below & ~large)
-    fraction, rate = _fraction(u, v, ~below & ~large)
-    log_x, factor = v.log(), _factor(u, v)
-    over_factor = where(
-        below, total * (log_x - digamma(u + 1)) + change, -(u * fraction * (log_x - digamma(u) + rate))
-    )  # over D; the density is D a / x
-    h = u.sqrt() * 0.002
-    upper = v > u
-
-    def at(shift: float) -> Term:
-        p, q = _uniform(u + h * shift, v)
-        return where(upper, -q, p)
-
-    far = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
-    density = factor * u / v
-    known = large & (density > 1e-290)
-    ratio = choose(-(v / u), (known, far / where(known, density, 1)), (~large, over_factor * v / u))
-    return where(large, far, over_factor * factor), ratio, inside
+def _slope(at: _Pieces) -> tuple[Term, Term]:
+    """The derivative of P by a, and over D."""
+    digits = at.digits
+    fraction, rate = where_needed(
+        at.above, lambda a, x: _fraction_slope(a, x, digits.steps), at.low_a, at.low_x, count=2
+    )
+    near, near_over_front = at.where_near(lambda a, x: _uniform_slope(a, x, digits.rows), count=2)
+    log_rate = at.log_ratio - digamma_above(at.parts, at.a.like(0))  # log x - digamma(a + 1)
+    total, change = _series_slope(at.low_a, at.low_x, digits.summands)
+    low = total * log_rate + change
+    high = -fraction * (at.low_a * (log_rate + rate) + 1)
+    over_front = where(at.below, low, high)
+    return where(at.near, near, at.front * over_front), where(at.near, near_over_front, over_front)
 
 
-def grad_formula(a: Term, x: Term) -> Term:
+def grad_formula(digits: Digits) -> Callable[[Term, Term], Term]:
     """The derivative of P by a."""
-    value, _, inside = _slope(a, x)
-    return outside(a, x, value, inside, 0.0, 0.0)
+
+    def formula(a: Term, x: Term) -> Term:
+        at = _Pieces(a, x, digits)
+        return outside(a, x, _slope(at)[0], at.inside, 0.0, 0.0)
+
+    return formula
 
 
-def random_formula(a: Term, x: Term) -> Term:
-    """Minus the derivative of P by a, over that by x."""
-    _, ratio, inside = _slope(a, x)
-    return outside(a, x, -ratio, inside, 0.0, math.inf)
+def random_formula(digits: Digits) -> Callable[[Term, Term], Term]:
+    """Minus the derivative of P by a, over that by x, which is D a / x."""
+
+    def formula(a: Term, x: Term) -> Term:
+        at = _Pieces(a, x, digits)
+        ratio = at.x / at.a
+        known = at.near | ((at.a < digits.most_a) & (at.x < digits.most_x))
+        far = where(known, 2, ratio)
+        limit = far * far.log() / (far - 1)  # for a to infinity, of no sample that is ever drawn
+        value = where(known, -_slope(at)[1] * ratio, limit)
+        return outside(a, x, value, at.inside, 0.0, math.inf)
+
+    return formula
