@@ -6,8 +6,6 @@ mpmath to 40 digits.
 
 from __future__ import annotations
 
-import math
-
 from functorch_like.primitives.formulas.term import Term, choose, polynomial, where
 
 #: zeta(k) - 1 for k = 2, 3, ...
@@ -43,19 +41,11 @@ ZETA_LESS_ONE = (
 )
 
 _LGAMMA = (1 - 0.5772156649015329, *((-1) ** k * z / k for k, z in enumerate(ZETA_LESS_ONE, 2)))
-_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
-HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
 
 def lgamma_near_two(a: Term) -> Term:
     """log gamma(2 + a) for |a| <= 1/2, with its zero at 0 (DLMF 5.7.3)."""
     return a * polynomial(a, _LGAMMA)
-
-
-def lgamma1p(a: Term) -> Term:
-    """log gamma(1 + a) for a > -1/2, with its zeros at 0 and 1. XLA's loses three digits around a = 2."""
-    near = abs(a - 1) <= 1.5
-    return where(near, lgamma1p_near(where(near, a, 0)), (a + 1).apply("chlo.lgamma"))
 
 
 def lgamma1p_near(a: Term) -> Term:
@@ -73,15 +63,6 @@ def log1p_less(u: Term) -> Term:
     square = r * r
     series = polynomial(square, [1 / (2 * k + 3) for k in range(18)])
     return where(small, 2 * r * square * series - v * r, u.log1p() - u)
-
-
-def stirling(z: Term) -> Term:
-    """log gamma(z) - ((z - 1/2) log z - z + log(2 pi) / 2) for z > 0, which goes to 0 (DLMF 5.11.1)."""
-    large = z >= 10
-    inverse = 1 / where(large, z, 10)
-    small = where(large, 10, z)
-    direct = lgamma1p(small) - (small + 0.5) * small.log() + small - HALF_LOG_TAU
-    return where(large, inverse * polynomial(inverse * inverse, _STIRLING), direct)
 
 
 def digamma(x: Term) -> Term:

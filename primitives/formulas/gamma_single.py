@@ -115,6 +115,12 @@ def scale(z: Term) -> Scale:
     return Scale(t, inverse, at, polynomial(at, RECIPROCAL))
 
 
+def stirling(z: Term) -> Term:
+    """log gamma(z) - ((z - 1/2) log z - z + log(2 pi) / 2) for z > 0, which goes to 0 (DLMF 5.11.1)."""
+    parts = scale(z)
+    return (z + 0.5) * (1.5 / z).apply("stablehlo.log_plus_one") - 1.5 - parts.reciprocal.log()
+
+
 def digamma_above(parts: Scale, log_t: Term) -> Term:
     """digamma(z + 1)."""
     return log_t + polynomial(parts.at, DIGAMMA)
