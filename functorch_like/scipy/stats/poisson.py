@@ -13,6 +13,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.incomplete_gamma import igammac
+from functorch_like.scipy.log_poisson import log_poisson
 from functorch_like.scipy.special import xlogy
 from functorch_like.scipy.stats.families import Family
 from functorch_like.transforms.eager_jit import eager_jit
@@ -28,7 +29,7 @@ _family = Family("Poisson's distribution", "1, 3.0", lambda mu: mu >= 0, discret
 def logpmf(k: Any, mu: Any) -> Any:
     inside = k >= 0
     k = fnp.where(inside, k, 0)
-    return fnp.where(inside, xlogy(k, mu) - elementwise.lgamma(k + 1) - mu, -math.inf)
+    return fnp.where(inside, log_poisson(k, mu), -math.inf)
 
 
 @_family
