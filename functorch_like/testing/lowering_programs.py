@@ -31,7 +31,7 @@ class LoweringDrawer(Drawer):
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
-            self._double, self._double, self._placed,
+            self._double, self._double, self._placed, self._with_holes,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -242,6 +242,11 @@ class LoweringDrawer(Drawer):
     def _many_features(self) -> Value | None:
         wide, padding = self.c.pick(((3, "SAME"), (14, "VALID"), (2, "VALID"), (13, "VALID"), (6, "SAME")))
         return self._convolved((2, 8, 16, 16), (8, 8, wide, wide), f"(1, 1), {padding!r}")
+
+    def _with_holes(self) -> Value | None:
+        wide, holes = self.c.pick((3, 2, 1)), self.c.pick(((2, 2), (1, 3), (3, 2)))
+        padding = self.c.pick((((1, 2), (2, 1)), ((0, 3), (-1, 2))))
+        return self._convolved((2, 8, 9, 9), (8, 8, wide, wide), f"(1, 1), {padding}, lhs_dilation={holes}")
 
     def _depthwise(self) -> Value | None:
         c = self.c

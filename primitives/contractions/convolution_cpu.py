@@ -126,7 +126,7 @@ def _stack(conv: Conv, parts: list[Any], batch: int, outputs: int) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------- float64
-def _is_slow(conv: Conv) -> bool:
+def is_slow(conv: Conv) -> bool:
     """Return True for large convolutions in float64, for which XLA:CPU has no kernel."""
     if conv.out.dtype != dtypes.float64 or conv.groups != 1:
         return False
@@ -136,7 +136,7 @@ def _is_slow(conv: Conv) -> bool:
 
 def has_few_taps(conv: Conv) -> bool:
     """Return True for a small kernel in float64."""
-    return _is_slow(conv) and math.prod(conv.kernel) <= FEW
+    return is_slow(conv) and math.prod(conv.kernel) <= FEW
 
 
 def by_taps(conv: Conv) -> Any:
@@ -166,7 +166,7 @@ def by_taps(conv: Conv) -> Any:
 
 def has_few_places(conv: Conv) -> bool:
     """Return True for few results in space in float64: the gradient of a small kernel."""
-    return _is_slow(conv) and math.prod(conv.counts) <= min(FEW, math.prod(conv.kernel))
+    return is_slow(conv) and math.prod(conv.counts) <= min(FEW, math.prod(conv.kernel))
 
 
 def by_places(conv: Conv) -> Any:
