@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.primitives.base.window_geometry import FEW, dilated, emit_tap
+from functorch_like.primitives.base.window_geometry import FEW, emit_tap
 from functorch_like.primitives.contractions.convolution_lowering import Conv, convolution
 
 #: Up to this many groups are split into convolutions of their own.
@@ -132,36 +132,6 @@ def is_slow(conv: Conv) -> bool:
         return False
     features = conv.left.shape[conv.specs[0][1]]
     return conv.out.size * math.prod(conv.kernel) * features >= MANY_MULTIPLICATIONS
-
-
-def has_few_taps(conv: Conv) -> bool:
-    """Return True for a small kernel in float64."""
-    return is_slow(conv) and math.prod(conv.kernel) <= FEW
-
-
-def by_taps(conv: Conv) -> Any:
-    """A matrix product over the features for each element of the kernel."""
-    (ls, rs, os), p, e = conv.specs, conv.params, conv.e
-    line, aval = conv.line()
-    last = (ls[0], *ls[2:], ls[1])
-    line, aval = conv.transpose(line, aval, last), aval.update(shape=tuple(aval.shape[d] for d in last))
-    line = e.materialized(line, aval)
-    inputs, outputs = conv.right.shape[rs[1]], conv.right.shape[rs[0]]
-    weights, terms = conv.right.update(shape=(outputs, inputs)), []
-    shape: Any = None
-    for k in np.ndindex(*conv.kernel):
-        tap, cut = [slice(0, n, 1) for n in conv.right.shape], [slice(0, n, 1) for n in aval.shape]
-        for i, (d, at) in enumerate(zip(rs[2:], k, strict=True)):
-            tap[d], start, step = slice(at, at + 1, 1), at * p["rhs_dilation"][i], p["window_strides"][i]
-            cut[i + 1] = slice(start, start + dilated(conv.counts[i], step), step)
-        one = conv.right.update(shape=tuple(s.stop - s.start for s in tap))
-        w = conv.reshape(conv.transpose(emit_tap(e, conv.rhs, tap, one), one, rs), weights)
-        part = aval.update(shape=(aval.shape[0], *conv.counts, inputs))
-        term, shape = conv.dot(emit_tap(e, line, cut, part), w, part, weights, ((part.ndim - 1,), (1,)), ((), ()))
-        terms.append(term)
-    place = {os[0]: 0, os[1]: conv.out.ndim - 1, **{d: i + 1 for i, d in enumerate(os[2:])}}
-    total = e.materialized(conv.add(terms, shape), shape)
-    return conv.transpose(total, shape, [place[d] for d in range(conv.out.ndim)])
 
 
 def has_few_places(conv: Conv) -> bool:

@@ -13,8 +13,8 @@ from functorch_like.primitives.base.window_geometry import FEW
 from functorch_like.primitives.contractions import (
     convolution_cpu,
     convolution_cpu_few_outputs,
-    convolution_cpu_phases,
     convolution_cpu_products,
+    convolution_cpu_taps,
 )
 from functorch_like.primitives.contractions.convolution_cpu import (
     FEW_GROUPS,
@@ -218,32 +218,23 @@ FORMS = (
         ),
     ),
     _form(
-        "a matrix product for each element of the kernel, by phases",
-        f"float64, holes, and no strides along them, at most {FEW} elements, from {MANY_MULTIPLICATIONS} "
-        "multiplications",
-        convolution_cpu_phases.has_holes, convolution_cpu_phases.by_phases,
+        "a matrix product for each element of the kernel",
+        f"float64, at most {FEW} elements, from {MANY_MULTIPLICATIONS} multiplications",
+        convolution_cpu_taps.has_few_taps, convolution_cpu_taps.by_taps,
         _edges(
+            (True, (2, 8, 16, 16), (8, 8, 2, 4), _DOUBLE | {"padding": _AROUND}),
+            (True, (4, 32, 40, 8), (3, 3, 8, 8), _DOUBLE | {"numbers": _LAST, "window_strides": (2, 1)}),
+            (True, (8, 64, 95), (3, 8, 32), _DOUBLE | {"numbers": _TURNED, "rhs_dilation": (2,)}),
             (True, (2, 8, 9, 9), (8, 8, 3, 3), _HOLES | {"padding": _AROUND}),
             (True, (2, 16, 16, 8), (3, 3, 8, 8), _HOLES | {"numbers": _LAST, "padding": ((2, 1), (2, 1))}),
             (True, (8, 64, 33), (3, 8, 32), _DOUBLE | {"numbers": _TURNED, "rhs_dilation": (2,), "lhs_dilation": (3,)}),
             (True, (4, 8, 20, 9), (8, 8, 2, 3), _HOLES | {"lhs_dilation": (3, 1), "window_strides": (1, 2)}),
             (True, (2, 8, 30, 9), (8, 8, 1, 3), _HOLES | {"padding": ((-1, 2), (0, 4))}),
-            (False, (2, 8, 16, 16), (8, 8, 3, 3), _DOUBLE), (False, (2, 8, 3, 3), (8, 8, 3, 3), _HOLES),
-            (False, (2, 8, 9, 9), (8, 8, 3, 3), _HOLES | {"dtype": "float32"}),
-            (False, (2, 8, 16, 16), (8, 8, 3, 3), _HOLES | {"window_strides": (3, 1)}),
-        ),
-        slow_compile=True,
-    ),
-    _form(
-        "a matrix product for each element of the kernel",
-        f"float64, at most {FEW} elements, from {MANY_MULTIPLICATIONS} multiplications",
-        convolution_cpu.has_few_taps, convolution_cpu.by_taps,
-        _edges(
-            (True, (2, 8, 16, 16), (8, 8, 2, 4), _DOUBLE | {"padding": _AROUND}),
-            (True, (4, 32, 40, 8), (3, 3, 8, 8), _DOUBLE | {"numbers": _LAST, "window_strides": (2, 1)}),
-            (True, (8, 64, 95), (3, 8, 32), _DOUBLE | {"numbers": _TURNED, "rhs_dilation": (2,)}),
+            (True, (2, 8, 16, 16), (8, 8, 3, 3), _HOLES | {"window_strides": (3, 1)}),
             (False, (2, 8, 16, 16), (8, 8, 2, 4), {}), (False, (2, 8, 90), (8, 8, _WIDE), _DOUBLE),
             (False, (2, 8, 16, 16), (8, 8, 1, 2), _DOUBLE | {"window_strides": (3, 2)}),
+            (False, (2, 8, 3, 3), (8, 8, 3, 3), _HOLES),
+            (False, (2, 8, 9, 9), (8, 8, 3, 3), _HOLES | {"dtype": "float32"}),
         ),
         slow_compile=True,
     ),

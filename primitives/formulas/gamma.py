@@ -9,7 +9,7 @@ from __future__ import annotations
 from functorch_like.primitives.formulas.term import Term, choose, polynomial, where
 
 #: zeta(k) - 1 for k = 2, 3, ...
-ZETA_LESS_ONE = (
+_ZETA_LESS_ONE = (
     0.6449340668482264,
     0.2020569031595943,
     0.08232323371113819,
@@ -40,7 +40,7 @@ ZETA_LESS_ONE = (
     1.862659723513049e-09,
 )
 
-_LGAMMA = (1 - 0.5772156649015329, *((-1) ** k * z / k for k, z in enumerate(ZETA_LESS_ONE, 2)))
+_LGAMMA = (1 - 0.5772156649015329, *((-1) ** k * z / k for k, z in enumerate(_ZETA_LESS_ONE, 2)))
 
 
 def lgamma_near_two(a: Term) -> Term:

@@ -1,4 +1,4 @@
-"""Parts of the gamma functions in double precision for results in single precision: vectors, without branches.
+"""Parts of the gamma functions in double precision, for vectors, and functions that are right to single precision.
 
 gamma(z + 1) = sqrt(2 pi) t**(z + 1/2) exp(-t) / R(s) with t = z + 3/2 and s = 1 - 3 / t, as in Lanczos's approximation
 (SIAM J. Numer. Anal. 1, 1964). For z >= 0, s is in [-1, 1]. The polynomials are Chebyshev interpolants of 40 nodes,

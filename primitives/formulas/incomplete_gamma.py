@@ -192,7 +192,7 @@ def _front(a: Term, x: Term, parts: Scale) -> tuple[Term, Term]:
     return power * (parts.inverse * (0.5 / math.pi)).sqrt() * parts.reciprocal, log_ratio
 
 
-def outside(a: Term, x: Term, value: Term, inside: Term, at_zero: float, at_end: float) -> Term:
+def _outside(a: Term, x: Term, value: Term, inside: Term, at_zero: float, at_end: float) -> Term:
     """The value at the borders of the domain, and NaN beyond."""
     invalid = (a < 0) | (x < 0) | a.differs(a) | x.differs(x)
     invalid = invalid | (a.equals(0) & x.equals(0)) | (a.equals(math.inf) & x.equals(math.inf))
@@ -216,7 +216,7 @@ def regularized(digits: Digits, upper: bool) -> Callable[[Term, Term], Term]:
             u, v = where(close, at.a, 1), where(close, at.x, 1)
             (small,) = where_needed(close, lambda a, x: _small(a, x, digits.alternating), u, v)
             value = where(close, small, value)
-        return outside(a, x, value, at.inside, float(upper), float(not upper))
+        return _outside(a, x, value, at.inside, float(upper), float(not upper))
 
     return formula
 
@@ -241,7 +241,7 @@ def grad_formula(digits: Digits) -> Callable[[Term, Term], Term]:
 
     def formula(a: Term, x: Term) -> Term:
         at = _Pieces(a, x, digits)
-        return outside(a, x, _slope(at)[0], at.inside, 0.0, 0.0)
+        return _outside(a, x, _slope(at)[0], at.inside, 0.0, 0.0)
 
     return formula
 
@@ -256,6 +256,6 @@ def random_formula(digits: Digits) -> Callable[[Term, Term], Term]:
         far = where(known, 2, ratio)
         limit = far * far.log() / (far - 1)  # for a to infinity, of no sample that is ever drawn
         value = where(known, -_slope(at)[1] * ratio, limit)
-        return outside(a, x, value, at.inside, 0.0, math.inf)
+        return _outside(a, x, value, at.inside, 0.0, math.inf)
 
     return formula

@@ -12,6 +12,8 @@ CASES = [  # kernel, holes, strides, distances in the kernel, padding
     ((1, 3), (3, 2), (1, 1), (1, 2), ((0, 2), (2, 2))),  # phases that meet no element of the kernel
     ((4, 3), (2, 3), (1, 1), (2, 1), ((-2, 3), (3, -1))),
     ((2, 4), (1, 2), (2, 1), (2, 3), ((-1, 0), (5, 5))),
+    ((3, 3), (2, 4), (3, 2), (1, 1), ((1, 2), (2, 1))),  # holes and strides
+    ((1, 3), (2, 3), (2, 3), (1, 3), ((1, 1), (1, 0))),  # of holes alone
 ]
 
 
