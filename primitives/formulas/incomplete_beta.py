@@ -105,19 +105,22 @@ def _uniform(a: Term, b: Term, x: Term, y: Term) -> tuple[Term, Term, Term]:
     off = x * rest - y * mean  # of the mean
     u, v, w = off / mean, -(off / rest), off / spread
     size = -(a * log1p_less(u) + b * log1p_less(v))
-    centre = size.equals(0)
-    root = where(centre, 1, where(off < 0, -size.sqrt(), size.sqrt()))
+    root = where(off < 0, -size.sqrt(), size.sqrt())
     # 1 / eta - 1 / w, which cancels in the middle; there the two terms of its series that matter.
     skew, square = (rest - mean) / spread, spread * spread
-    middle = abs(u) + abs(v) < 1e-4
+    distance = abs(u) + abs(v)
+    middle = distance < 1e-4
     series = skew * (1 / 3) + w * (skew * skew * (1 / 6) + 0.75 - 0.25 / square)
     first = where(middle, series, (n * 0.5).sqrt() / root - 1 / where(middle, 1, w))
     density = (-size).exp() / (n * (2 * math.pi)).sqrt()
-    value = erfc(where(centre, 0, -root)) * 0.5 + density * first
+    value = erfc(-root) * 0.5 + density * first
+    # Each use of `off` may be rounded in another way, and to another sign: close to the mean, the limit.
+    centre = distance < 1e-8
+    over_root = (n * 0.5).sqrt() / where(centre, 1, root)
 
     def slope(log_ratio: Term, limit: Term) -> Term:
         # E has the derivative -log_ratio; that of the first coefficient is smaller than the next.
-        return density * (log_ratio * first - where(centre, limit, log_ratio * (n * 0.5).sqrt() / root))
+        return density * (log_ratio * first - where(centre, limit, log_ratio * over_root))
 
     return value, slope(u.log1p(), spread / mean), slope(v.log1p(), -(spread / rest))
 
