@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from functorch_like.backends import xla
-from functorch_like.backends.xla import callbacks, nesting, pytree
 from functorch_like.calling import api_boundary
-from functorch_like.errors import ArgumentError, FtError
+from functorch_like.calling.edited_errors import ErrorsEdited
+from functorch_like.errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,31 +35,13 @@ class ByName:
         return self
 
 
-class Transformed(ByName):
+class Transformed(ByName, ErrorsEdited):
     """A user's function as a transformation made it. Pickles by name, or as the call that made it."""
 
     def __init__(self, function: Callable[..., Any], maker: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        self._function, self._made_by = nesting.with_room(function), (maker, args, kwargs)
+        ErrorsEdited.__init__(self, function)
+        self._made_by = (maker, args, kwargs)
         functools.update_wrapper(self, function, updated=())
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return self._function(*args, **kwargs)
-        except Exception as e:
-            refused = e if isinstance(e, FtError) else pytree.refused(e, getattr(self, "__name__", ""), args, kwargs)
-            raised = callbacks.original(refused)
-            if raised is None:
-                error = api_boundary.finalize_error(refused, self) or refused
-                if error is not e:
-                    raise error from None
-                raise
-        try:  # not in the clause above, where C++'s error would become the context of the callback's exception
-            raise raised
-        except BaseException as e:
-            error = api_boundary.finalize_error(e, self)
-            if error is not None:
-                raise error from None
-            raise
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the user's function: a module that is called has its parameters there."""

@@ -12,17 +12,16 @@ from functorch_like import status_line
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla import mapped_regions
-from functorch_like.backends.xla.failures import is_double_donation
-from functorch_like.calling import api_boundary
-from functorch_like.calling.call_signature import FlatCall, donated_twice
+from functorch_like.calling.call_signature import FlatCall
+from functorch_like.calling.edited_errors import ErrorsEdited
 from functorch_like.compiler import lower as lowering
 from functorch_like.compiler.placement import settle
-from functorch_like.core import Tracer, aval_of, transform_stack
-from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError, refuse_pickling
+from functorch_like.errors import ArgumentError, refuse_pickling
 from functorch_like.ir.trace_to_jaxpr import StageTrace, stage
 from functorch_like.markup import terminal
 from functorch_like.markup.display import Display
 from functorch_like.primitives.higher_order.call import CallSpec
+from functorch_like.transforms.compiled_calls import CompiledCalls
 
 if TYPE_CHECKING:
     from functorch_like.ir.jaxpr import Jaxpr
@@ -237,7 +236,7 @@ class Lowered(Display):
         return self.compile().cost_analysis()
 
 
-class Compiled(Display):
+class Compiled(Display, ErrorsEdited):
     """A function compiled for one signature: call it with arguments of exactly that signature.
 
     Attributes:
@@ -254,42 +253,8 @@ class Compiled(Display):
         self.in_tree, self.out_tree, self.out_info = lowered.in_tree, lowered.out_tree, lowered.out_info
         self._kept_inputs = inner.kept_inputs
         self.executable = inner.compile(lowered.device, options or None, mode=self.traced.spec.mode)
+        ErrorsEdited.__init__(self, CompiledCalls(self.traced, self.executable, self._kept_inputs).function())
         self.seconds = time.perf_counter() - started
-
-    @api_boundary.public
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        traced = self.traced
-        leaves, tree = xla.flatten((tuple(_static_out(args, traced.statics[0])), kwargs))
-        if tree != traced.in_tree and traced.statics[0]:  # JAX's programs are called without static arguments
-            leaves, tree = xla.flatten((tuple(_static_in(args, traced.statics[0])), kwargs))
-        if tree != traced.in_tree:
-            raise ArgumentError(
-                f"{traced.spec.name} was compiled for arguments {traced.in_tree}, got {tree}",
-                fix="call the jitted function itself, which compiles for each signature",
-            )
-        flat: list[Any] = []
-        for leaf, aval in zip(leaves, traced.in_avals, strict=True):
-            if isinstance(leaf, Tracer):
-                raise ConcretizationError(
-                    f"{traced.spec.name} is compiled, and got a {leaf.aval!r} that is being transformed: a "
-                    "compiled function cannot be traced, mapped or differentiated any more",
-                    chain=transform_stack(leaf._trace),
-                    fix="call the jitted function itself; or transform first, then lower and compile the result",
-                )
-            actual = aval_of(leaf)
-            if actual.shape != aval.shape or actual.dtype != aval.dtype:
-                raise ArgumentError(
-                    f"{traced.spec.name} was compiled for {aval!r}, got {actual!r}",
-                    fix="call the jitted function itself, which compiles for each signature",
-                )
-            flat.append(leaf if type(leaf) is xla.ArrayImpl else np.asarray(leaf, aval.dtype))
-        used = [a for a, k in zip([*traced.consts, *flat], self._kept_inputs, strict=True) if k]
-        try:
-            outs = self.executable.execute(used, traced.jaxpr.out_avals)
-        except DonatedError as e:
-            raise donated_twice(args, kwargs, traced.spec.name) if is_double_donation(e) else e from None
-        xla.release(leaf for leaf, d in zip(flat, traced.donated, strict=False) if d)
-        return traced.out_tree.unflatten(outs)
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:
         """Return the signature, the time of each stage, XLA's estimate of cost, and memory."""
@@ -338,13 +303,3 @@ class Compiled(Display):
     def memory_analysis(self) -> Any:
         """Bytes of arguments, results, temporaries and aliases, as XLA allocated them."""
         return self.executable.memory_analysis()
-
-
-def _static_in(args: Sequence[Any], statics: Sequence[tuple[int, Any]]) -> Sequence[Any]:
-    positions, rest = {i for i, _ in statics}, iter(args)
-    return [None if i in positions else next(rest, None) for i in range(len(args) + len(statics))]
-
-
-def _static_out(args: Sequence[Any], statics: Sequence[tuple[int, Any]]) -> Sequence[Any]:
-    positions = {i for i, _ in statics}
-    return [None if i in positions else a for i, a in enumerate(args)]

@@ -134,6 +134,29 @@ def test_what_is_computed_again(policy, sines, products):
     assert count(jaxpr, "dot_general") == products + 10, "two more to pull each cotangent back"
 
 
+def test_functions_called_often_stay_calls():
+    """The derivative of an unrolled loop is as long as the loop, whatever its step."""
+
+    @ft.jit
+    def step(x):
+        for _ in range(10):
+            x = fnp.sin(x) + 0.1 * x
+        return x
+
+    def loop(x):
+        for _ in range(12):
+            x = step(x)
+        return fnp.sum(x)
+
+    mapped = lambda f: ft.value_and_grad(lambda x: fnp.sum(ft.vmap(f)(x)))
+    x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    jaxpr = ft.make_jaxpr(mapped(ft.checkpoint(loop)))(x)
+    calls = sum(len(e.params["jaxpr"].equations) for e in jaxpr.equations if e.prim.name == "checkpoint")
+    assert 24 <= calls <= 60
+    for nest in (mapped, lambda f: ft.jit(mapped(f)), lambda f: ft.hessian(lambda x: f(x.reshape(-1)))):
+        same(nest(ft.checkpoint(loop))(x), nest(loop)(x))
+
+
 def test_xla_is_kept_from_undoing_it():
     for prevent in (True, False):
         f = ft.value_and_grad(ft.checkpoint(lambda x: fnp.sum(fnp.sin(fnp.sin(fnp.sin(x)))), prevent_cse=prevent))

@@ -6,7 +6,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like.backends.xla import counters
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -99,3 +99,58 @@ def test_shapes_with_one_part_changed():
     assert given.update() == given and given.update(shape=[1]).shape == (1,)
     with pytest.raises(TypeError, match="size"):
         given.update(size=3)
+
+
+# ------------------------------------------------------------------------------------------------- calls of `Compiled`
+def test_later_calls_of_a_compiled_function_run_without_python():
+    f = ft.jit(lambda x, *, scale: {"y": x["a"] * scale, "x": x["a"]})
+    host = np.arange(3, dtype=np.float32)
+    compiled = f.lower({"a": host}, scale=host).compile()
+    for a in (fnp.asarray(host), host, ft.device_put(host, ft.devices()[0])):
+        for repeat in range(3):
+            before = counters.misses
+            out = compiled({"a": a}, scale=fnp.asarray(host))
+            assert counters.misses - before == (repeat == 0)
+            np.testing.assert_array_equal(out["y"], host**2)
+            assert out["x"]._committed == (a is not host and a._committed)
+    for bad in ({"a": host[:2]}, {"a": host.astype("float64")}, {"b": host}, {"a": 2.0}):
+        with pytest.raises(ArgumentError, match="was compiled for"):
+            compiled(bad, scale=host)
+    with pytest.raises(ConcretizationError):
+        ft.grad(lambda a: compiled({"a": a}, scale=host)["y"].sum())(fnp.asarray(host))
+    np.testing.assert_array_equal(compiled({"a": host}, scale=host)["y"], host**2)
+
+
+def test_numbers_have_the_types_that_were_compiled_for():
+    compiled = ft.jit(lambda n, x: n * x).lower(2, 1.5).compile()
+    for n in (2, 3, 2):
+        assert float(compiled(n, 1.5)) == n * 1.5
+    with pytest.raises(ArgumentError):
+        compiled(2**40, 1.5)
+
+
+def test_a_compiled_function_donates():
+    compiled = ft.jit(lambda x, y: (x + y, y), donate_argnums=0).lower(np.ones(3), np.ones(3)).compile()
+    y = fnp.ones(3, "float64")
+    for _ in range(3):
+        x = fnp.zeros(3, "float64")
+        np.testing.assert_array_equal(compiled(x, y)[0], np.ones(3))
+        assert x.is_deleted() and not y.is_deleted()
+        with pytest.raises(DonatedError):
+            compiled(x, y)
+    with pytest.raises(DonatedError, match="are the same array"):
+        compiled(y, y)
+
+
+def test_exceptions_of_callbacks_leave_a_compiled_function_as_they_are():
+    def refuse(x):
+        if x > 1:
+            raise KeyError("too large")
+        return np.float32(x)
+
+    x = fnp.asarray(1.0)
+    compiled = ft.jit(lambda x: ft.pure_callback(refuse, x, x)).lower(x).compile()
+    for _ in range(3):
+        assert float(compiled(x)) == 1
+        with pytest.raises(KeyError, match="too large"):
+            compiled(x + 1)

@@ -152,7 +152,7 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
 
 
 def _plan(jaxpr: Jaxpr, unknown: Sequence[bool], policy: Policy | None, compiled: bool) -> Plan:
-    flat, consts = inlined(jaxpr)
+    flat, consts = inlined(jaxpr, keep_repeated=policy is None)
     parts = partial_eval_jaxpr(flat, [*[False] * len(consts), *unknown])
     parts = parts.__class__(**{**vars(parts), "consts": [*parts.consts, *consts]})
     graph = Graph(parts)

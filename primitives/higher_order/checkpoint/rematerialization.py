@@ -19,20 +19,45 @@ from functorch_like.primitives.effects.memory_placement import memory_placement
 from functorch_like.primitives.higher_order.call import call
 from functorch_like.primitives.higher_order.partial_eval import PartialEval, places
 
+#: A function that is called at least this often stays a call where no policy asks for its equations.
+_OFTEN = 4
 
-def inlined(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
-    """A jaxpr with the bodies of its calls in place, so that a policy decides on their equations; and its consts."""
+
+def inlined(jaxpr: Jaxpr, keep_repeated: bool) -> tuple[Jaxpr, list[Any]]:
+    """A jaxpr with the bodies of its calls in place, so that each of their values is kept or not; and its consts.
+
+    Args:
+        jaxpr: the jaxpr.
+        keep_repeated: leave calls of functions that it calls often as they are: an unrolled loop is as long as its
+            body times its steps.
+    """
 
     def make() -> tuple[Jaxpr, list[Any]]:
-        if not any(e.prim is call for e in jaxpr.equations):
+        calls = _number_of_calls(jaxpr)
+        kept = {body for body, number in calls.items() if number >= _OFTEN} if keep_repeated else set()
+        if calls.keys() == kept:
             return jaxpr, []
-        fun = lambda *xs: _evaluate_inlined(jaxpr, xs)
+        fun = lambda *xs: _evaluate_inlined(jaxpr, xs, kept)
         return stage(fun, jaxpr.in_avals, name=jaxpr.name, origin=jaxpr.origin, parent=core.EVALUATE, chain="")
 
-    return jaxpr.memo("inlined", make)
+    return jaxpr.memo(("inlined", keep_repeated), make)
 
 
-def _evaluate_inlined(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+def _number_of_calls(jaxpr: Jaxpr) -> dict[Jaxpr, int]:
+    """Return how many equations call each jaxpr, also from those that are called."""
+    number: dict[Jaxpr, int] = {}
+    pending = [jaxpr]
+    while pending:
+        for e in pending.pop().equations:
+            if e.prim is call:
+                body = e.params["jaxpr"]
+                if body not in number:
+                    pending.append(body)
+                number[body] = number.get(body, 0) + 1
+    return number
+
+
+def _evaluate_inlined(jaxpr: Jaxpr, args: Sequence[Any], kept: set[Jaxpr]) -> list[Any]:
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     read = lambda a: a.value if type(a) is Literal else values[a]
     carried = core.state.source
@@ -40,8 +65,8 @@ def _evaluate_inlined(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         for e in jaxpr.equations:
             core.state.source = e.source
             operands = [read(a) for a in e.inputs]
-            inner = e.params["jaxpr"] if e.prim is call else None
-            out = e.prim(*operands, **e.params) if inner is None else _evaluate_inlined(inner, operands)
+            inner = e.params["jaxpr"] if e.prim is call and e.params["jaxpr"] not in kept else None
+            out = e.prim(*operands, **e.params) if inner is None else _evaluate_inlined(inner, operands, kept)
             values.update(zip(e.outputs, out if e.prim.multiple_results else (out,), strict=True))
     finally:
         core.state.source = carried
