@@ -7,12 +7,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from functorch_like.backends.xla import arrays, client, counters, mapped_regions, pytree
+from functorch_like.backends.xla import client, counters, host_arguments, mapped_regions, pytree
 from functorch_like.backends.xla.jaxlib_api import _jax
-from functorch_like.backends.xla.sharding import OneDevice
-from functorch_like.errors import DtypeError, FtError
+from functorch_like.errors import FtError
 
 PjitFunction = _jax.PjitFunction
 Miss = Callable[..., tuple[Any, Any, bool]]
@@ -44,43 +41,12 @@ def clear_functions() -> None:
     _cache.clear()
 
 
-class _Host:
-    """Mark of a NumPy argument, in place of a layout; C++ passes arguments with this mark to `_bring`."""
-
-
-# TRAP: C++ ignores the byte order of NumPy arrays; an asynchronous client takes aligned NumPy memory as it is and
-# returns before it was read; and 0.10 copies large unaligned arrays in the background whatever the client.
-_HOST = _Host()
-
-
 def _bring(x: Any, where: Any, layout: Any) -> Any:
-    """Return an argument as an array on its device, where C++ does not move it there by itself."""
-    if type(where) is not OneDevice:
-        from functorch_like.backends.xla import sharded_arrays  # few programs have meshes
-
-        try:
-            return sharded_arrays.bring(x, where)
-        except FtError as error:
-            raise _finalize_error(error) or error from None
-    if layout is not _HOST:
-        raise RuntimeError("a compiled function got an argument that cannot be moved to its device")
-    if x.dtype.isnative:
-        return arrays.copied(x, where)
-    error = DtypeError(
-        f"a NumPy array of shape {x.shape} and dtype {x.dtype.str!r} has its bytes in the other order",
-        fix='convert it with x.astype(x.dtype.newbyteorder("=")), or by fnp.asarray(x)',
-    )
-    raise _finalize_error(error) or error
-
-
-def _host_arguments_marked(fastpath: Any, leaves: Sequence[Any]) -> Any:
-    """The fast path with a mark for each NumPy array among the arguments of its signature."""
-    host = [isinstance(leaf, np.ndarray) for leaf in leaves]
-    if not any(host):
-        return fastpath
-    host = [False] * len(fastpath.const_args) + host
-    marks = [_HOST if h else None for h, used in zip(host, fastpath.kept_var_bitvec, strict=True) if used]
-    return fastpath._replace(in_device_local_layouts=marks)
+    """Return an argument as an array on its device; see `host_arguments.bring`."""
+    try:
+        return host_arguments.bring(x, where, layout)
+    except FtError as error:
+        raise _finalize_error(error) or error from None
 
 
 def function(
@@ -91,6 +57,8 @@ def function(
     *,
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
+    checks_order: Callable[[], bool] | None = None,
+    compiles: bool = True,
 ) -> Any:
     """Return a callable: C++ runs the program of each signature it has seen, and calls `miss` for the others.
 
@@ -103,6 +71,8 @@ def function(
         again: called before `miss`, with the arguments as a tuple and a dictionary; returns None if it has no result.
         static_argnums: positions of arguments compared by hash and ==, not by signature.
         static_argnames: likewise by name.
+        checks_order: see `host_arguments.marked`.
+        compiles: whether `miss` may compile programs, so that there must be room for them.
     """
 
     handed = 0  # fast paths given to C++ since those of this function were last dropped,
@@ -124,7 +94,8 @@ def function(
         counters.misses += 1
         try:
             client.check_not_forked()
-            mapped_regions.make_room()
+            if compiles:
+                mapped_regions.make_room()
             if again is not None:
                 result = again(args, kwargs)
                 if result is not None:
@@ -137,7 +108,7 @@ def function(
                 dynamic = [a for i, a in enumerate(args) if i not in static_argnums]
                 named = {k: v for k, v in kwargs.items() if k not in static_argnames}
                 leaves = pytree.flatten((dynamic, named))[0]
-                result = (result[0], _host_arguments_marked(result[1], leaves), result[2])
+                result = (result[0], host_arguments.marked(result[1], leaves, checks_order), result[2])
             if clearings != _clearings:
                 handed, clearings = 0, _clearings
             # An interrupt before this `try` also leaves an entry behind (see below). C++ then takes no fast path,

@@ -237,7 +237,7 @@ def unary(name: str, primitive: Callable[[Any], Any], summary: str, example: str
         return primitive(value(x))
 
     body.__name__ = name
-    fast = eager_jit(ints=True)(body)
+    fast = eager_jit(ints=True, checked=True)(body)
 
     def function(x: ArrayLike, /) -> Array:
         if type(x) is ArrayImpl:
@@ -256,7 +256,7 @@ def binary(name: str, primitive: Callable[[Any, Any], Any], summary: str, exampl
         return primitive(x, y)
 
     body.__name__ = name
-    fast = eager_jit(ints=True)(body)
+    fast = eager_jit(ints=True, checked=True)(body)
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         if type(x) is ArrayImpl and type(y) is ArrayImpl:

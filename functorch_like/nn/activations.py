@@ -84,7 +84,7 @@ def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any,
         return body(x, promotion.broadcast(promotion.convert(a, aval.dtype, aval_of(a).weak_type), aval.shape))
 
     traced.__name__ = name
-    fast = eager_jit(ints=True)(traced)
+    fast = eager_jit(ints=True, checked=True)(traced)
 
     def function(x: Any, a: Any) -> Any:
         if isinstance(x, Tracer) or isinstance(a, Tracer):

@@ -202,7 +202,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return _gelu(x if isinstance(x, Tracer) else promotion.numbers(x)[0], approximate=bool(approximate))
 
 
-@eager_jit(static=("approximate",), ints=True)
+@eager_jit(static=("approximate",), ints=True, checked=True)
 def _gelu(x: Any, approximate: bool) -> Any:
     x = real(x, "gelu", analytic=approximate)
     full = lambda number: structural.full_like(x, number)

@@ -350,7 +350,7 @@ def _static_pow(x: Any, y: Any) -> Any:
 
 
 _static_pow_kernel = eager_jit(static=("y",))(_static_pow)
-_pow_kernel = eager_jit(ints=True)(_pow)
+_pow_kernel = eager_jit(ints=True, checked=True)(_pow)
 _SPECIAL = (0.5, 1.0, 2.0, 3.0, -1.0, -2.0, *HALVES)
 
 
@@ -404,6 +404,6 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _float_power(*promotion.numbers(x1, x2))
 
 
-@eager_jit(ints=True)
+@eager_jit(ints=True, checked=True)
 def _float_power(x: Any, y: Any) -> Any:
     return elementwise.pow(*promotion.align_inexact(x, y))

@@ -126,7 +126,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     )
 
 
-_frexp_kernel = eager_jit(ints=True)(_frexp)
+_frexp_kernel = eager_jit(ints=True, checked=True)(_frexp)
 
 
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
@@ -195,7 +195,7 @@ def _modf(x: Any) -> tuple[Any, Any]:
     ), whole  # zeros have the sign of x, and derivative 1
 
 
-_modf_kernel = eager_jit(ints=True)(_modf)
+_modf_kernel = eager_jit(ints=True, checked=True)(_modf)
 
 
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:

@@ -237,7 +237,7 @@ def isclose(
     return _isclose(*promotion.numbers(a, b, rtol, atol), equal_nan=bool(equal_nan))
 
 
-@eager_jit(static=("equal_nan",), ints=True)
+@eager_jit(static=("equal_nan",), ints=True, checked=True)
 def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     a, b = promotion.promote_and_broadcast(a, b, notify=False)
     if not dtypes.is_inexact(aval_of(a).dtype):

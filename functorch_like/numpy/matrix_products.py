@@ -62,7 +62,8 @@ def matmul(
             return _matmul_kernel(a, b)
         if isinstance(a, Tracer) or isinstance(b, Tracer):
             return _matmul(a, b)
-    return _matmul_kernel(arr(a, "fnp.matmul"), arr(b, "fnp.matmul"), *_static(precision, preferred_element_type))
+    operands = promotion.numbers(arr(a, "fnp.matmul"), arr(b, "fnp.matmul"))
+    return _matmul_kernel(*operands, *_static(precision, preferred_element_type))
 
 
 #: Dimension numbers for a matrix on the right, by the number of dimensions on the left.
@@ -124,7 +125,7 @@ def _front(x: Any, both: list[int], mine: list[int], n: int) -> Any:
 
 
 _matmul.__name__ = "matmul"
-_matmul_kernel = eager_jit(static=("precision", "preferred"))(_matmul)
+_matmul_kernel = eager_jit(static=("precision", "preferred"), checked=True)(_matmul)
 
 
 def dot(
@@ -150,7 +151,7 @@ def dot(
     return _dot(*promotion.numbers(a, b), *_static(precision, preferred_element_type))
 
 
-@eager_jit(static=("precision", "preferred"), ints=True)
+@eager_jit(static=("precision", "preferred"), ints=True, checked=True)
 def _dot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
     x, y = aval_of(a), aval_of(b)
     if not x.ndim or not y.ndim:
@@ -290,7 +291,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     return _outer(*promotion.numbers(a, b))
 
 
-@eager_jit(ints=True)
+@eager_jit(ints=True, checked=True)
 def _outer(a: Any, b: Any) -> Any:
     a, b = promotion.promote(a, b)
     m, n = aval_of(a).size, aval_of(b).size

@@ -455,7 +455,7 @@ def _as_ufunc(function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
 def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
     """Make a user-level function of one array; `body` takes any value that has an aval."""
     body.__name__ = name
-    fast = eager_jit(ints=True)(body)
+    fast = eager_jit(ints=True, checked=True)(body)
 
     def function(x: ArrayLike, /) -> Array:
         try:
@@ -479,7 +479,7 @@ def binary(
 ) -> Binary:
     """Make a user-level function of two arrays that broadcast; `adapt` changes numbers before they are checked."""
     body.__name__ = name
-    fast = eager_jit(ints=True)(body)
+    fast = eager_jit(ints=True, checked=True)(body)
 
     def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         try:

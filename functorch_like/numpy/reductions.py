@@ -80,7 +80,7 @@ def _fold(
         return keep(out, aval.shape, axes) if keepdims else out
 
     body.__name__ = name
-    return eager_jit(static=_STATIC, ints=True)(body)
+    return eager_jit(static=_STATIC, ints=True, checked=True)(body)
 
 
 def _complex_extreme(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any, name: str) -> Any:
@@ -134,6 +134,7 @@ def _run(fold: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any,
             (a,) = promotion.numbers(a)
     if initial is None and where is None:
         return fold(a, axis, dtype, bool(keepdims))
+    where, initial = promotion.numbers(where)[0], promotion.numbers(initial)[0]
     return fold(a, axis, dtype, bool(keepdims), initial, where)
 
 

@@ -38,7 +38,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     return _round(*promotion.numbers(a), decimals=operator.index(decimals))
 
 
-@eager_jit(static=("decimals",), ints=True)
+@eager_jit(static=("decimals",), ints=True, checked=True)
 def _round(a: Any, decimals: int) -> Any:
     aval = aval_of(a)
     a = promotion.convert(a, aval.dtype, aval.weak_type)

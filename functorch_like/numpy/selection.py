@@ -62,7 +62,8 @@ def where(
         raise promotion.error(ArgumentError, "fnp.where got only one of x and y", "pass both, or neither")
     if isinstance(condition, Tracer) or isinstance(x, Tracer) or isinstance(y, Tracer):
         return _where(condition, x, y)
-    return _where_kernel(condition if not isinstance(condition, int) else bool(condition), *promotion.numbers(x, y))
+    condition = bool(condition) if isinstance(condition, int) else promotion.numbers(condition)[0]
+    return _where_kernel(condition, *promotion.numbers(x, y))
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
@@ -73,7 +74,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return elementwise.select_n(c if aval_of(c).shape == () else promotion.broadcast(c, shape), y, x)
 
 
-_where_kernel = eager_jit(ints=True)(_where)
+_where_kernel = eager_jit(ints=True, checked=True)(_where)
 
 
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
@@ -143,7 +144,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
     return x if high is None else elementwise.min(*promotion.promote_and_broadcast(x, high))
 
 
-_clip_kernel = eager_jit(ints=True)(_clip)
+_clip_kernel = eager_jit(ints=True, checked=True)(_clip)
 
 
 def nan_to_num(

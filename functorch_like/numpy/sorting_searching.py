@@ -64,7 +64,7 @@ def _axis(a: Any, axis: int | None, what: str) -> tuple[Any, int]:
     return a, axis_of(axis, aval_of(a).ndim, what)
 
 
-@eager_jit(static=("d", "descending"))
+@eager_jit(static=("d", "descending"), checked=True)
 def _sort(a: Any, d: int, descending: bool) -> Any:
     (out,) = sorting.sort(a, dimension=d, is_stable=True, num_keys=1)
     return structural.rev(out, dimensions=(d,)) if descending else out
@@ -112,7 +112,7 @@ def argsort(
     return promotion.convert(result, result_dtype)
 
 
-@eager_jit(static=("d", "descending"))
+@eager_jit(static=("d", "descending"), checked=True)
 def _argsort(a: Any, d: int, descending: bool) -> Any:
     shape = aval_of(a).shape
     places = structural.iota(dtype=dtypes.default_int(), shape=shape, dimension=d)

@@ -51,10 +51,11 @@ def mean(
     """
     promotion.no_out(out, "fnp.mean")
     call = _mean.inline if isinstance(a, Tracer) else _mean
+    (where,) = promotion.numbers(where)
     return call(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), where)
 
 
-@eager_jit(static=_STATIC)
+@eager_jit(static=_STATIC, checked=True)
 def _mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None) -> Any:
     x = reductions.plain(a)
     out = dtype or promotion.inexact_dtype(aval_of(x).dtype)
@@ -111,10 +112,11 @@ def var(
 
 
 def _spread(measure: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, ddof: Any, where: Any, mean: Any) -> Any:
-    return measure(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), ddof, where, mean)
+    (a,), (where,), (mean,) = promotion.numbers(a), promotion.numbers(where), promotion.numbers(mean)
+    return measure(a, hashable(axis), reductions._dtype(dtype), bool(keepdims), ddof, where, mean)
 
 
-@eager_jit(static=(*_STATIC, "ddof"))
+@eager_jit(static=(*_STATIC, "ddof"), checked=True)
 def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any = None, mean: Any = None) -> Any:
     x = reductions.plain(a)
     result_dtype = dtype or promotion.inexact_dtype(aval_of(x).dtype)
@@ -170,7 +172,7 @@ def std(
     return _spread(_std, a, axis, dtype, keepdims, ddof if correction is None else correction, where, mean)
 
 
-@eager_jit(static=(*_STATIC, "ddof"))
+@eager_jit(static=(*_STATIC, "ddof"), checked=True)
 def _std(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any = None, mean: Any = None) -> Any:
     return deviation(_var, a, axis, dtype, keepdims, ddof, where, mean)
 

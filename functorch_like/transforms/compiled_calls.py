@@ -33,7 +33,7 @@ class CompiledCalls:
         """Return the function that takes the arguments of a call."""
         if any(self.traced.statics):
             return lambda *args, **kwargs: self(*args, **kwargs)[0]
-        fast = xla.function(self.traced.spec.name, self, self)  # C++ drops the program with `self`
+        fast = xla.function(self.traced.spec.name, self, self, compiles=False)  # C++ drops the program with `self`
         if not any(self.traced.donated):
             return fast
 

@@ -38,7 +38,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MOST_PROGRAMS = 256
 
 
-def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False, whole: bool = False) -> Any:
+def eager_jit(
+    fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False, checked: bool = False, whole: bool = False
+) -> Any:
     """Compile a user-level function when it is called outside of all transformations.
 
     Args:
@@ -46,6 +48,8 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         static: names of parameters that are compiled in; their values must be hashable.
         ints: let Python ints take the C++ path. Callers must have checked that they fit in int32: C++ passes 64
             bits, and the program truncates them unchecked.
+        checked: let C++ read small NumPy arrays by itself. Callers must have refused those of the other byte order, as
+            `promotion.numbers` and `aval_of` do.
         whole: under transformations outside of jit, too, compile it as one program rather than each operation
             separately. A product and a sum that are compiled together are rounded once.
 
@@ -53,7 +57,7 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         A C++-dispatched function. Under a trace it calls `fun` directly.
     """
     if fun is None:
-        return functools.partial(eager_jit, static=static, ints=ints, whole=whole)
+        return functools.partial(eager_jit, static=static, ints=ints, checked=checked, whole=whole)
     name, plain = fun.__name__, fun
     which = _static(fun, static)
     fun = _in_full_width(fun)
@@ -88,7 +92,14 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         out = out_tree.unflatten(results)
         return out, *eager_tiers.remembered(program, out_tree, narrow)
 
-    made = xla.function(name, plain, miss, static_argnums=which.nums, static_argnames=which.names)
+    made = xla.function(
+        name,
+        plain,
+        miss,
+        static_argnums=which.nums,
+        static_argnames=which.names,
+        checks_order=(lambda: True) if checked else None,
+    )
     for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
         setattr(made, attribute, getattr(plain, attribute))
     made.__wrapped__, made.inline = plain, fun

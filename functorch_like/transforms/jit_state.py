@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import compilation, xla
-from functorch_like.backends.xla import events, nesting
+from functorch_like.backends.xla import events, host_arguments, nesting
 from functorch_like.backends.xla.dispatch import MOST_SIGNATURES
 from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.caches import Cache
@@ -93,8 +93,16 @@ class JitState:
         except TypeError:  # not hashable, or no weak references: bound methods of such, callables with __eq__
             self.traces = Cache()
         self.fast = xla.function(
-            spec.name, fun, self.miss, self.again, static_argnums=static.nums, static_argnames=static.names
+            spec.name,
+            fun,
+            self.miss,
+            self.again,
+            static_argnums=static.nums,
+            static_argnames=static.names,
+            checks_order=self.check_order,
         )
+        self.served: Callable[..., Any] = self.fast
+        self.checks_order = False
         made_by = (jit, (fun,), options)
         self.public: Any = Transformed(self.checked(self.fast), *made_by)
         functools.update_wrapper(self.public, fun, updated=())
@@ -110,6 +118,8 @@ class JitState:
 
         A donated array is released, so that using it again raises the package's error instead of C++'s.
         """
+        if self.checks_order:
+            fast = host_arguments.in_native_order(fast)
         nums, names = self.donate.nums, self.donate.names
         static_nums, static_names = self.static
         if not (nums or names or static_nums or static_names):
@@ -238,8 +248,18 @@ class JitState:
         return self.branches
 
     def serve(self, function: Callable[..., Any]) -> None:
-        """Install the function that users' calls run; with guards, it compares their values after each call."""
+        """Install the function that users' calls run: measured, or with guards that compare values after the call."""
+        self.served = function
         self.public._function = nesting.with_room(self.checked(function))
+
+    def check_order(self) -> bool:
+        """Check the byte order of NumPy arguments in each call from now on; False if C++ must not read any."""
+        if self.donate.nums or self.donate.names:  # a result could take the array's own memory
+            return False
+        if not self.checks_order:
+            self.checks_order = True
+            self.serve(self.served)
+        return True
 
     def key(self, call: FlatCall) -> Any:
         """The key of a call's trace."""

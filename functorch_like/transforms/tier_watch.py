@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from functorch_like.backends.xla import events, nesting
+from functorch_like.backends.xla import events
 from functorch_like.compiler.program import Program
 from functorch_like.compiler.run_times import Sampling, seconds_of
 from functorch_like.compiler.tiers import Improvement
@@ -67,8 +67,8 @@ class TierWatch:
             self._ready |= improvement.is_over
             self._limit = max(min(self._limit, _SHARE * improvement.worth), _LEAST)
             if self._installed is None:
-                timed = self._sampled() if improvement.on_gpu else self._timed()
-                self._installed = self._jitted.public._function = nesting.with_room(self._jitted.checked(timed))
+                self._installed = self._sampled() if improvement.on_gpu else self._timed()
+                self._jitted.serve(self._installed)
 
     def _timed(self) -> Callable[..., Any]:
         fast, name, clock, events_seen = (
@@ -158,9 +158,8 @@ class TierWatch:
             self._uninstall()
 
     def _uninstall(self) -> None:
-        public = self._jitted.public
-        if public._function is self._installed:
-            public._function = nesting.with_room(self._jitted.checked(self._jitted.fast))
+        if self._jitted.served is self._installed:
+            self._jitted.serve(self._jitted.fast)
         self._installed = None
 
     def forget(self) -> None:

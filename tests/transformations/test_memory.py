@@ -97,16 +97,16 @@ def test_clearing_lets_traces_programs_and_avals_go():
     f = ft.jit(lambda x: fnp.where(x > 0, x, 0).sum())
     ft.clear_caches()
     before, avals = programs(), len(ShapedArray._interned)
-    for n in range(1001, 1011):
+    for n in range(7001, 7011):
         f(np.ones(n, np.float32))
         fnp.tanh(np.ones(n, np.float32))
-    traced = [weakref.ref(f.trace(np.ones(n, np.float32))) for n in range(1001, 1011)]
+    traced = [weakref.ref(f.trace(np.ones(n, np.float32))) for n in range(7001, 7011)]
     jaxprs = [weakref.ref(t().jaxpr) for t in traced]
     assert programs() >= before + 20 and len(ShapedArray._interned) >= avals + 20
     ft.clear_caches()
     assert programs() <= before and not any(r() for r in [*traced, *jaxprs])
     assert len(ShapedArray._interned) <= avals + 2
-    assert float(f(np.ones(1001, np.float32))) == 1001
+    assert float(f(np.ones(7001, np.float32))) == 7001
 
 
 def test_what_is_in_use_survives_clearing():
