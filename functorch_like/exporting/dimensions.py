@@ -96,48 +96,67 @@ class Dimension:
     """
 
     symbolic = True
-    __slots__ = ("names", "parsed", "scope", "text")
+    __slots__ = ("_terms", "_text", "names", "parsed", "scope")
 
     def __init__(self, text: str, scope: Scope) -> None:
-        self.text, self.scope, self.parsed = text, scope, _parsed(text, ast.expr)
+        self._text, self.scope, self.parsed = text, scope, _parsed(text, ast.expr)
         self.names = tuple(sorted({n.id for n in ast.walk(self.parsed) if isinstance(n, ast.Name)} - _CALLED.keys()))
+        self._terms: dict[tuple[str, ...], int] | None = None
+
+    @property
+    def text(self) -> str:
+        """The expression, without needless parentheses."""
+        if not self._text:
+            self._text = ast.unparse(self.parsed)
+        return self._text
+
+    @property
+    def terms(self) -> dict[tuple[str, ...], int]:
+        """The expression as a polynomial; see `_polynomial`."""
+        if self._terms is None:
+            self._terms = _polynomial(self.parsed)
+        return self._terms
 
     def at(self, values: Mapping[str, int]) -> int:
         """The size for values of the names."""
         return _value(self.parsed, values, self.text)
 
-    def _with(self, other: Any, form: str) -> Dimension:
-        text = other.text if isinstance(other, Dimension) else str(operator.index(other))
-        made = ast.parse(form.format(self.text, text), mode="eval")
-        return Dimension(ast.unparse(made), self.scope)  # without needless parentheses
+    def _with(self, other: Any, operator_: ast.operator, reflected: bool = False) -> Dimension:
+        if isinstance(other, Dimension):
+            node, names = other.parsed, tuple(sorted({*self.names, *other.names}))
+        else:
+            node, names = _constant(operator.index(other)), self.names
+        left, right = (node, self.parsed) if reflected else (self.parsed, node)
+        made = object.__new__(Dimension)
+        made._text, made._terms, made.scope, made.names = "", None, self.scope, names
+        made.parsed = ast.BinOp(left, operator_, right)
+        return made
 
     def __add__(self, other: Any) -> Dimension:
-        return self._with(other, "({}) + ({})")
+        return self._with(other, ast.Add())
 
     def __mul__(self, other: Any) -> Dimension:
-        return self._with(other, "({}) * ({})")
+        return self._with(other, ast.Mult())
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __sub__(self, other: Any) -> Dimension:
-        return self._with(other, "({}) - ({})")
+        return self._with(other, ast.Sub())
 
     def __floordiv__(self, other: Any) -> Dimension:
-        return self._with(other, "({}) // ({})")
+        return self._with(other, ast.FloorDiv())
 
     def __mod__(self, other: Any) -> Dimension:
-        return self._with(other, "({}) % ({})")
+        return self._with(other, ast.Mod())
 
     def __rsub__(self, other: Any) -> Dimension:
-        return self._with(other, "({1}) - ({0})")
+        return self._with(other, ast.Sub(), reflected=True)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Dimension):
-            return False
-        return self.text == other.text or _polynomial(self.parsed) == _polynomial(other.parsed)
+        return isinstance(other, Dimension) and (self.parsed is other.parsed or self.terms == other.terms)
 
     def __hash__(self) -> int:
-        return hash(frozenset(_polynomial(self.parsed).items()))
+        return hash(frozenset(self.terms.items()))
 
     def __repr__(self) -> str:
         return self.text
@@ -287,6 +306,10 @@ def _size(d: Any, given: int, values: Mapping[str, int], name: str) -> int:
             fix="pass a size of this form; at export let one argument have each name as a dimension by itself",
         )
     return d.at(values)
+
+
+def _constant(n: int) -> ast.expr:
+    return ast.Constant(n) if n >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-n))
 
 
 def _parsed(text: str, kind: type) -> Any:

@@ -20,7 +20,7 @@ from functorch_like.numpy.unary import _isfinite
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import cumulative
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -42,6 +42,7 @@ def _running(primitive: Any, name: str) -> Any:
 _cumsum, _cumprod = _running(cumulative.cumsum, "cumsum"), _running(cumulative.cumprod, "cumprod")
 
 
+@with_kernel(1, patient=True)
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sum along an axis.
 
@@ -140,6 +141,7 @@ def _from_initial(running: Any, x: Any, axis: int | None, dtype: Any, include_in
     return concatenate([structural.full((*shape[:d], 1, *shape[d + 1 :]), first, aval_of(out).dtype), out], d)
 
 
+@with_kernel(1, patient=True)
 def diff(
     a: ArrayLike,
     n: int = 1,

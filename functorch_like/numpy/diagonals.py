@@ -18,13 +18,14 @@ from functorch_like.numpy.ranges import diagonal_band
 from functorch_like.numpy.reductions import _widened
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, DTypeLike
 
 
+@with_kernel(1, patient=True)
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals of matrices, as the last dimension.
 
@@ -68,6 +69,7 @@ def _plane(axis1: int, axis2: int, n: int, what: str) -> tuple[int, int]:
     return i, j
 
 
+@with_kernel(1, patient=True)
 def trace(
     a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:

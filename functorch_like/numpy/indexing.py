@@ -19,7 +19,7 @@ from functorch_like.numpy.index_plan import Item, Mask, Nothing, Plan, is_plain,
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.indexing import gather_and_scatter_add
 from functorch_like.primitives.updates import dynamic_slice
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -278,6 +278,7 @@ def _get_kernel(
 
 
 # ------------------------------------------------------------------------------------------------------------- take
+@with_kernel(2)
 def take(
     a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None,

@@ -10,13 +10,14 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.indexing import elements
 from functorch_like.numpy.operands import given, known
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 
+@with_kernel(3)
 def interp(
     x: ArrayLike,
     xp: ArrayLike,

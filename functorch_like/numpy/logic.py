@@ -14,7 +14,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray, listed
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.reductions import reductions
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -216,6 +216,7 @@ bitwise_not = bitwise_invert = invert
 
 
 # ---------------------------------------------------------------------------------------------------------- closeness
+@with_kernel(2)
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
@@ -254,6 +255,7 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     return elementwise.or_(out, elementwise.and_(elementwise.ne(a, a), elementwise.ne(b, b))) if equal_nan else out
 
 
+@with_kernel(2)
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.backends.precision_names import canonical
-from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions import dot_general as dot_general_primitive
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -35,6 +35,7 @@ def _static(precision: Any, preferred: Any) -> tuple[Any, Any]:
     return canonical(precision), None if preferred is None else dtypes.as_dtype(preferred)
 
 
+@with_kernel(2)
 def matmul(
     a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
 ) -> Array:
@@ -57,11 +58,8 @@ def matmul(
     >>> fnp.matmul(fnp.eye(2), fnp.asarray([1.0, 2.0])).tolist()
     [1.0, 2.0]
     """
-    if precision is None and preferred_element_type is None:
-        if type(a) is ArrayImpl and type(b) is ArrayImpl:
-            return _matmul_kernel(a, b)
-        if isinstance(a, Tracer) or isinstance(b, Tracer):
-            return _matmul(a, b)
+    if precision is None and preferred_element_type is None and (isinstance(a, Tracer) or isinstance(b, Tracer)):
+        return _matmul(a, b)
     operands = promotion.numbers(arr(a, "fnp.matmul"), arr(b, "fnp.matmul"))
     return _matmul_kernel(*operands, *_static(precision, preferred_element_type))
 
@@ -128,6 +126,7 @@ _matmul.__name__ = "matmul"
 _matmul_kernel = eager_jit(static=("precision", "preferred"), checked=True)(_matmul)
 
 
+@with_kernel(2)
 def dot(
     a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
 ) -> Array:
@@ -273,6 +272,7 @@ def inner(
     return tensordot(a, b, ((-1,), (-1,)), precision=precision, preferred_element_type=preferred_element_type)
 
 
+@with_kernel(2)
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Products of each element of one array with each of the other, both flattened.
 
@@ -345,6 +345,7 @@ def _tensordot(a: Any, b: Any, contract: Any, precision: Any, preferred: Any) ->
     return dot_general(a, b, contract, ((), ()), precision, preferred)
 
 
+@with_kernel(2, patient=True)
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Kronecker product: each element of `a` times all of `b`.
 

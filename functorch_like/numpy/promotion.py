@@ -354,6 +354,16 @@ def numbers(*xs: Any) -> tuple[Any, ...]:
     Beside a 64-bit array a float becomes float64 where a Python float alone is float32. An int must fit the
     integer arrays beside it, and becomes a NumPy scalar where 32 bits do not hold it.
     """
+    for x in xs:  # most calls end here
+        kind = type(x)
+        if kind is ArrayImpl:
+            dtype = x.aval.dtype
+            if dtype is not dtypes.float32 and dtype is not dtypes.int32:
+                break
+        elif kind is not float and (kind is not int or not INT32[0] <= x <= INT32[1]):
+            break
+    else:
+        return xs
     plain = True
     for x in xs:
         if type(x) in NUMBERS or isinstance(x, np.integer):

@@ -20,7 +20,7 @@ from functorch_like.primitives.ordering import sort
 from functorch_like.primitives.ordering.order_statistics import order_statistics
 from functorch_like.primitives.reductions import reductions as reduction_primitives
 from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -156,6 +156,7 @@ def percentile(
     return _public(a, q, axis, out, method, keepdims, False, weights, "fnp.percentile", 100)
 
 
+@with_kernel(1)
 def median(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:

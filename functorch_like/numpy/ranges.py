@@ -19,7 +19,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of, shape_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -347,6 +347,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     )
 
 
+@with_kernel(1, patient=True)
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """The lower triangle of matrices: zeros above a diagonal.
 
@@ -366,6 +367,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return _part(m, k, lower=True)
 
 
+@with_kernel(1, patient=True)
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangle of matrices: zeros below a diagonal.
 

@@ -23,13 +23,14 @@ from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.cumulative import cumsum
 from functorch_like.primitives.updates.dynamic_slice import dynamic_slice
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Axis, NestedArrayLike, Shape
 
 
+@with_kernel(1, patient=True)
 def tile(A: ArrayLike, reps: Shape) -> Array:
     """Repeat an array as a whole along each dimension.
 
@@ -55,6 +56,7 @@ def tile(A: ArrayLike, reps: Shape) -> Array:
     return structural.reshape(out, shape=tuple(c * s for c, s in zip(counts, sizes, strict=True)))
 
 
+@with_kernel(1, patient=True)
 def repeat(
     a: ArrayLike, repeats: ArrayLike | Sequence[int], axis: int | None = None, *, total_repeat_length: int | None = None
 ) -> Array:
@@ -147,6 +149,7 @@ def _window(x: Any, start: Any, n: int, d: int) -> Any:
     return dynamic_slice(x, *starts, slice_sizes=sizes)
 
 
+@with_kernel(1, patient=True)
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
     """Move elements along axes; those that leave at one end come back at the other.
 

@@ -10,13 +10,14 @@ from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 
+@with_kernel(1)
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Round to the nearest number with so many decimals, and halves to even.
 

@@ -108,6 +108,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     return out if aval_of(out).dtype == dtype else structural.convert_element_type(out, new_dtype=dtype)
 
 
+@with_kernel(3)
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Limit elements to the range from `min` to `max`.
 

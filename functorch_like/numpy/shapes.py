@@ -14,7 +14,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of, ints_of
 from functorch_like.numpy.creation import asarray, listed
 from functorch_like.primitives import structural
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -159,6 +159,7 @@ def _reshape_kernel(a: Any, shape: tuple[int, ...]) -> Any:
     return a if shape == aval_of(a).shape else structural.reshape(a, shape=shape)
 
 
+@with_kernel(1)
 def ravel(a: ArrayLike, order: str = "C") -> Array:
     """Flatten an array to one dimension.
 
@@ -175,6 +176,7 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
     return reshape(a, (-1,) if aval_of(arr(a, "fnp.ravel")).size else (0,), order)
 
 
+@with_kernel(1, patient=True)
 def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     """Insert dimensions of size 1.
 
@@ -199,6 +201,7 @@ def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     return structural.reshape(a, shape=tuple(1 if d in new else next(inner) for d in range(total)))
 
 
+@with_kernel(1, patient=True)
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """Remove dimensions of size 1.
 
@@ -227,6 +230,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
 
 
 # --------------------------------------------------------------------------------------------------------------- order
+@with_kernel(1, patient=True)
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Reorder the dimensions; by default, reverse them.
 
@@ -281,6 +285,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
+@with_kernel(1, patient=True)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Exchange two dimensions.
 
@@ -303,6 +308,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return array_of(x) if i == j else structural.transpose(x, permutation=tuple(order))
 
 
+@with_kernel(1, patient=True)
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Move dimensions to other positions; the others stay in order.
 
@@ -356,6 +362,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     return moveaxis(a, axis, start - 1 if axis < start else start)
 
 
+@with_kernel(1, patient=True)
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """Reverse the order of elements along axes, by default along all.
 

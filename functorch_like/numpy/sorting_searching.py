@@ -21,13 +21,14 @@ from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensio
 from functorch_like.primitives.ordering import sort as sorting
 from functorch_like.primitives.reductions.cumulative import cumsum
 from functorch_like.primitives.updates.scatter import scatter
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Arrays, DTypeLike
 
 
+@with_kernel(1)
 def sort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -70,6 +71,7 @@ def _sort(a: Any, d: int, descending: bool) -> Any:
     return structural.rev(out, dimensions=(d,)) if descending else out
 
 
+@with_kernel(1)
 def argsort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -149,6 +151,7 @@ def _lexsort(keys: Any, axis: int) -> Any:
 METHODS = (None, "scan", "scan_unrolled", "sort", "compare_all")
 
 
+@with_kernel(2)
 def searchsorted(
     a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str | None = None
 ) -> Array:

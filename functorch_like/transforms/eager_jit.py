@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from functorch_like.compiler.placement import device_for
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, as_argument, in_width, state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters import eager_tiers
+from functorch_like.interpreters.host_evaluation import FIRST_CALLS
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import stage
 
@@ -39,7 +40,13 @@ _MOST_PROGRAMS = 256
 
 
 def eager_jit(
-    fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False, checked: bool = False, whole: bool = False
+    fun: Any = None,
+    *,
+    static: tuple[str, ...] = (),
+    ints: bool = False,
+    checked: bool = False,
+    whole: bool = False,
+    patient: bool = False,
 ) -> Any:
     """Compile a user-level function when it is called outside of all transformations.
 
@@ -52,16 +59,19 @@ def eager_jit(
             `promotion.numbers` and `aval_of` do.
         whole: under transformations outside of jit, too, compile it as one program rather than each operation
             separately. A product and a sum that are compiled together are rounded once.
+        patient: compile for a signature after some calls with it, which run operation by operation. For functions of
+            cheap operations, which NumPy computes at first; see `host_evaluation`.
 
     Returns:
         A C++-dispatched function. Under a trace it calls `fun` directly.
     """
     if fun is None:
-        return functools.partial(eager_jit, static=static, ints=ints, checked=checked, whole=whole)
+        return functools.partial(eager_jit, static=static, ints=ints, checked=checked, whole=whole, patient=patient)
     name, plain = fun.__name__, fun
     which = _static(fun, static)
     fun = _in_full_width(fun)
     programs: Cache[Any, tuple[Program, Any]] = Cache()
+    first_calls: dict[Any, int] = {}  # by signature, of a patient function
 
     inner = _jitted(fun, static) if whole else fun  # for tracers of transformations
 
@@ -80,6 +90,11 @@ def eager_jit(
         kinds = tuple((type(a), type(a) is ArrayImpl and a._committed) for a in call.leaves)
         key = (call.key, kinds, device_for(call.leaves))
         found = programs.get(key)
+        if found is None and patient and (count := first_calls.get(key, 0)) < FIRST_CALLS.value:
+            if len(first_calls) >= _MOST_PROGRAMS:
+                first_calls.clear()
+            first_calls[key] = count + 1
+            return inner(*args, **kwargs), None, True
         if found is None:
             found = _compile(fun, call, name)
             if (
@@ -106,14 +121,37 @@ def eager_jit(
     return made
 
 
-def with_kernel(operands: int) -> Callable[[F], F]:
-    """Attach an `eager_jit` kernel to a public function, for calls with `operands` arrays and no options.
+class Kernels(NamedTuple):
+    """Compiled forms of a public function, which `api_boundary.public` calls.
 
-    `api_boundary.public` calls it. C++ compares the static values of a kernel at each call; this one has none.
+    Attributes:
+        operands: number of leading parameters that are arrays.
+        plain: for calls with these arrays alone.
+        with_options: returns the form for calls with other values, too, each compiled in. (C++ compares them at each
+            call, which takes time.)
+    """
+
+    operands: int
+    plain: Any
+    with_options: Callable[[], Any]
+
+
+def with_kernel(operands: int, patient: bool = False) -> Callable[[F], F]:
+    """Attach `Kernels` to a public function, whose parameters after the first `operands` are no arrays or left out.
+
+    Args:
+        operands: number of arrays.
+        patient: as of `eager_jit`.
     """
 
     def mark(fun: F) -> F:
-        fun.kernel = eager_jit(fun, ints=True), operands  # type: ignore[attr-defined]
+        @functools.cache
+        def with_options() -> Any:
+            names = tuple(inspect.signature(fun).parameters)[operands:]
+            return eager_jit(fun, static=names, ints=True, checked=True, patient=patient)
+
+        plain = eager_jit(fun, ints=True, checked=True, patient=patient)
+        fun.kernels = Kernels(operands, plain, with_options)  # type: ignore[attr-defined]
         return fun
 
     return mark

@@ -13,7 +13,7 @@ from functorch_like.primitives.linalg import cholesky_lu, eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import qr as orthogonal
 from functorch_like.primitives.linalg import svd as singular
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -71,6 +71,7 @@ def symmetrized(a: Any) -> Any:
     return elementwise.mul(elementwise.add(a, M.adjoint(a)), structural.full_like(a, 0.5))
 
 
+@with_kernel(1)
 def cholesky(a: ArrayLike, /, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangular factor of Hermitian positive definite matrices.
 
@@ -102,6 +103,7 @@ def qr(a: ArrayLike, mode: Literal["reduced", "complete"] = "reduced") -> QRResu
 def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
 @overload
 def qr(a: ArrayLike, mode: Literal["raw"]) -> tuple[Array, Array]: ...
+@with_kernel(1)
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """QR decomposition: Q with orthonormal columns and an upper triangular R, such that Q R = a.
 
@@ -146,6 +148,7 @@ def svd(
 ) -> SVDResult: ...
 @overload
 def svd(a: ArrayLike, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False) -> Array: ...
+@with_kernel(1)
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """Singular value decomposition: a = U diag(S) Vh.
 
@@ -171,6 +174,7 @@ def _svd(a: Any, full: bool, vectors: bool) -> Any:
     return tuple(singular.svd(promotion.to_inexact(a), full_matrices=full, compute_uv=vectors))
 
 
+@with_kernel(1)
 def svdvals(x: ArrayLike, /) -> Array:
     """Singular values, from the largest to the smallest.
 
@@ -186,6 +190,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     return _svd(matrices(x, "svdvals"), False, False)[0]
 
 
+@with_kernel(1)
 def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues and eigenvectors of Hermitian matrices.
 
@@ -205,6 +210,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     return EighResult(w, v)
 
 
+@with_kernel(1)
 def eigvalsh(a: ArrayLike, UPLO: str | None = None, *, symmetrize_input: bool = True) -> Array:
     """Eigenvalues of Hermitian matrices, from the smallest to the largest; arguments as for `eigh`.
 

@@ -15,7 +15,7 @@ from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.triangular_solve import triangular_solve
 from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -29,6 +29,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
+@with_kernel(1)
 def det(a: ArrayLike) -> Array:
     """Determinant. Its derivative, the cofactors, is finite for all matrices up to 3 by 3.
 
@@ -100,6 +101,7 @@ def _by_factors_jvp(primals: Any, tangents: Any) -> Any:
     return value, elementwise.mul(others, _trace_of_product(inverse, *tangents))
 
 
+@with_kernel(1)
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Sign and logarithm of the determinant, for determinants that are too large or too small to be represented.
 

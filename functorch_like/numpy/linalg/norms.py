@@ -14,13 +14,14 @@ from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg.svd import svd
 from functorch_like.primitives.reductions import reductions as reduction_primitives
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Axis
 
 
+@with_kernel(1)
 def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """Norm of vectors or matrices.
 
@@ -127,6 +128,7 @@ def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     return _root(total, ord) if ord > 1 else elementwise.pow(total, structural.full_like(total, 1 / ord))
 
 
+@with_kernel(1)
 def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float | str = 2) -> Array:
     """Norm of vectors: of the whole array taken as one if no axis is given.
 
@@ -156,6 +158,7 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     return promotion.convert(reductions.keep(out, aval_of(x).shape, axes) if keepdims else out, dtype)
 
 
+@with_kernel(1)
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Array:
     """Norm of the matrices in the last two dimensions; orders as for `norm`.
 

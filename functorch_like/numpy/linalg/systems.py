@@ -21,13 +21,14 @@ from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import solve as solve_primitives
 from functorch_like.primitives.linalg import svd
 from functorch_like.primitives.reductions import reductions
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 
+@with_kernel(2)
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solution of a x = b.
 
@@ -57,6 +58,7 @@ def _solve(a: Any, b: Any) -> Any:
     return solutions(a, b, lambda a, b: solve_primitives.solve(a, b, transpose_a=False))
 
 
+@with_kernel(1)
 def inv(a: ArrayLike) -> Array:
     """The inverse of square matrices; infinite or NaN where there is none.
 
@@ -86,6 +88,7 @@ def _rtol(a: Any, rtol: Any) -> float:
     return max(aval.shape[-2:]) * eps if rtol is None else float(rtol)
 
 
+@with_kernel(1)
 def pinv(
     a: ArrayLike, rcond: ArrayLike | None = None, hermitian: bool = False, *, rtol: ArrayLike | None = None
 ) -> Array:
