@@ -32,7 +32,7 @@ def public(fun: F) -> F:
     If it has `kernels` (see `eager_jit.Kernels`), they compute calls with arrays, NumPy's or others, and simple
     options.
     """
-    operands, kernel, with_options = getattr(fun, "kernels", (-1, fun, None))
+    operands, kernel, with_options = getattr(fun, "kernels", (-1, fun, lambda: fun))
     assert operands in (-1, 1, 2, 3)
     options = _options(fun, operands)
     array = core.ArrayImpl
