@@ -12,8 +12,6 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-import numpy as np
-
 from functorch_like import core, public_names, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import flag_blocks, settings, xla
@@ -21,6 +19,7 @@ from functorch_like.backends.xla import failures
 from functorch_like.backends.xla.failures import PARTS
 from functorch_like.backends.xla.nesting import unsorted
 from functorch_like.calling.second_calls import NO_CALL, mark, second_call
+from functorch_like.calling.simple_calls import is_simple
 from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,12 +28,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 def public(fun: F) -> F:
     """Mark a function that users call: errors that leave it name the user's line, without frames of the package.
 
-    If it has `kernels` (see `eager_jit.Kernels`), they compute calls with arrays, NumPy's or others, and simple
+    If it has `kernels` (see `simple_calls.Kernels`), they compute calls with arrays, NumPy's or others, and simple
     options.
     """
-    operands, kernel, with_options = getattr(fun, "kernels", (-1, fun, lambda: fun))
+    operands, options, kernel, with_options = getattr(fun, "kernels", (-1, frozenset(), fun, lambda: fun))
     assert operands in (-1, 1, 2, 3)
-    options = _options(fun, operands)
     array = core.ArrayImpl
 
     @functools.wraps(fun)
@@ -47,7 +45,7 @@ def public(fun: F) -> F:
                 and not kwargs
             ):
                 return kernel(*args)  # written out: it takes 1/16 of a call, a loop over operands would take 1/10
-            if 0 < operands <= len(args) and _is_simple(operands, args, kwargs, options):
+            if 0 < operands <= len(args) and is_simple(operands, options, args, kwargs):
                 return with_options()(*args, **kwargs) if kwargs or len(args) > operands else kernel(*args)
             return fun(*args, **kwargs)
         except Exception as e:
@@ -61,39 +59,6 @@ def public(fun: F) -> F:
 
     boundary.is_boundary = True  # type: ignore[attr-defined]
     return boundary  # type: ignore[return-value]
-
-
-def _options(fun: Callable[..., Any], operands: int) -> frozenset[str]:
-    """Return the names of a function's parameters after its operands."""
-    code = fun.__code__
-    return frozenset(code.co_varnames[max(operands, 0) : code.co_argcount + code.co_kwonlyargcount])
-
-
-_SIMPLE = frozenset({int, bool, str, type(None)})
-
-
-def _is_simple(operands: int, args: tuple[Any, ...], kwargs: dict[str, Any], options: frozenset[str]) -> bool:
-    """Return True for arguments that C++ passes and compares exactly.
-
-    These are arrays, NumPy's with dimensions (others would be numbers) and native bytes, followed by options of simple
-    types, or tuples of ints.
-    """
-    array, numpys, simple = core.ArrayImpl, np.ndarray, _SIMPLE
-    left = operands
-    if len(args) > operands + len(options):
-        return False
-    for x in args:
-        kind = type(x)
-        if left:
-            left -= 1
-            if kind is not array and not (kind is numpys and x.ndim and x.dtype.isnative):
-                return False
-        elif kind not in simple and not (kind is tuple and all(type(n) is int for n in x)):
-            return False
-    for name, x in kwargs.items():
-        if name not in options or not (type(x) in simple or (type(x) is tuple and all(type(n) is int for n in x))):
-            return False
-    return True
 
 
 def wrap_public_function(value: Any, module: str = "", name: str = "") -> Any:

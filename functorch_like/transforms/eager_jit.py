@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling import pickling as pickling  # of the functions made here
 from functorch_like.calling.call_signature import FlatCall, Static
+from functorch_like.calling.simple_calls import Kernels
 from functorch_like.compiler.placement import device_for
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, as_argument, in_width, state
 from functorch_like.errors import ArgumentError
@@ -121,21 +122,6 @@ def eager_jit(
     return made
 
 
-class Kernels(NamedTuple):
-    """Compiled forms of a public function, which `api_boundary.public` calls.
-
-    Attributes:
-        operands: number of leading parameters that are arrays.
-        plain: for calls with these arrays alone.
-        with_options: returns the form for calls with other values, too, each compiled in. (C++ compares them at each
-            call, which takes time.)
-    """
-
-    operands: int
-    plain: Any
-    with_options: Callable[[], Any]
-
-
 def with_kernel(operands: int, patient: bool = False) -> Callable[[F], F]:
     """Attach `Kernels` to a public function, whose parameters after the first `operands` are no arrays or left out.
 
@@ -145,13 +131,15 @@ def with_kernel(operands: int, patient: bool = False) -> Callable[[F], F]:
     """
 
     def mark(fun: F) -> F:
+        code = fun.__code__  # type: ignore[attr-defined]
+        options = code.co_varnames[operands : code.co_argcount + code.co_kwonlyargcount]
+
         @functools.cache
         def with_options() -> Any:
-            names = tuple(inspect.signature(fun).parameters)[operands:]
-            return eager_jit(fun, static=names, ints=True, checked=True, patient=patient)
+            return eager_jit(fun, static=options, ints=True, checked=True, patient=patient)
 
         plain = eager_jit(fun, ints=True, checked=True, patient=patient)
-        fun.kernels = Kernels(operands, plain, with_options)  # type: ignore[attr-defined]
+        fun.kernels = Kernels(operands, frozenset(options), plain, with_options)  # type: ignore[attr-defined]
         return fun
 
     return mark
