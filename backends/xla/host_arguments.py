@@ -82,7 +82,7 @@ def in_native_order(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def native(*args: Any, **kwargs: Any) -> Any:
         for x in args if _FLAT.issuperset(map(type, args)) and not kwargs else flatten((args, kwargs))[0]:
-            if type(x) is array and not x.dtype.isnative:
+            if isinstance(x, array) and not x.dtype.isnative:  # C++ takes subclasses for arrays, too
                 raise _in_other_order(x)
         return function(*args, **kwargs)
 

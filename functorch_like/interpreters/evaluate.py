@@ -37,8 +37,10 @@ def process(self: core.Evaluate, prim: Primitive, args: Sequence[Any], params: d
     if kernel is None:
         kernel = _kernel_of(prim, params)
         _KERNELS.keep(key, kernel, _MOST_KERNELS)
-    if np.ndarray in map(type, args):
-        args = [_strong(x) for x in args]
+    for x in args:
+        if type(x) is not ArrayImpl and isinstance(x, np.ndarray):
+            args = [_strong(x) for x in args]
+            break
     return kernel(*args)
 
 
@@ -48,11 +50,9 @@ def _strong(x: Any) -> Any:
     Raises:
         DtypeError: for a NumPy array of the other byte order.
     """
-    if type(x) is not np.ndarray:
-        return x
-    if not x.dtype.isnative:
+    if isinstance(x, np.ndarray) and not x.dtype.isnative:
         aval_of(x)  # raises
-    return x if x.ndim else xla.device_put(core.native(x))
+    return xla.device_put(core.native(x)) if type(x) is np.ndarray and not x.ndim else x
 
 
 core.Evaluate.process = process  # type: ignore[method-assign]

@@ -368,7 +368,7 @@ def numbers(*xs: Any) -> tuple[Any, ...]:
     for x in xs:
         if type(x) in NUMBERS or isinstance(x, np.integer):
             plain = False
-        elif type(x) is np.ndarray:
+        elif isinstance(x, np.ndarray):
             if not x.dtype.isnative:
                 aval_of(x)  # raises: C++ reads bytes in their native order
         elif not is_value(x) and x is not None:
