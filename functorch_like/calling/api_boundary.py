@@ -31,7 +31,7 @@ def public(fun: F) -> F:
     If it has `kernels` (see `simple_calls.Kernels`), they compute calls with arrays, NumPy's or others, and simple
     options.
     """
-    operands, options, kernel, with_options = getattr(fun, "kernels", (-1, frozenset(), fun, lambda: fun))
+    operands, most, options, kernel, with_options = getattr(fun, "kernels", (-1, -1, frozenset(), fun, lambda: fun))
     assert operands in (-1, 1, 2, 3)
     array = core.ArrayImpl
 
@@ -45,7 +45,7 @@ def public(fun: F) -> F:
                 and not kwargs
             ):
                 return kernel(*args)  # written out: it takes 1/16 of a call, a loop over operands would take 1/10
-            if 0 < operands <= len(args) and is_simple(operands, options, args, kwargs):
+            if 0 < operands <= len(args) and is_simple(operands, most, options, args, kwargs):
                 return with_options()(*args, **kwargs) if kwargs or len(args) > operands else kernel(*args)
             return fun(*args, **kwargs)
         except Exception as e:

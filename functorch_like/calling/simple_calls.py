@@ -15,13 +15,15 @@ class Kernels(NamedTuple):
 
     Attributes:
         operands: number of leading parameters that are arrays.
-        options: names of the others.
+        most: number of leading parameters that are arrays or options.
+        options: names of all options.
         plain: for calls with these arrays alone.
         with_options: returns the form for calls with options, too, which are compiled in. (C++ compares them at each
             call, which takes time.)
     """
 
     operands: int
+    most: int
     options: frozenset[str]
     plain: Any
     with_options: Callable[[], Any]
@@ -30,16 +32,16 @@ class Kernels(NamedTuple):
 _SIMPLE = frozenset({int, bool, str, type(None)})
 
 
-def is_simple(operands: int, options: frozenset[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def is_simple(operands: int, most: int, options: frozenset[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return True for arguments that C++ passes and compares exactly.
 
     These are arrays, NumPy's with dimensions (others would be numbers) and native bytes, followed by options of simple
     types, or tuples of ints.
     """
+    if len(args) > most:
+        return False
     array, numpys, simple = core.ArrayImpl, np.ndarray, _SIMPLE
     left = operands
-    if len(args) > operands + len(options):
-        return False
     for x in args:
         kind = type(x)
         if left:

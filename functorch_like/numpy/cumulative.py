@@ -141,7 +141,7 @@ def _from_initial(running: Any, x: Any, axis: int | None, dtype: Any, include_in
     return concatenate([structural.full((*shape[:d], 1, *shape[d + 1 :]), first, aval_of(out).dtype), out], d)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1, patient=True, values=("prepend", "append"))
 def diff(
     a: ArrayLike,
     n: int = 1,

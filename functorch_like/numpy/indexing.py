@@ -278,7 +278,7 @@ def _get_kernel(
 
 
 # ------------------------------------------------------------------------------------------------------------- take
-@with_kernel(2)
+@with_kernel(2, values=("fill_value",))
 def take(
     a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None,

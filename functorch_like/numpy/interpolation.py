@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
 
 
-@with_kernel(3)
+@with_kernel(3, values=("left", "right", "period"))
 def interp(
     x: ArrayLike,
     xp: ArrayLike,

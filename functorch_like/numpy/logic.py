@@ -216,7 +216,7 @@ bitwise_not = bitwise_invert = invert
 
 
 # ---------------------------------------------------------------------------------------------------------- closeness
-@with_kernel(2)
+@with_kernel(2, values=("rtol", "atol"))
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
@@ -255,7 +255,7 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     return elementwise.or_(out, elementwise.and_(elementwise.ne(a, a), elementwise.ne(b, b))) if equal_nan else out
 
 
-@with_kernel(2)
+@with_kernel(2, values=("rtol", "atol"))
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:

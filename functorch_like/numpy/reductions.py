@@ -142,7 +142,7 @@ def _dtype(dtype: Any) -> Any:
     return None if dtype is None else dtypes.as_dtype(dtype)
 
 
-@with_kernel(1)
+@with_kernel(1, values=("initial", "where"))
 def sum(
     a: ArrayLike,
     axis: Axis = None,
@@ -180,7 +180,7 @@ def sum(
     return _run(_sum, a, axis, dtype, keepdims, initial, where)
 
 
-@with_kernel(1)
+@with_kernel(1, values=("initial", "where"))
 def prod(
     a: ArrayLike,
     axis: Axis = None,
@@ -214,7 +214,7 @@ def prod(
     return _run(_prod, a, axis, dtype, keepdims, initial, where)
 
 
-@with_kernel(1)
+@with_kernel(1, values=("initial", "where"))
 def max(
     a: ArrayLike,
     axis: Axis = None,
@@ -248,7 +248,7 @@ def max(
     return _run(_max, a, axis, None, keepdims, initial, where)
 
 
-@with_kernel(1)
+@with_kernel(1, values=("initial", "where"))
 def min(
     a: ArrayLike,
     axis: Axis = None,
@@ -296,7 +296,7 @@ def _truth(primitive: Any, neutral: bool, name: str) -> Any:
 _all, _any = _truth(reductions.reduce_and, True, "all"), _truth(reductions.reduce_or, False, "any")
 
 
-@with_kernel(1)
+@with_kernel(1, values=("where",))
 def all(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
@@ -319,7 +319,7 @@ def all(
     return _all(*promotion.numbers(a), hashable(axis), bool(keepdims), where)
 
 
-@with_kernel(1)
+@with_kernel(1, values=("where",))
 def any(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:

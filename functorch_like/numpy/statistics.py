@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _STATIC = ("axis", "dtype", "keepdims")
 
 
-@with_kernel(1)
+@with_kernel(1, values=("where",))
 def mean(
     a: ArrayLike,
     axis: Axis = None,
@@ -75,7 +75,7 @@ def _counted(x: Any, axis: Any, keepdims: bool, where: Any, like: Any) -> Any:
     return promotion.convert(reductions._sum.inline(mask, axis, None, keepdims), aval_of(like).dtype)
 
 
-@with_kernel(1)
+@with_kernel(1, values=("where", "mean"))
 def var(
     a: ArrayLike,
     axis: Axis = None,
@@ -136,7 +136,7 @@ def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any 
     return promotion.convert(elementwise.div(total, n), dtypes.real_part(result_dtype), aval_of(total).weak_type)
 
 
-@with_kernel(1)
+@with_kernel(1, values=("where", "mean"))
 def std(
     a: ArrayLike,
     axis: Axis = None,

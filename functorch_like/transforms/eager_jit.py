@@ -122,24 +122,28 @@ def eager_jit(
     return made
 
 
-def with_kernel(operands: int, patient: bool = False) -> Callable[[F], F]:
-    """Attach `Kernels` to a public function, whose parameters after the first `operands` are no arrays or left out.
+def with_kernel(operands: int, patient: bool = False, values: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """Attach `Kernels` to a public function.
 
     Args:
-        operands: number of arrays.
+        operands: number of leading parameters that are arrays.
         patient: as of `eager_jit`.
+        values: names of further parameters that are arrays or numbers. All others are options, which are compiled in.
     """
 
     def mark(fun: F) -> F:
         code = fun.__code__  # type: ignore[attr-defined]
-        options = code.co_varnames[operands : code.co_argcount + code.co_kwonlyargcount]
+        others = code.co_varnames[operands : code.co_argcount + code.co_kwonlyargcount]
+        assert set(values) <= set(others), f"{fun.__name__} has no such parameters"  # type: ignore[attr-defined]
+        options = tuple(n for n in others if n not in values)
+        most = operands + next((k for k, n in enumerate(others) if n in values), code.co_argcount - operands)
 
         @functools.cache
         def with_options() -> Any:
             return eager_jit(fun, static=options, ints=True, checked=True, patient=patient)
 
         plain = eager_jit(fun, ints=True, checked=True, patient=patient)
-        fun.kernels = Kernels(operands, frozenset(options), plain, with_options)  # type: ignore[attr-defined]
+        fun.kernels = Kernels(operands, most, frozenset(options), plain, with_options)  # type: ignore[attr-defined]
         return fun
 
     return mark

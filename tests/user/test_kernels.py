@@ -5,6 +5,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like.backends.xla import counters
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
@@ -107,6 +108,24 @@ def test_values_that_are_equal_but_of_other_types():
             fnp.sum(x, 1.0)
         with pytest.raises((FtError, TypeError)):
             fnp.sum(x, "1")
+
+
+def test_values_are_not_compiled_in():
+    x = fnp.asarray(X)
+    calls = (
+        lambda n: fnp.max(x, initial=n),
+        lambda n: fnp.sum(x, None, None, None, False, n),
+        lambda n: fnp.interp(x, x[0], x[1], n),
+        lambda n: fnp.isclose(x, x, n),
+        lambda n: fnp.diff(x, 1, -1, n * x[:, :1]),
+    )
+    for call in calls:
+        for n in range(2):
+            call(n)
+        before = counters.compiles
+        for n in range(2, 6):
+            call(n)
+        assert counters.compiles == before
 
 
 def test_errors_name_the_function_after_calls():

@@ -88,7 +88,7 @@ def _rtol(a: Any, rtol: Any) -> float:
     return max(aval.shape[-2:]) * eps if rtol is None else float(rtol)
 
 
-@with_kernel(1)
+@with_kernel(1, values=("rtol",))
 def pinv(
     a: ArrayLike, rcond: ArrayLike | None = None, hermitian: bool = False, *, rtol: ArrayLike | None = None
 ) -> Array:
