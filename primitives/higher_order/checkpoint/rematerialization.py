@@ -34,7 +34,8 @@ def inlined(jaxpr: Jaxpr, keep_repeated: bool) -> tuple[Jaxpr, list[Any]]:
 
     def make() -> tuple[Jaxpr, list[Any]]:
         calls = _number_of_calls(jaxpr)
-        kept = {body for body, number in calls.items() if number >= _OFTEN} if keep_repeated else set()
+        often = {body for body, number in calls.items() if number >= _OFTEN and not body.effects}  # these happen once
+        kept = often if keep_repeated else set()
         if calls.keys() == kept:
             return jaxpr, []
         fun = lambda *xs: _evaluate_inlined(jaxpr, xs, kept)
