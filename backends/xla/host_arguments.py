@@ -56,8 +56,8 @@ def marked(fastpath: Any, leaves: Sequence[Any], checks_order: Callable[[], bool
     Args:
         fastpath: as of `Executable.fastpath`.
         leaves: the flat arguments.
-        checks_order: makes the caller check the byte order of all NumPy arguments (see `in_native_order`) from now on,
-            and returns True, or returns False if it cannot. Without it, Python copies every array.
+        checks_order: makes the caller check the byte order of all NumPy arguments (see `check_order`) from now on, and
+            returns True, or returns False if it cannot. Without it, Python copies every array.
     """
     host = [isinstance(leaf, np.ndarray) for leaf in leaves]
     if not any(host):
@@ -76,18 +76,26 @@ def _reads_at_once(fastpath: Any) -> bool:
     return not client.CPU_ASYNC and all(type(p) is OneDevice and p._device.platform == "cpu" for p in places)
 
 
-def in_native_order(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that refuses NumPy arguments of the other byte order, and calls `function`."""
-    flatten, array = pytree.registry.flatten, np.ndarray
+#: Types of arguments that hold no others.
+_FLAT = frozenset({int, float, bool, complex, type(None)})
 
-    def native(*args: Any, **kwargs: Any) -> Any:
-        for x in args if _FLAT.issuperset(map(type, args)) and not kwargs else flatten((args, kwargs))[0]:
-            if isinstance(x, array) and not x.dtype.isnative:  # C++ takes subclasses for arrays, too
+
+def check_order(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse NumPy arguments of the other byte order.
+
+    Raises:
+        DtypeError: for one among the leaves of the arguments.
+    """
+    for x in args:
+        kind = type(x)
+        if kind is np.ndarray:
+            if not x.dtype.isnative:
                 raise _in_other_order(x)
-        return function(*args, **kwargs)
-
-    return native
-
-
-#: Types of arguments that hold no others; most calls have no other ones, and `flatten` takes longer.
-_FLAT = frozenset({np.ndarray, arrays.ArrayImpl, int, float, bool, complex, type(None)})
+        elif kind is not arrays.ArrayImpl and kind not in _FLAT:
+            break  # it may hold others
+    else:
+        if not kwargs:  # most calls: `flatten` takes longer
+            return
+    for x in pytree.registry.flatten((args, kwargs))[0]:
+        if isinstance(x, np.ndarray) and not x.dtype.isnative:  # C++ takes subclasses for arrays, too
+            raise _in_other_order(x)

@@ -18,13 +18,20 @@ class ErrorsEdited:
 
     An exception of a callback comes out itself in place of C++'s error about it; an error about a tree that C++ cannot
     flatten is one of the package.
+
+    Attributes:
+        check: is called before the function, with the arguments as a tuple and a dictionary, unless it is None.
     """
+
+    check: Callable[[tuple[Any, ...], dict[str, Any]], None] | None = None
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = nesting.with_room(function)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
+            if self.check is not None:
+                self.check(args, kwargs)
             return self._function(*args, **kwargs)
         except Exception as e:
             refused = e if isinstance(e, FtError) else pytree.refused(e, getattr(self, "__name__", ""), args, kwargs)

@@ -102,7 +102,6 @@ class JitState:
             checks_order=self.check_order,
         )
         self.served: Callable[..., Any] = self.fast
-        self.checks_order = False
         made_by = (jit, (fun,), options)
         self.public: Any = Transformed(self.checked(self.fast), *made_by)
         functools.update_wrapper(self.public, fun, updated=())
@@ -118,8 +117,6 @@ class JitState:
 
         A donated array is released, so that using it again raises the package's error instead of C++'s.
         """
-        if self.checks_order:
-            fast = host_arguments.in_native_order(fast)
         nums, names = self.donate.nums, self.donate.names
         static_nums, static_names = self.static
         if not (nums or names or static_nums or static_names):
@@ -256,9 +253,7 @@ class JitState:
         """Check the byte order of NumPy arguments in each call from now on; False if C++ must not read any."""
         if self.donate.nums or self.donate.names:  # a result could take the array's own memory
             return False
-        if not self.checks_order:
-            self.checks_order = True
-            self.serve(self.served)
+        self.public.check = host_arguments.check_order
         return True
 
     def key(self, call: FlatCall) -> Any:
