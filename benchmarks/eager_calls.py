@@ -8,7 +8,7 @@ Each side runs all calls in one process, and the sides take turns. Figures are m
 import argparse
 import statistics
 
-from benchmarks.processes import WORKERS, add_sides, result_of
+from benchmarks.processes import add_sides, in_turns
 from benchmarks.saving import save
 
 
@@ -17,10 +17,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_sides(parser)
     options = parser.parse_args()
-    samples: dict[str, list[dict[str, float]]] = {"ours": [], "jax": []}
-    for _ in range(options.rounds):
-        for side, rows in samples.items():
-            rows.append(result_of(getattr(options, side), WORKERS / "eager_calls.py", side))
+    samples = in_turns(options, "eager_calls.py")
     print(f"{'microseconds':24}{'ours':>8}{'JAX':>8}{'ratio':>8}")
     ratios = []
     for case in samples["ours"][0]:

@@ -32,6 +32,15 @@ def result_of(python: str, worker: Path, side: str, **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def in_turns(options: argparse.Namespace, worker: str, **environment: str) -> dict[str, list[Any]]:
+    """Return the results of a worker by side, one of each round; the sides take turns."""
+    samples: dict[str, list[Any]] = {"ours": [], "jax": []}
+    for _ in range(options.rounds):
+        for side, rows in samples.items():
+            rows.append(result_of(getattr(options, side), WORKERS / worker, side, **environment))
+    return samples
+
+
 def compare(text: str, worker: str) -> None:
     """Measure the programs of a worker on both sides, and print a table.
 
@@ -42,10 +51,7 @@ def compare(text: str, worker: str) -> None:
     parser = argparse.ArgumentParser(description=text.splitlines()[0])
     add_sides(parser)
     options = parser.parse_args()
-    samples: dict[str, list[dict[str, dict[str, float]]]] = {"ours": [], "jax": []}
-    for _ in range(options.rounds):
-        for side, rows in samples.items():
-            rows.append(result_of(getattr(options, side), WORKERS / worker, side, FT_CACHE="0"))
+    samples = in_turns(options, worker, FT_CACHE="0")
     print(f"{'':38}{'first result (s)':>28}{'call (ms)':>28}")
     print(f"{'':38}" + 2 * f"{'ours':>9}{'JAX':>9}{'ratio':>10}")
     ratios: dict[str, list[float]] = {"first": [], "call": []}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.backends.xla import arrays, client, pytree
+from functorch_like.backends.xla import arrays, client, nesting, pytree
 from functorch_like.backends.xla.sharding import OneDevice
 from functorch_like.errors import DtypeError, FtError
 
@@ -96,6 +96,7 @@ def check_order(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     else:
         if not kwargs:  # most calls: `flatten` takes longer
             return
-    for x in pytree.registry.flatten((args, kwargs))[0]:
+    # In this form the caller has room to handle the error of a tree that is too deep (see `nesting.call`).
+    for x in nesting.call(*(*nesting.those, pytree.registry.flatten, (args, kwargs)))[0]:
         if isinstance(x, np.ndarray) and not x.dtype.isnative:  # C++ takes subclasses for arrays, too
             raise _in_other_order(x)

@@ -12,7 +12,7 @@ import functorch_like.numpy as fnp
 from functorch_like import lax, nn
 from functorch_like.backends.xla import counters
 from functorch_like.backends.xla.host_arguments import MOST_BYTES
-from functorch_like.errors import DtypeError
+from functorch_like.errors import DtypeError, TreeDepthError
 
 X = np.arange(1, 5, dtype=np.float32)
 MASK = np.array([1, 0, 1, 1], np.int32)
@@ -146,3 +146,16 @@ def test_small_arrays_do_not_come_to_python(name):
     before = counters.host_to_device
     function(large, large)
     assert counters.host_to_device == before + 2
+
+
+def test_trees_that_contain_themselves_are_refused_after_calls():
+    """The check of byte orders flattens them before C++ does, and leaves as many levels of recursion."""
+    first = ft.jit(lambda tree: tree[0] * 2)
+    for _ in range(2):
+        first([X])
+    for _ in range(3):
+        tree = [X]
+        tree.append(tree)
+        with pytest.raises(TreeDepthError, match="contains itself"):
+            first(tree)
+    np.testing.assert_array_equal(first([X]), X * 2)
