@@ -48,7 +48,7 @@ FAMILIES = {
     "effects.platform_index": "platform_index",
     "elementwise.powers": "half_integer_pow pow",
     "effects.probe": "probe",
-    "contractions.ragged_dot": "ragged_dot",
+    "contractions.ragged_dot": "ragged_dot ragged_contract",
     "random.threefry": "threefry2x32",
     "ordering.top_k": "top_k",
     "structural.sharding_constraint": "sharding_constraint",

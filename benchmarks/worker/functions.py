@@ -116,6 +116,7 @@ def cases(side: SimpleNamespace) -> Cases:
         "matmul": (fnp.matmul, (a, b)),
         "matmul, bfloat16": (fnp.matmul, (a.astype("bfloat16"), b.astype("bfloat16"))),
         "matmul, 64 of 8 x 8": (fnp.matmul, (many, many)),
+        "ragged_dot": (lax.ragged_dot, (normal(1024, 128), normal(16, 128, 128), fnp.full(16, 64, "int32"))),
         "convolve": (fnp.convolve, (v[:4096], w[:64])),
         "correlate": (lambda x, y: fnp.correlate(x, y, "same"), (v[:4096], w[:64])),
         "cumlogsumexp": (lambda x: lax.cumlogsumexp(x), (v,)),

@@ -16,14 +16,14 @@ from functorch_like.errors import ArgumentError, DtypeError, nearest
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.contractions.convolution import conv_general_dilated
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.primitives.contractions.ragged_dot import ragged_dot
+from functorch_like.primitives.contractions.ragged_dot import ragged_contract, ragged_dot
 from functorch_like.primitives.reductions.cumlogsumexp import cumlogsumexp
 from functorch_like.primitives.reductions.cumulative import cumprod, cumsum
 from functorch_like.primitives.reductions.reductions import reduce_prod
 from functorch_like.primitives.structural import reduce_sum
 
 #: Primitives that are computed in the narrow dtype.
-PRODUCTS: frozenset[Primitive] = frozenset((dot_general, conv_general_dilated, ragged_dot))
+PRODUCTS: frozenset[Primitive] = frozenset((dot_general, conv_general_dilated, ragged_dot, ragged_contract))
 #: Primitives that are computed in float32 if operands are narrower.
 SENSITIVE: frozenset[Primitive] = frozenset((
     elementwise.acos, elementwise.asin, elementwise.cosh, elementwise.erf_inv, elementwise.exp, elementwise.exp2,

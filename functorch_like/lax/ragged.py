@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
-from functorch_like.dtypes import as_dtype
 from functorch_like.errors import ShapeError, UnsupportedError
+from functorch_like.lax.contract import dtype_of
 from functorch_like.lax.operands import error, value
 from functorch_like.primitives.contractions import ragged_dot as ragged
 
@@ -45,12 +45,17 @@ def ragged_dot(
     >>> lax.ragged_dot(lhs, rhs, fnp.asarray([1, 2])).tolist()
     [[2.0], [10.0], [10.0]]
     """
-    if group_offset is not None:
-        raise error(UnsupportedError, "group_offset is not supported", "slice rhs and group_sizes instead")
+    refuse_offset(group_offset)
     lhs, rhs, group_sizes = value(lhs), value(rhs), value(group_sizes)
     if aval_of(lhs).ndim != 2:
         raise error(
             ShapeError, f"lhs {aval_of(lhs)!r} of lax.ragged_dot is not a matrix", "use vmap for batches of them"
         )
-    preferred = None if preferred_element_type is None else as_dtype(preferred_element_type)
+    preferred = dtype_of(preferred_element_type)
     return ragged.ragged_dot(lhs, rhs, group_sizes, precision=canonical(precision), preferred_element_type=preferred)
+
+
+def refuse_offset(offset: Any) -> None:
+    """Raise if an offset of groups is given."""
+    if offset is not None:
+        raise error(UnsupportedError, "group_offset is not supported", "slice rhs and group_sizes instead")

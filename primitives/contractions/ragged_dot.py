@@ -1,12 +1,14 @@
-"""ragged_dot: rows in groups, each group times a matrix of its own.
+"""ragged_dot and ragged_contract: rows in groups, each group with a product of its own.
 
-Of `lhs[..., m, k]`, the first group_sizes[0] rows are multiplied by `rhs[..., 0, k, n]`, the next group_sizes[1] rows
-by `rhs[..., 1, k, n]`, and so on; rows that are left over give zeros. Leading dimensions are batches, the same for all.
+Of `lhs[..., m, k]`, the first group_sizes[0] rows are the first group, the next group_sizes[1] rows the second, and so
+on. `ragged_dot` multiplies the rows of group g by `rhs[..., g, k, n]`; rows that are left over give zeros.
+`ragged_contract` contracts the rows of each group with those of `rhs[..., m, n]`, for a result [..., g, k, n]. Leading
+dimensions are batches, the same for all. Each is the other's derivative.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,19 +20,28 @@ from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import widened
 from functorch_like.primitives.base.bilinear import both_unknown
-from functorch_like.primitives.contractions.dot_general import dot_general
+from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot, exchanged
-from functorch_like.primitives.reductions.cumulative import cumsum
+from functorch_like.primitives.contractions.ragged_dot_cpu import bounds_of_groups, contract_by_tiles, dot_by_tiles
 
 
-def _shape(
-    lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, *, precision: Any = None, preferred_element_type: Any = None
-) -> ShapedArray:
+def _checked(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, precision: Any) -> None:
     check_precision(precision, lhs.dtype)
     if lhs.dtype != rhs.dtype or lhs.dtype == dtypes.bool_:
         raise DtypeError(f"{lhs!r} and {rhs!r} must be numbers of one dtype", fix="convert one of them with astype")
     if not dtypes.is_integer(sizes.dtype):
         raise DtypeError(f"group sizes {sizes!r} must be integers", fix="convert them with astype('int32')")
+
+
+def _result(lhs: ShapedArray, rhs: ShapedArray, shape: tuple[int, ...], preferred: Any) -> ShapedArray:
+    dtype = preferred or lhs.dtype
+    return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
+
+
+def _dot_shape(
+    lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, *, precision: Any = None, preferred_element_type: Any = None
+) -> ShapedArray:
+    _checked(lhs, rhs, sizes, precision)
     lead = lhs.shape[:-2]
     fits = (
         lhs.ndim >= 2
@@ -43,125 +54,190 @@ def _shape(
         raise ShapeError(
             f"{lhs!r}, {rhs!r} and group sizes {sizes!r} do not fit", fix="give shapes (m, k), (g, k, n) and (g,)"
         )
-    dtype = preferred_element_type or lhs.dtype
-    return ShapedArray((*lhs.shape[:-1], rhs.shape[-1]), dtype, lhs.weak_type and rhs.weak_type and dtype == lhs.dtype)
+    return _result(lhs, rhs, (*lhs.shape[:-1], rhs.shape[-1]), preferred_element_type)
 
 
-def _ref(lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    out_dtype = np.dtype(preferred_element_type or lhs.dtype)
-    small = lhs.dtype.itemsize < 4 and dtypes.is_float(lhs.dtype)
-    wide = np.float32 if small else np.promote_types(lhs.dtype, out_dtype)
+def _contract_shape(
+    lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, *, precision: Any = None, preferred_element_type: Any = None
+) -> ShapedArray:
+    _checked(lhs, rhs, sizes, precision)
+    if lhs.ndim < 2 or lhs.shape[:-1] != rhs.shape[:-1] or sizes.ndim < 1 or sizes.shape[:-1] != lhs.shape[:-2]:
+        raise ShapeError(
+            f"{lhs!r}, {rhs!r} and group sizes {sizes!r} do not fit", fix="give shapes (m, k), (m, n) and (g,)"
+        )
+    return _result(lhs, rhs, (*sizes.shape, lhs.shape[-1], rhs.shape[-1]), preferred_element_type)
+
+
+def _accumulator(dtype: Any, preferred: Any) -> tuple[Any, Any]:
+    """Return the dtype in which NumPy sums, and that of the result."""
+    out = np.dtype(preferred or dtype)
+    small = dtype.itemsize < 4 and dtypes.is_float(dtype)
+    return np.float32 if small else np.promote_types(dtype, out), out
+
+
+def _groups(sizes: Any) -> Any:
+    """Yield each group's place in a batch, and the slice of its rows."""
+    for at in np.ndindex(*sizes.shape[:-1]):
+        ends = np.cumsum(sizes[at])
+        for group, (end, size) in enumerate(zip(ends, sizes[at], strict=True)):
+            yield at, group, slice(int(end - size), int(end))
+
+
+def _dot_ref(lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    wide, dtype = _accumulator(lhs.dtype, preferred_element_type)
     out = np.zeros((*lhs.shape[:-1], rhs.shape[-1]), wide)
-    for at in np.ndindex(*lhs.shape[:-2]):
-        start = 0
-        for group, size in enumerate(sizes[at]):
-            rows = slice(start, start + int(size))
-            out[at][rows] = lhs[at][rows].astype(wide) @ rhs[at][group].astype(wide)
-            start += int(size)
-    return out.astype(out_dtype)
+    for at, group, rows in _groups(sizes):
+        out[at][rows] = lhs[at][rows].astype(wide) @ rhs[at][group].astype(wide)
+    return out.astype(dtype)
 
 
-def _lower(e: Any, lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """A dot over groups and k at once, of rows that are zero outside of their own group."""
-    left, right, counts = e.ins
-    (out,) = e.outs
-    b, (m, k), g = len(left.shape) - 2, left.shape[-2:], right.shape[-3]
-    lead = left.shape[:b]
+def _contract_ref(lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    wide, dtype = _accumulator(lhs.dtype, preferred_element_type)
+    out = np.zeros((*sizes.shape, lhs.shape[-1], rhs.shape[-1]), wide)
+    for at, group, rows in _groups(sizes):
+        out[at][group] = lhs[at][rows].astype(wide).T @ rhs[at][rows].astype(wide)
+    return out.astype(dtype)
+
+
+def _rows_by_group(e: Any, lhs: Any, sizes: Any) -> tuple[Any, ShapedArray]:
+    """Emit rows for each group, (..., g, m, k), that are zero outside of their own group."""
+    left, counts = e.ins[0], e.ins[2]
+    b, (m, k), g = len(left.shape) - 2, left.shape[-2:], counts.shape[-1]
     index = counts.update(dtype=dtypes.int32)
-    op = lambda name, xs, aval, **attrs: e.op(f"stablehlo.{name}", xs, [aval], attrs=attrs)
-    # Where groups end: the sum of all sizes up to each. g is small, so a square of comparisons will do.
-    square = index.update(shape=(*lead, g, g))
     flags = lambda aval: aval.update(dtype=dtypes.bool_)
-    i, j = (op("iota", [], square, iota_dimension=e.i64(b + d)) for d in (0, 1))
-    spread = e.broadcast_in_dim(e.convert(sizes, index), square, [*range(b), b + 1])
-    earlier = op("select", [e.compare("LE", j, i, flags(square), "SIGNED"), spread, e.full(0, square)], square)
-    ends = e.reduce("add", earlier, 0, [b + 1], index)
-    starts = op("subtract", [ends, e.convert(sizes, index)], index)
-    grid = index.update(shape=(*lead, g, m))
-    row = op("iota", [], grid, iota_dimension=e.i64(b + 1))
+    starts, ends = bounds_of_groups(e, sizes, counts)
+    grid = index.update(shape=(*left.shape[:b], g, m))
+    row = e.op("stablehlo.iota", [], [grid], {"iota_dimension": e.i64(b + 1)})
     bound = lambda x: e.broadcast_in_dim(x, grid, range(b + 1))
     inside = [e.compare(how, row, bound(edge), flags(grid), "SIGNED") for how, edge in (("GE", starts), ("LT", ends))]
-    masked = left.update(shape=(*lead, g, m, k))
-    mask = e.broadcast_in_dim(op("and", inside, flags(grid)), flags(masked), range(b + 2))
+    masked = left.update(shape=(*left.shape[:b], g, m, k))
+    mask = e.broadcast_in_dim(e.op("stablehlo.and", inside, [flags(grid)]), flags(masked), range(b + 2))
     repeated = e.broadcast_in_dim(lhs, masked, [*range(b), b + 1, b + 2])
-    rows = op("select", [mask, repeated, e.full(0, masked)], masked)
+    return e.op("stablehlo.select", [mask, repeated, e.full(0, masked)], [masked]), masked
+
+
+def _dot_lower(
+    e: Any, lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """A dot over groups and k at once, of rows that are zero outside of their own group."""
+    (out,) = e.outs
+    b = out.ndim - 2
     wide = widened(out) if e.platform == "cpu" else out
+    rows, masked = _rows_by_group(e, lhs, sizes)
     contract, batch = ((b, b + 2), (b, b + 1)), (range(b), range(b))
-    return e.convert(emit_dot(e, rows, rhs, masked, right, wide, contract, batch, precision), out)
+    return e.convert(emit_dot(e, rows, rhs, masked, e.ins[1], wide, contract, batch, precision), out)
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-    (lhs, rhs, sizes), (dl, dr, _) = primals, tangents
-    parts = [] if dl is None else [ragged_dot(dl, rhs, sizes, **params)]
-    parts += [] if dr is None else [ragged_dot(lhs, dr, sizes, **params)]
-    return ragged_dot(*primals, **params), parts[0] if len(parts) == 1 else elementwise.add(*parts)
+def _contract_lower(
+    e: Any, lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """A dot over all rows for each group, of rows that are zero outside of their own group."""
+    (out,) = e.outs
+    b = out.ndim - 3
+    wide = widened(out) if e.platform == "cpu" else out
+    rows, masked = _rows_by_group(e, lhs, sizes)
+    contract, batch = ((b + 1,), (b,)), (range(b), range(b))
+    return e.convert(emit_dot(e, rows, rhs, masked, e.ins[1], wide, contract, batch, precision), out)
 
 
-def _membership(sizes: Any, lead: tuple[int, ...], m: int) -> Any:
-    """Return the mask bool[..., g, m] of the rows that belong to each group."""
-    b, g = len(lead), aval_of(sizes).shape[-1]
-    sizes = structural.convert_element_type(sizes, new_dtype=dtypes.int32)
-    ends = cumsum(sizes, axis=b, reverse=False)
-    row = structural.iota(dtype=dtypes.int32, shape=(*lead, g, m), dimension=b + 1)
-    bound = lambda x: structural.widen(x, m, b + 1)
-    return elementwise.and_(elementwise.ge(row, bound(elementwise.sub(ends, sizes))), elementwise.lt(row, bound(ends)))
+def _bilinear(name: str, transpose: Callable[..., Any], **facts: Any) -> Product:
+    """A product of two operands; the third, the sizes, has no derivative."""
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        (lhs, rhs, sizes), (dl, dr, _) = primals, tangents
+        parts = [] if dl is None else [primitive(dl, rhs, sizes, **params)]
+        parts += [] if dr is None else [primitive(lhs, dr, sizes, **params)]
+        return primitive(*primals, **params), parts[0] if len(parts) == 1 else elementwise.add(*parts)
+
+    def transposed(
+        ct: Any, args: Sequence[Any], *, precision: Any = None, preferred_element_type: Any = None
+    ) -> list[Any]:
+        lhs, rhs, sizes = args
+        if both_unknown(name, lhs, rhs):
+            return [None, None, None]
+        dtype = aval_of(lhs).dtype
+        if aval_of(ct).dtype != dtype:
+            ct = structural.convert_element_type(ct, new_dtype=dtype)
+        facts = {"precision": exchanged(precision), "preferred_element_type": None}
+        return [*transpose(ct, lhs, rhs, sizes, facts), None]
+
+    def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, int]:
+        leading = [
+            structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
+            for a, d in zip(args, dims, strict=True)
+        ]
+        return primitive(*leading, **params), 0
+
+    primitive = Product(name, jvp=jvp, transpose=transposed, batch=batch, **facts)
+    return primitive
 
 
-def _transpose(ct: Any, args: Sequence[Any], *, precision: Any = None, preferred_element_type: Any = None) -> list[Any]:
-    lhs, rhs, sizes = args
-    b = aval_of(lhs).ndim - 2
-    dtype = aval_of(lhs).dtype
-    if aval_of(ct).dtype != dtype:
-        ct = structural.convert_element_type(ct, new_dtype=dtype)
-    flip = exchanged(precision)
-    if both_unknown("ragged_dot", lhs, rhs):
-        return [None, None, None]
+def _turned(x: Any) -> Any:
+    ndim = aval_of(x).ndim
+    return structural.transpose(x, permutation=(*range(ndim - 2), ndim - 1, ndim - 2))
+
+
+def _dot_transpose(ct: Any, lhs: Any, rhs: Any, sizes: Any, facts: dict[str, Any]) -> list[Any]:
     if isinstance(rhs, UndefinedPrimal):
-        lead, (m, _) = aval_of(lhs).shape[:b], aval_of(lhs).shape[b:]
-        mask = structural.widen(_membership(sizes, lead, m), aval_of(lhs).shape[-1], b + 2)
-        repeated = structural.widen(lhs, aval_of(sizes).shape[-1], b)
-        rows = elementwise.select_n(mask, structural.full_like(repeated, 0), repeated)
-        numbers = (((b + 1,), (b,)), (tuple(range(b)), tuple(range(b))))
-        return [None, dot_general(rows, ct, dimension_numbers=numbers, precision=flip), None]
-    swap = (*range(b + 1), b + 2, b + 1)
-    turned = structural.transpose(rhs, permutation=swap)
-    return [ragged_dot(ct, turned, sizes, precision=flip, preferred_element_type=None), None, None]
+        return [None, ragged_contract(lhs, ct, sizes, **facts)]
+    return [ragged_dot(ct, _turned(rhs), sizes, **facts), None]
 
 
-def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, int]:
-    leading = [
-        structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
-        for a, d in zip(args, dims, strict=True)
-    ]
-    return ragged_dot(*leading, **params), 0
+def _contract_transpose(ct: Any, lhs: Any, rhs: Any, sizes: Any, facts: dict[str, Any]) -> list[Any]:
+    if isinstance(rhs, UndefinedPrimal):
+        return [None, ragged_dot(lhs, ct, sizes, **facts)]
+    return [ragged_dot(rhs, _turned(ct), sizes, **facts), None]
 
 
-def _samples() -> list[SampleInput]:
-    def one(lhs: Any, rhs: Any, sizes: Any, dtype: str = "float32", **params: Any) -> SampleInput:
-        params = {"precision": None, "preferred_element_type": None} | params
-        return SampleInput((ShapedArray(lhs, dtype), ShapedArray(rhs, dtype), np.array(sizes, np.int32)), params)
+def _sample(lhs: Any, rhs: Any, sizes: Any, dtype: str = "float32", **params: Any) -> SampleInput:
+    params = {"precision": None, "preferred_element_type": None} | params
+    return SampleInput((ShapedArray(lhs, dtype), ShapedArray(rhs, dtype), np.array(sizes, np.int32)), params)
 
+
+def _dot_samples() -> list[SampleInput]:
     return [
-        one((5, 3), (2, 3, 4), [2, 3]),
-        one((6, 2), (3, 2, 1), [1, 0, 3]),  # an empty group, and rows left over
-        one((2, 4, 3), (2, 2, 3, 2), [[1, 3], [2, 0]]),
-        one((0, 3), (2, 3, 2), [0, 0]),
-        one((3, 0), (1, 0, 2), [3]),
-        one((4, 2), (2, 2, 3), [1, 3], "float64", precision="highest"),
-        one((4, 2), (2, 2, 3), [1, 3], "int32"),
-        one((4, 2), (2, 2, 3), [1, 3], "complex64"),
-        one((4, 2), (2, 2, 3), [2, 1], "bfloat16"),
-        one((4, 2), (2, 2, 3), [2, 1], "bfloat16", preferred_element_type=np.dtype(np.float32)),
+        _sample((5, 3), (2, 3, 4), [2, 3]),
+        _sample((6, 2), (3, 2, 1), [1, 0, 3]),  # an empty group, and rows left over
+        _sample((2, 4, 3), (2, 2, 3, 2), [[1, 3], [2, 0]]),
+        _sample((0, 3), (2, 3, 2), [0, 0]),
+        _sample((3, 0), (1, 0, 2), [3]),
+        _sample((4, 2), (2, 2, 3), [1, 3], "float64", precision="highest"),
+        _sample((4, 2), (2, 2, 3), [1, 3], "int32"),
+        _sample((4, 2), (2, 2, 3), [1, 3], "complex64"),
+        _sample((4, 2), (2, 2, 3), [2, 1], "bfloat16"),
+        _sample((4, 2), (2, 2, 3), [2, 1], "bfloat16", preferred_element_type=np.dtype(np.float32)),
     ]
 
 
-ragged_dot = Product(
+def _contract_samples() -> list[SampleInput]:
+    return [
+        _sample((5, 3), (5, 4), [2, 3]),
+        _sample((6, 2), (6, 1), [1, 0, 3]),  # an empty group, and rows left over
+        _sample((2, 4, 3), (2, 4, 2), [[1, 3], [2, 0]]),
+        _sample((0, 3), (0, 2), [0, 0]),
+        _sample((3, 0), (3, 2), [3]),
+        _sample((4, 2), (4, 3), [1, 3], "float64", precision="highest"),
+        _sample((4, 2), (4, 3), [1, 3], "int32"),
+        _sample((4, 2), (4, 3), [1, 3], "complex64"),
+        _sample((4, 2), (4, 3), [2, 1], "bfloat16"),
+        _sample((4, 2), (4, 3), [2, 1], "bfloat16", preferred_element_type=np.dtype(np.float32)),
+    ]
+
+
+ragged_dot = _bilinear(
     "ragged_dot",
-    shape=_shape,
-    ref=_ref,
-    lower=_lower,
-    jvp=_jvp,
-    transpose=_transpose,
-    batch=_batch,
-    samples=_samples,
+    _dot_transpose,
+    shape=_dot_shape,
+    ref=_dot_ref,
+    lower=Lowering("ragged_dot", _dot_lower, dot_by_tiles(_sample)),
+    samples=_dot_samples,
+)
+
+ragged_contract = _bilinear(
+    "ragged_contract",
+    _contract_transpose,
+    shape=_contract_shape,
+    ref=_contract_ref,
+    lower=Lowering("ragged_contract", _contract_lower, contract_by_tiles(_sample)),
+    samples=_contract_samples,
 )

@@ -344,4 +344,4 @@ def test_each_primitive_in_a_small_loop(prim):
 
 
 #: Primitives without samples that are part of a kernel: their lowering has sorts, scatters or library calls.
-LARGE = {"conv_general_dilated", "ragged_dot"}
+LARGE = {"conv_general_dilated", "ragged_contract", "ragged_dot"}
