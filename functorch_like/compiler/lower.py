@@ -97,8 +97,7 @@ class Lowered:
 
     def _form(self, fitting: Mapping[str, Any]) -> Callable[[], Any]:
         """Return what makes the module for these options."""
-        quick = option_sets.QUICK.items() <= fitting.items()
-        return (lambda: self._quick_module) if quick else (lambda: self.module)
+        return (lambda: self._quick_module) if option_sets.is_quick(fitting) else (lambda: self.module)
 
     def _size(self) -> str:
         count = count_equations(self.jaxpr)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from functorch_like import dtypes
 from functorch_like.backends.xla import option_sets as sets
 from functorch_like.backends.xla import processor
 from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
@@ -21,6 +22,7 @@ _LARGE = 1 << 16  # elements; smaller arrays do not matter
 #: Elements of a reduction up to which XLA's own loops, which fuse it with the computation of its operand, are faster.
 _SHORT = 32
 _NARROW = frozenset(("bfloat16", "int8", "uint8"))
+_NARROW_FLOATS = frozenset(dtypes.FLOAT8)
 #: Matrix products from which the quick tier leaves them to Eigen. YNNPACK plans each product when a program first runs,
 #: in 0.4 to 2 ms; Eigen, which is as fast later, needs 25 ms for its first product in a process.
 _MANY_PLANS = 32
@@ -35,6 +37,7 @@ class Content:
     short_reduction: bool = False  # a short reduction of an array much larger than all arguments
     long_reduction: bool = False  # a long reduction of a large array, as in softmax
     random_bits: bool = False  # large arrays of random bits
+    narrow_floats: bool = False  # arrays of floats of 8 or 4 bits
 
 
 def content(jaxpr: Jaxpr) -> Content:
@@ -51,6 +54,7 @@ def content(jaxpr: Jaxpr) -> Content:
 
 def _read(jaxpr: Jaxpr, facts: Content, largest: int) -> None:
     for e in jaxpr.equations:
+        facts.narrow_floats = facts.narrow_floats or any(v.aval.dtype in _NARROW_FLOATS for v in e.outputs)
         if isinstance(e.prim, Product):
             facts.products += e.prim.multiplications([a.aval for a in e.inputs], e.outputs[0].aval, e.params)
             if e.prim is dot_general:
@@ -99,4 +103,5 @@ def choose_quick(jaxpr: Jaxpr, fitting: dict[str, Any], platform: str) -> dict[s
         return {**fitting, **sets.CUBLAS}
     facts = content(jaxpr)
     many = facts.dots >= _MANY_PLANS and not facts.narrow
-    return {**(sets.without_products(fitting) if many else fitting), **sets.QUICK}
+    quick = sets.QUICK_NARROW if facts.narrow_floats else sets.QUICK
+    return {**(sets.without_products(fitting) if many else fitting), **quick}

@@ -51,6 +51,7 @@ IGNORED: tuple[tuple[str, str, str], ...] = (
     ("jax.experimental.sparse", _SPARSE_PLACED, "out_sharding sharding"),
     ("jax.lax", "full full_like", "sharding"),
     ("jax.nn", "standardize", "algorithm"),
+    ("jax.nn", "scaled_dot_general", "implementation"),
     ("jax.nn.initializers", "ones zeros", "out_sharding"),
     ("jax.profiler", "device_memory_profile save_device_memory_profile", "backend"),
     ("jax.profiler", "start_trace trace", "create_perfetto_link create_perfetto_trace profiler_options"),

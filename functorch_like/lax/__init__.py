@@ -151,6 +151,7 @@ from functorch_like.lax.reductions import reduce_sum as reduce_sum
 from functorch_like.lax.reductions import reduce_xor as reduce_xor
 from functorch_like.lax.reductions import sort as sort
 from functorch_like.lax.reductions import sort_key_val as sort_key_val
+from functorch_like.lax.scaled import scaled_dot as scaled_dot
 from functorch_like.lax.selection import clamp as clamp
 from functorch_like.lax.selection import select as select
 from functorch_like.lax.selection import select_n as select_n

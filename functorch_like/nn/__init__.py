@@ -40,6 +40,11 @@ with _lazy_imports.block(__name__, wrap=False):
     from functorch_like.nn import initializers as initializers
 
 with _lazy_imports.block(__name__):
+    from functorch_like.nn.quantization.block_formats import BlockScaleConfig as BlockScaleConfig
+    from functorch_like.nn.quantization.block_formats import (
+        get_scaled_dot_general_config as get_scaled_dot_general_config,
+    )
+    from functorch_like.nn.quantization.block_products import scaled_dot_general as scaled_dot_general
     from functorch_like.nn.quantization.block_scaled import scaled_matmul as scaled_matmul
     from functorch_like.nn.quantization.policy import QuantizationPolicy as QuantizationPolicy
     from functorch_like.nn.quantization.policy import fake_quantize as fake_quantize
