@@ -60,3 +60,19 @@ def test_arithmetic(name, tiers):
         with backends.compilation.flags(tiers=tiers):
             got = ft.jit(getattr(fnp, operation))(x, y)
         np.testing.assert_array_equal(np.asarray(got).astype(float), wanted.astype(float), err_msg=operation)
+
+
+@pytest.mark.parametrize("tiers", ["quick", "off"])
+@pytest.mark.parametrize("name", NARROW[:-2])
+def test_integers_of_them(name, tiers):
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    with np.errstate(invalid="ignore"):
+        numbers = np.arange(16 if name.startswith("float4") else 256).astype(np.uint8).view(dtype)
+        exact = numbers.astype(float)
+    limits = {"int4": (-8, 7), "uint4": (0, 15)}
+    for integer in ("int4", "uint4", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+        least, most = limits.get(integer) or (np.iinfo(integer).min, np.iinfo(integer).max)
+        whole = [0 if np.isnan(x) else most if x >= most else least if x <= least else int(x) for x in exact]
+        with backends.compilation.flags(tiers=tiers):
+            got = ft.jit(lambda x, integer=integer: x.astype(integer))(numbers)
+        assert np.asarray(got).tolist() == whole, integer
