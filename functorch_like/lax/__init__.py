@@ -127,6 +127,7 @@ from functorch_like.lax.loops import map as map
 from functorch_like.lax.loops import scan as scan
 from functorch_like.lax.platforms import platform_dependent as platform_dependent
 from functorch_like.lax.ragged import ragged_dot as ragged_dot
+from functorch_like.lax.ragged_exchange import ragged_all_to_all as ragged_all_to_all
 from functorch_like.lax.ragged_general import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from functorch_like.lax.ragged_general import ragged_dot_general as ragged_dot_general
 from functorch_like.lax.rearranging import approx_max_k as approx_max_k

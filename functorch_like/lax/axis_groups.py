@@ -107,7 +107,7 @@ class AxisGroups:
                 order[position, : len(group)] = (np.arange(len(group)) - place) % len(group)
         rows = [shapes.expand_dims(value, (0,)) for value in (*self._around(x), structural.full_like(x, neutral))]
         index = shapes.expand_dims(self._here(order), (1,))
-        return combine(_rows(shapes.concatenate(rows, 0), index), (0,))
+        return combine(rows_of(shapes.concatenate(rows, 0), index), (0,))
 
     def part(self, x: Any, axis: int, tiled: bool) -> Any:
         """Return the part of a dimension that belongs to this position; each member of the group has one."""
@@ -125,7 +125,7 @@ class AxisGroups:
         return slicing.dynamic_slice_in_dim(x, position * structural.full_like(position, part), part, axis)
 
 
-def _rows(x: Any, index: Any) -> Any:
+def rows_of(x: Any, index: Any) -> Any:
     """Return the rows of x that a column of indices selects."""
     rest = aval_of(x).shape[1:]
     dims = GatherDimensionNumbers(tuple(range(1, len(rest) + 1)), (0,), (0,))
