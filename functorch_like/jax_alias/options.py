@@ -23,7 +23,10 @@ _LAX_PLACED = (
     "broadcast broadcast_in_dim broadcasted_iota conv_general_dilated dot dot_general empty full full_like gather iota "
     "ragged_dot ragged_dot_general reduce reduce_sum reshape rng_bit_generator split"
 )
-_SPARSE_PLACED = "bcoo_broadcast_in_dim bcoo_dot_general bcoo_reshape bcsr_broadcast_in_dim bcsr_dot_general"
+_SPARSE_PLACED = (
+    "bcoo_broadcast_in_dim bcoo_conv_general_dilated bcoo_dot_general bcoo_reshape bcsr_broadcast_in_dim "
+    "bcsr_dot_general"
+)
 _ROUNDED = "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh"
 _CHECKED = (
     "cho_factor cho_solve cholesky det eigh hessenberg inv lu lu_factor lu_solve qr qr_multiply rsf2csf solve "

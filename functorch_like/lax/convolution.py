@@ -117,6 +117,44 @@ def pads_of(
     return pads
 
 
+def conv_geometry(
+    left: Sequence[int], right: Sequence[int], window_strides: Any, padding: Any, lhs_dilation: Any, rhs_dilation: Any,
+    dimension_numbers: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the parameters of the primitive for strides, padding, dilations and dimension numbers of any form.
+
+    Raises:
+        ArgumentError: for numbers that do not fit `left` and `right`, the shapes of operand and kernel.
+    """
+    numbers = conv_dimension_numbers(left, right, dimension_numbers)
+    strides = ints(window_strides, "window_strides")
+    n = len(left) - 2
+    stretch = (1,) * n if lhs_dilation is None else ints(lhs_dilation, "lhs_dilation")
+    holes = (1,) * n if rhs_dilation is None else ints(rhs_dilation, "rhs_dilation")
+    if not len(strides) == len(stretch) == len(holes) == n:
+        raise error(
+            ArgumentError,
+            f"got strides {strides} and dilations {stretch}, {holes} for {n} spatial dimensions",
+            f"give {n} of each",
+        )
+    if any(k < 1 for k in (*strides, *stretch, *holes)):
+        raise error(
+            ArgumentError,
+            f"strides {strides} and dilations {stretch}, {holes} are not all positive",
+            "use 1 for no stride and no dilation",
+        )
+    if isinstance(padding, str) and padding.upper() != "VALID" and any(d != 1 for d in stretch):
+        raise error(
+            ArgumentError, f"padding={padding!r} has no meaning with lhs_dilation={stretch}", "give pairs (low, high)"
+        )
+    sizes = [dilated(left[d], s) for d, s in zip(numbers.lhs_spec[2:], stretch, strict=True)]
+    windows = [dilated(right[d], h) for d, h in zip(numbers.rhs_spec[2:], holes, strict=True)]
+    return {
+        "window_strides": strides, "padding": pads_of(padding, sizes, windows, strides), "lhs_dilation": stretch,
+        "rhs_dilation": holes, "dimension_numbers": tuple(numbers),
+    }  # fmt: skip
+
+
 def conv_general_dilated(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -157,35 +195,12 @@ def conv_general_dilated(
     (1, 4, 4, 4)
     """
     lhs, rhs = value(lhs), value(rhs)
-    left, right = aval_of(lhs).shape, aval_of(rhs).shape
-    numbers = conv_dimension_numbers(left, right, dimension_numbers)
-    strides = ints(window_strides, "window_strides")
-    n = len(left) - 2
-    stretch = (1,) * n if lhs_dilation is None else ints(lhs_dilation, "lhs_dilation")
-    holes = (1,) * n if rhs_dilation is None else ints(rhs_dilation, "rhs_dilation")
-    if not len(strides) == len(stretch) == len(holes) == n:
-        raise error(
-            ArgumentError,
-            f"got strides {strides} and dilations {stretch}, {holes} for {n} spatial dimensions",
-            f"give {n} of each",
-        )
-    if any(k < 1 for k in (*strides, *stretch, *holes)):
-        raise error(
-            ArgumentError,
-            f"strides {strides} and dilations {stretch}, {holes} are not all positive",
-            "use 1 for no stride and no dilation",
-        )
-    if isinstance(padding, str) and padding.upper() != "VALID" and any(d != 1 for d in stretch):
-        raise error(
-            ArgumentError, f"padding={padding!r} has no meaning with lhs_dilation={stretch}", "give pairs (low, high)"
-        )
-    sizes = [dilated(left[d], s) for d, s in zip(numbers.lhs_spec[2:], stretch, strict=True)]
-    windows = [dilated(right[d], h) for d, h in zip(numbers.rhs_spec[2:], holes, strict=True)]
+    geometry = conv_geometry(
+        aval_of(lhs).shape, aval_of(rhs).shape, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers
+    )
     return convolution.conv_general_dilated(
-        lhs, rhs, window_strides=strides, padding=pads_of(padding, sizes, windows, strides), lhs_dilation=stretch,
-        rhs_dilation=holes, dimension_numbers=tuple(numbers), feature_group_count=feature_group_count,
-        batch_group_count=batch_group_count, precision=canonical(precision),
-        preferred_element_type=dtype_of(preferred_element_type),
+        lhs, rhs, **geometry, feature_group_count=feature_group_count, batch_group_count=batch_group_count,
+        precision=canonical(precision), preferred_element_type=dtype_of(preferred_element_type),
     )  # fmt: skip
 
 

@@ -204,6 +204,29 @@ def test_sparse_arrays(run):
     assert run(text).splitlines() == ["[2.0, 3.0] BCSR(float32[2, 2], nse=2) True"]
 
 
+def test_submodules_of_sparse_arrays(run):
+    text = """
+    import importlib, warnings
+    import jax.numpy as jnp
+    from jax import lax
+    from jax.experimental import sparse
+    from jax.experimental.sparse import random
+    from jax.experimental.sparse.csr import csr_matvec
+    warnings.simplefilter("ignore", sparse.CuSparseEfficiencyWarning)
+    names = {"ad": "grad", "api": "todense", "bcoo": "bcoo_eliminate_zeros", "bcsr": "BCSR", "coo": "coo_matmat",
+             "csr": "CSC", "linalg": "spsolve", "random": "random_bcoo", "transform": "sparsify",
+             "util": "SparseEfficiencyError"}
+    for module, name in names.items():
+        assert hasattr(importlib.import_module("jax.experimental.sparse." + module), name), module
+    assert sparse.random is random and not hasattr(random, "CSR") and sparse.coo.COO is sparse.COO
+    m = sparse.CSR.fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    x = sparse.BCOO.fromdense(jnp.ones((1, 1, 3)))
+    y = sparse.bcoo_conv_general_dilated(x, x, window_strides=(1,), padding="VALID", out_sharding=None)
+    print(csr_matvec(m, jnp.ones(2)).tolist(), m.T, y.todense().tolist())
+    """
+    assert run(text) == "[2.0, 3.0] CSC(float32[2, 2], nse=2) [[[3.0]]]"
+
+
 def test_types_of_nodes_and_symbolic_zeros(run):
     text = """
     import jax, jax.numpy as jnp, numpy as np

@@ -134,6 +134,13 @@ class BCOO(JAXSparse):
         return METHODS["bcoo_to_scipy"](self)
 
     # ------------------------------------------------------------------------------------------------------ functions
+    def to_bcoo(self) -> BCOO:
+        """Return the array itself."""
+        return self
+
+    def _as_operand(self, summed: Sequence[int]) -> tuple[BCOO, bool]:
+        return self, False
+
     def todense(self) -> Array:
         """Return the dense array; see `bcoo_todense`."""
         return METHODS["bcoo_todense"](self)

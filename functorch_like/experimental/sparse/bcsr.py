@@ -18,7 +18,6 @@ from functorch_like.experimental.sparse.format import METHODS, JAXSparse, Layout
 from functorch_like.experimental.sparse.layouts import bcoo_update_layout
 from functorch_like.experimental.sparse.lifting import over_batches
 from functorch_like.experimental.sparse.ordering import bcoo_sort_indices, sum_duplicates
-from functorch_like.experimental.sparse.products import Numbers, bcoo_dot_general
 from functorch_like.experimental.sparse.rearranging import bcoo_broadcast_in_dim, bcoo_concatenate
 from functorch_like.numpy import promotion
 from functorch_like.transforms.eager_jit import eager_jit
@@ -26,7 +25,7 @@ from functorch_like.tree_util import GetAttrKey
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
+    from functorch_like.typing import ArrayLike, DTypeLike
 
 
 class BCSR(JAXSparse):
@@ -133,9 +132,8 @@ class BCSR(JAXSparse):
         """Return the array as a BCOO."""
         return to_bcoo(self)
 
-    def todense(self) -> Array:
-        """Return the dense array."""
-        return self.to_bcoo().todense()
+    def _as_operand(self, summed: Sequence[int]) -> tuple[BCSR, bool]:
+        return self, False
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """Return the array with each element stored once; see `bcoo_sum_duplicates`."""
@@ -144,13 +142,6 @@ class BCSR(JAXSparse):
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
         """Return the array with its axes permuted, as a BCOO; reversed by default."""
         return self.to_bcoo().transpose(axes)
-
-    def sum(self, axis: int | Sequence[int] | None = None) -> BCOO | Array:
-        """Return the sum over axes, as a BCOO, or a scalar array for all of them."""
-        return self.to_bcoo().sum(axis)
-
-    def __getitem__(self, item: Any) -> BCOO:
-        return self.to_bcoo()[item]
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], object]:
         """Return the leaves and the static part."""
@@ -257,26 +248,6 @@ def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array
 
 
 @method
-def bcsr_dot_general(
-    lhs: BCSR | ArrayLike, rhs: ArrayLike, *, dimension_numbers: Numbers, precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:  # fmt: skip
-    """Return a product that sums over pairs of axes; arguments as of `bcoo_dot_general`.
-
-    Args:
-        lhs: a BCSR or an array.
-        rhs: an array, or a BCSR if lhs is an array.
-        dimension_numbers: as for `bcoo_dot_general`.
-        precision: as for `bcoo_dot_general`.
-        preferred_element_type: as for `bcoo_dot_general`.
-    """
-    a, b = (m.to_bcoo() if isinstance(m, BCSR) else m for m in (lhs, rhs))
-    return bcoo_dot_general(  # type: ignore[return-value]
-        a, b, dimension_numbers=dimension_numbers, precision=precision, preferred_element_type=preferred_element_type
-    )
-
-
-@method
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> BCSR:
     """Return the array with new batch or dense dimensions; arguments as of `bcoo_broadcast_in_dim`."""
     mat, new = is_bcsr(mat, "bcsr_broadcast_in_dim"), sizes(shape, "bcsr_broadcast_in_dim")
@@ -305,3 +276,9 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     """Return a BCSR in which each element is stored once; as `bcoo_sum_duplicates`."""
     return is_bcsr(mat, "bcsr_sum_duplicates").sum_duplicates(nse, remove_zeros=False)
+
+
+@method
+def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
+    """Return a BCSR without stored zeros; as `bcoo_eliminate_zeros`."""
+    return is_bcsr(mat, "bcsr_eliminate_zeros").sum_duplicates(nse, remove_zeros=True)

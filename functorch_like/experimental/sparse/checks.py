@@ -179,13 +179,64 @@ def _check_promises(
         )  # fmt: skip
 
 
-def checked_bcsr(args: Any, shape: Sequence[int], is_sorted: bool, unique: bool) -> tuple[Any, Any, Any, int]:
+def checked_coo(
+    args: Any, shape: Sequence[int], rows_sorted: bool, cols_sorted: bool
+) -> tuple[Any, Any, Any, tuple[int, ...]]:
+    """Return the parts of a COO, and its shape.
+
+    Raises:
+        FtError: where they do not fit; see `COO`.
+    """
+    what = "COO"
+    data, row, col = _parts(args, ("data", "row", "col"), what)
+    shape = matrix_shape(shape, what)
+    values, at = aval_of(data), {"row": aval_of(row), "col": aval_of(col)}
+    _integers("row", row, what)
+    _integers("col", col, what)
+    if values.ndim != 1 or any(x.shape != values.shape for x in at.values()):
+        raise promotion.error(
+            ShapeError, f"data {values!r}, row {at['row']!r} and col {at['col']!r} do not fit a {what}",
+            "give three vectors of one size",
+        )  # fmt: skip
+    rows, columns = known(row), known(col)
+    if rows is not None and columns is not None:
+        _check_bounds(np.stack([rows, columns], -1).astype(np.int64), np.array(shape, np.int64), what)
+    for name, x, promised in (("rows", rows, rows_sorted), ("cols", columns, cols_sorted)):
+        if promised and x is not None and (np.diff(x.astype(np.int64)) < 0).any():
+            raise promotion.error(
+                ArgumentError, f"{name} of {what} are not in order, and {name}_sorted=True promises it",
+                "leave the promise out",
+            )  # fmt: skip
+    return data, row, col, shape
+
+
+def matrix_shape(shape: Sequence[int], what: str) -> tuple[int, ...]:
+    """Return a shape of two dimensions as a tuple of ints.
+
+    Raises:
+        ShapeError: for anything else.
+    """
+    result = sizes(shape, what)
+    if len(result) != 2:
+        raise promotion.error(ShapeError, f"{what} of shape {result} is not a matrix", "use BCOO for other ranks")
+    return result
+
+
+def checked_bcsr(
+    args: Any, shape: Sequence[int], is_sorted: bool, unique: bool, what: str = "BCSR"
+) -> tuple[Any, Any, Any, int]:
     """Return the parts of a BCSR, and the number of its dense dimensions.
+
+    Args:
+        args: data, indices and indptr.
+        shape: of the array; that of the transpose for "CSC".
+        is_sorted: a promise that is checked.
+        unique: a promise that is checked.
+        what: the format: "BCSR", "CSR" or "CSC".
 
     Raises:
         FtError: where they do not fit; see `BCSR`.
     """
-    what = "BCSR"
     data, indices, indptr = _parts(args, ("data", "indices", "indptr"), what)
     shape = sizes(shape, what)
     _integers("indices", indices, what)
@@ -197,9 +248,12 @@ def checked_bcsr(args: Any, shape: Sequence[int], is_sorted: bool, unique: bool)
     fits = fits and values.shape[n_batch] == at.shape[n_batch]
     fits = fits and pointers.shape[-1] == shape[n_batch] + 1 and values.shape[n_batch + 1 :] == shape[n_batch + 2 :]
     if not fits:
+        forms = "data (nse,), indices (nse,) and indptr ({} + 1,)".format("columns" if what == "CSC" else "rows")
         raise promotion.error(
-            ShapeError, f"data {values!r}, indices {at!r} and indptr {pointers!r} do not fit a {what} of shape {shape}",
-            "give data (*batches, nse, *dense), indices (*batches, nse) and indptr (*batches, rows + 1)",
+            ShapeError, f"data {values!r}, indices {at!r} and indptr {pointers!r} do not fit a {what} of shape "
+            f"{shape[::-1] if what == 'CSC' else shape}",
+            "give data (*batches, nse, *dense), indices (*batches, nse) and indptr (*batches, rows + 1)"
+            if what == "BCSR" else f"give {forms}",
         )  # fmt: skip
     _batches({"data": data, "indices": indices, "indptr": indptr}, n_batch, shape, what)
     columns, starts = known(indices), known(indptr)
@@ -210,13 +264,17 @@ def checked_bcsr(args: Any, shape: Sequence[int], is_sorted: bool, unique: bool)
     return _full(data, indices, n_batch, shape), indices, indptr, n_dense
 
 
+#: By format, what `indptr` divides the elements into, and what `indices` count.
+_LINES = {"BCSR": ("row", "columns"), "CSR": ("row", "columns"), "CSC": ("column", "rows")}
+
+
 def _check_rows(columns: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], width: int, what: str) -> None:
     nse = columns.shape[-1]
     rises = bool((starts[..., 0] == 0).all() and (np.diff(starts) >= 0).all() and (starts[..., -1] <= nse).all())
     if not rises:
         raise promotion.error(
             BoundsError, f"indptr of {what} must begin with 0, not fall, and end at most at nse={nse}",
-            "row i has the elements indptr[i] to indptr[i + 1]; what is left over is padding",
+            f"{_LINES[what][0]} i has the elements indptr[i] to indptr[i + 1]; what is left over is padding",
         )  # fmt: skip
     used = np.arange(nse) < starts[..., -1:]
     bad = used & ((columns < 0) | (columns >= width))
@@ -224,7 +282,8 @@ def _check_rows(columns: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], wid
         at = tuple(map(int, np.argwhere(bad)[0]))
         column = int(np.broadcast_to(columns, bad.shape)[at])
         raise promotion.error(
-            BoundsError, f"indices[{', '.join(map(str, at))}] of {what} is {column}, out of bounds of {width} columns",
+            BoundsError,
+            f"indices[{', '.join(map(str, at))}] of {what} is {column}, out of bounds of {width} {_LINES[what][1]}",
             "indices count from 0",
         )  # fmt: skip
 

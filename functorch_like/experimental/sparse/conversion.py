@@ -184,7 +184,7 @@ def todense(arr: PyTree) -> PyTree:
     """Return a sparse array as a dense one; a dense array as it is.
 
     Args:
-        arr: a BCOO, a BCSR or an array; or a pytree of them.
+        arr: a sparse array or an array; or a pytree of them.
     """
     is_sparse = lambda x: isinstance(x, JAXSparse)
     return tree.map(lambda x: x.todense() if isinstance(x, JAXSparse) else x, arr, is_leaf=is_sparse)

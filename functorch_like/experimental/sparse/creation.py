@@ -10,11 +10,14 @@ import numpy as np
 
 from functorch_like import dtypes, random
 from functorch_like import numpy as fnp
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.experimental.sparse.bcoo import BCOO
-from functorch_like.experimental.sparse.bcsr import BCSR, from_bcoo
+from functorch_like.experimental.sparse.bcsr import from_bcoo
 from functorch_like.experimental.sparse.checks import sizes
 from functorch_like.experimental.sparse.conversion import index_type, split
+from functorch_like.experimental.sparse.coo import coo_from_bcoo
+from functorch_like.experimental.sparse.csr import CSR
+from functorch_like.experimental.sparse.format import JAXSparse
 from functorch_like.experimental.sparse.layouts import bcoo_update_layout
 from functorch_like.experimental.sparse.lifting import over_batches
 from functorch_like.numpy import promotion
@@ -52,29 +55,49 @@ def _shape(shape: Sequence[int] | int, what: str) -> tuple[int, ...]:
     return sizes((shape,) if isinstance(shape, int) else shape, what)
 
 
-def _in_format(mat: BCOO, sparse_format: str, what: str) -> BCOO | BCSR:
-    if sparse_format not in ("bcoo", "bcsr"):
+def _compressed(mat: BCOO) -> CSR:
+    rows = from_bcoo(mat)
+    return CSR._of(rows.data, rows.indices, rows.indptr, rows._tail)
+
+
+#: Conversions of a BCOO, by format. A CSC is the transpose of the CSR of the transpose.
+_FORMATS: dict[str, Callable[[BCOO], JAXSparse]] = {
+    "bcoo": lambda mat: mat, "bcsr": from_bcoo, "coo": coo_from_bcoo, "csr": _compressed,
+    "csc": lambda mat: _compressed(mat.T).T,
+}  # fmt: skip
+
+
+def _in_format(mat: BCOO, sparse_format: str, what: str) -> JAXSparse:
+    convert = _FORMATS.get(sparse_format)
+    if convert is None:
         raise promotion.error(
-            ArgumentError, f"sparse_format={sparse_format!r} of {what} is unknown", "use 'bcoo' or 'bcsr'"
-        )
-    return mat if sparse_format == "bcoo" else from_bcoo(mat)
+            ArgumentError, f"sparse_format={sparse_format!r} of {what} is unknown",
+            f"use one of {', '.join(map(repr, _FORMATS))}",
+        )  # fmt: skip
+    if sparse_format in ("coo", "csr", "csc") and (mat.ndim != 2 or mat.n_sparse != 2):
+        raise promotion.error(
+            ShapeError, f"{what} of {mat!r} in the format {sparse_format!r}",
+            "these formats store one matrix, without batch or dense dimensions; use 'bcoo'",
+        )  # fmt: skip
+    return convert(mat)
 
 
 def empty(
     shape: Sequence[int], dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32", sparse_format: str = "bcoo",
     **kwds: int,
-) -> BCOO | BCSR:  # fmt: skip
+) -> JAXSparse:  # fmt: skip
     """Return a sparse array of zeros.
 
     Args:
         shape: of the array.
         dtype: of the values; float32 by default.
         index_dtype: of the indices.
-        sparse_format: "bcoo" or "bcsr".
+        sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
         kwds: `n_batch`, `n_dense` and `nse`, the number of elements of padding to store; 0 by default.
 
     Raises:
         ArgumentError: for an unknown format.
+        ShapeError: for anything but a matrix in the formats "coo", "csr" and "csc".
 
     Example:
         >>> from functorch_like.experimental import sparse
@@ -89,7 +112,7 @@ def empty(
 def eye(
     N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32",
     sparse_format: str = "bcoo", **kwds: int,
-) -> BCOO | BCSR:  # fmt: skip
+) -> JAXSparse:  # fmt: skip
     """Return a sparse matrix with ones on a diagonal.
 
     Args:
@@ -98,8 +121,11 @@ def eye(
         k: the diagonal: 0 is the main one, positive ones are above it.
         dtype: of the values; float32 by default.
         index_dtype: of the indices.
-        sparse_format: "bcoo" or "bcsr".
-        kwds: `n_batch` and `n_dense`.
+        sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
+        kwds: `n_batch` and `n_dense`, for "bcoo" and "bcsr".
+
+    Raises:
+        ArgumentError: for an unknown format.
 
     Example:
         >>> from functorch_like.experimental import sparse

@@ -9,8 +9,6 @@ from functorch_like import numpy as fnp
 from functorch_like import tree
 from functorch_like.calling.traced_function import wraps
 from functorch_like.core import aval_of
-from functorch_like.experimental.sparse.bcoo import BCOO
-from functorch_like.experimental.sparse.bcsr import BCSR
 from functorch_like.experimental.sparse.format import JAXSparse
 from functorch_like.transforms import grad as dense_grad
 from functorch_like.transforms import jacobians
@@ -57,25 +55,22 @@ class _Values:
 
 
 def _with(mat: Any, data: Any) -> Any:
-    if isinstance(mat, BCOO):
-        return mat._with(data)
-    return BCSR._of(data, mat.indices, mat.indptr, mat._tail, is_sorted=mat.indices_sorted, unique=mat.unique_indices)
+    """Return a sparse array with other values, which are the first leaf of each format."""
+    (_, *rest), static = mat.tree_flatten()
+    return type(mat).tree_unflatten(static, (data, *rest))
 
 
 def _batched(mat: Any, data: Any) -> Any:
     """Return a sparse array with more batch dimensions: those of the result that was differentiated."""
     more = aval_of(data).ndim - aval_of(mat.data).ndim
-    lead = lambda x: fnp.reshape(x, (*(1,) * more, *aval_of(x).shape))
-    if isinstance(mat, BCOO):
-        return BCOO._of(data, lead(mat.indices), mat._tail, is_sorted=mat.indices_sorted, unique=mat.unique_indices)
-    return BCSR._of(
-        data, lead(mat.indices), lead(mat.indptr), mat._tail, is_sorted=mat.indices_sorted, unique=mat.unique_indices
-    )
+    (_, *rest), static = mat.tree_flatten()
+    lead = [fnp.reshape(x, (*(1,) * more, *aval_of(x).shape)) for x in rest]
+    return type(mat).tree_unflatten(static, (data, *lead))
 
 
 _ARGS = """
     Args:
-        fun: takes arrays, BCOO and BCSR, or pytrees of them.
+        fun: takes arrays, sparse arrays, or pytrees of them.
         argnums: the arguments to differentiate with respect to.
         has_aux: True where the function returns `(result, more)`.
         kwargs: as for the function of that name for dense arrays.

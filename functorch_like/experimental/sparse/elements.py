@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,9 @@ def read(dense: Any, indices: Any) -> Any:
     """Return the values of a dense array, whose first dimensions are sparse, at indices; zeros for padding."""
     if not aval_of(indices).shape[-1]:
         return fnp.broadcast_to(dense, (aval_of(indices).shape[0], *aval_of(dense).shape))
+    if not math.prod(aval_of(dense).shape[: aval_of(indices).shape[-1]]):  # there is nothing but padding
+        rest = aval_of(dense).shape[aval_of(indices).shape[-1] :]
+        return fnp.zeros((aval_of(indices).shape[0], *rest), aval_of(dense).dtype)
     return dense.at[columns(indices)].get(mode="fill", fill_value=0)
 
 

@@ -15,6 +15,7 @@ from functorch_like.numpy import promotion
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
+    from functorch_like.experimental.sparse.bcoo import BCOO
 
 #: The functions that methods of the classes call, by name; files that import the classes provide them.
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -29,6 +30,10 @@ class SparseEfficiencyError(ValueError):
 
 class SparseEfficiencyWarning(UserWarning):
     """A conversion stores many zeros."""
+
+
+class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
+    """Warning category of programs that filter JAX's cuSPARSE warnings; this package never issues it."""
 
 
 class Layout(NamedTuple):
@@ -54,7 +59,7 @@ def method(fun: F) -> F:
 
 
 class JAXSparse:
-    """Base class of `BCOO` and `BCSR`: a pytree whose leaves are the stored values and their indices.
+    """Base class of sparse arrays: a pytree whose leaves are the stored values and their indices.
 
     Attributes:
         data: the stored values.
@@ -122,9 +127,21 @@ class JAXSparse:
         """Return the array with its axes permuted; reversed by default."""
         raise NotImplementedError
 
-    def todense(self) -> Array:
-        """Return the dense array."""
+    def to_bcoo(self) -> BCOO:
+        """Return the array as a BCOO."""
         raise NotImplementedError
+
+    def _as_operand(self, summed: Sequence[int]) -> tuple[Any, bool]:
+        """Return a BCOO or BCSR for a product that sums over some axes, and True if its matrices are transposed."""
+        raise NotImplementedError
+
+    def todense(self) -> Array:
+        """Return the dense array; elements that are stored twice add up."""
+        return self.to_bcoo().todense()
+
+    def sum(self, axis: int | Sequence[int] | None = None) -> BCOO | Array:
+        """Return the sum over axes: a BCOO, or a scalar array for all of them."""
+        return self.to_bcoo().sum(axis)
 
     def block_until_ready(self: Self) -> Self:
         """Wait until the values and indices are computed."""
@@ -162,7 +179,7 @@ class JAXSparse:
             yield self[i]
 
     def __getitem__(self, item: Any) -> Any:
-        raise NotImplementedError
+        return self.to_bcoo()[item]
 
 
 def _operator(name: str, swapped: bool = False) -> Callable[..., Any]:

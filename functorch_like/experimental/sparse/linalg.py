@@ -15,6 +15,7 @@ from functorch_like.numpy import promotion
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
+    from functorch_like.experimental.sparse.format import JAXSparse
     from functorch_like.typing import ArrayLike
 
 __all__ = ["lobpcg_standard", "spsolve"]
@@ -73,7 +74,7 @@ def spsolve(
 
 @api_boundary.public
 def lobpcg_standard(
-    A: ArrayLike | Callable[[Any], Any], X: ArrayLike, m: int = 100, tol: float | ArrayLike | None = None
+    A: ArrayLike | JAXSparse | Callable[[Any], Any], X: ArrayLike, m: int = 100, tol: float | ArrayLike | None = None
 ) -> tuple[Array, Array, Array]:
     """The k greatest eigenvalues of a symmetric matrix, and their eigenvectors, by products with it.
 

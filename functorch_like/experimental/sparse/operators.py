@@ -36,6 +36,12 @@ METHODS["apply"] = apply
 
 
 @method
+def indexed(mat: JAXSparse, item: Any) -> Any:
+    """Return `mat[item]` for an index with arrays, by the rules of dense arrays."""
+    return sparsify(lambda x, at: x[at])(mat, item)
+
+
+@method
 def converted(mat: BCOO, dtype: Any) -> BCOO:
     """Return the array with its values converted."""
     new = dtypes.as_dtype(dtype)

@@ -65,6 +65,20 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 @method
+def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
+    """Return a BCOO without stored zeros, in which each index is stored once, in order.
+
+    Args:
+        mat: the BCOO.
+        nse: as of `bcoo_sum_duplicates`.
+
+    Raises:
+        ArgumentError: for an nse that is too small, where values are known.
+    """
+    return sum_duplicates(mat, nse, True)
+
+
+@method
 def sum_duplicates(mat: BCOO, nse: int | None, remove_zeros: bool) -> BCOO:
     """Store each index once, as `bcoo_sum_duplicates`; values that are zero can be left out."""
     mat = is_bcoo(mat, "bcoo_sum_duplicates")

@@ -116,12 +116,12 @@ def dot(mat: BCOO, dense: Any, pairs: Pairs, precision: Any, dtype: Any, swapped
     x, y = promotion.promote(mat.data, dense)
     if dtype is not None:
         x, y = x.astype(dtype), y.astype(dtype)
-    spec = _Spec(mat._sparse_shape, mat.n_batch, mat.indices_sorted, pairs, precision, swapped)
-    return _dot(x, mat.indices, y, spec)
+    spec = Spec(mat._sparse_shape, mat.n_batch, mat.indices_sorted, pairs, precision, swapped)
+    return dot_parts(x, mat.indices, y, spec)
 
 
-class _Spec(NamedTuple):
-    """The static part of a product."""
+class Spec(NamedTuple):
+    """The static part of a product; `kernel` is False for XLA's operations alone, which have derivatives."""
 
     sparse: tuple[int, ...]
     n_batch: int
@@ -129,13 +129,15 @@ class _Spec(NamedTuple):
     pairs: Pairs
     precision: Any
     swapped: bool
+    kernel: bool = True
 
 
 Label = tuple[str, int]
 
 
 @eager_jit(static=("spec",))
-def _dot(data: Any, indices: Any, dense: Any, spec: _Spec) -> Any:
+def dot_parts(data: Any, indices: Any, dense: Any, spec: Spec) -> Any:
+    """Return the product of a sparse operand, given by its parts, and a dense one."""
     match = dict((*spec.pairs.contract, *spec.pairs.batch))
     n_dense = aval_of(data).ndim - spec.n_batch - 1
     ndim = spec.n_batch + len(spec.sparse) + n_dense
@@ -152,11 +154,13 @@ def _dot(data: Any, indices: Any, dense: Any, spec: _Spec) -> Any:
 
 
 def _over(
-    data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: _Spec
+    data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: Spec
 ) -> tuple[Any, list[Label]]:
     """Map over the batch dimensions of the sparse operand; sum over those to contract at the end."""
     if aval_of(indices).ndim == 2:
-        return (_compressed if spec.is_sorted else _one)(data, indices, dense, labels, others, summed, spec)
+        return (_compressed if spec.is_sorted and spec.kernel else _one)(
+            data, indices, dense, labels, others, summed, spec
+        )
     label, rest = labels[0], labels[1:]
     place = others.index(label) if label in others else None
     left = [x for x in others if x != label]
@@ -179,7 +183,7 @@ def _over(
 
 
 def _compressed(
-    data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: _Spec
+    data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: Spec
 ) -> tuple[Any, list[Label]]:
     """Return the product of a sorted operand: by rows if it is a matrix whose columns are summed."""
     rest = [x for x in others if x != labels[-1]]
@@ -195,7 +199,7 @@ def _compressed(
 
 
 def _one(
-    data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: _Spec
+    data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: Spec
 ) -> tuple[Any, list[Label]]:
     """Return the product without batch dimensions."""
     s = len(spec.sparse)

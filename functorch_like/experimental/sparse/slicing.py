@@ -10,12 +10,12 @@ import numpy as np
 
 from functorch_like import lax
 from functorch_like import numpy as fnp
-from functorch_like.core import aval_of
+from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import BoundsError, ShapeError, UnsupportedError
 from functorch_like.experimental.sparse.bcoo import BCOO
 from functorch_like.experimental.sparse.conversion import is_bcoo
 from functorch_like.experimental.sparse.elements import masked, placed, stored
-from functorch_like.experimental.sparse.format import method
+from functorch_like.experimental.sparse.format import METHODS, method
 from functorch_like.experimental.sparse.lifting import merge_batch
 from functorch_like.experimental.sparse.ordering import sum_duplicates
 from functorch_like.experimental.sparse.rearranging import bcoo_broadcast_in_dim, bcoo_rev, bcoo_squeeze
@@ -132,13 +132,15 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 
 @method
 def getitem(mat: BCOO, item: Any) -> BCOO:
-    """Return `mat[item]`, for ints, slices, None and an ellipsis."""
+    """Return `mat[item]`, for ints, slices, None, an ellipsis, and arrays of integers or booleans."""
     items = list(item) if isinstance(item, tuple) else [item]
     for x in items:
         if not (x is None or x is Ellipsis or isinstance(x, slice) or _is_index(x)):
+            if promotion.is_array(x):
+                return METHODS["indexed"](mat, item)
             raise promotion.error(
                 UnsupportedError, f"{mat!r} with an index of type {type(x).__name__}",
-                "index with ints and slices, or use .todense()[...]",
+                "index with ints, slices and arrays, or use .todense()[...]",
             )  # fmt: skip
     used = sum(1 for x in items if x is not None and x is not Ellipsis)
     if used > mat.ndim or items.count(Ellipsis) > 1:
@@ -172,7 +174,7 @@ def getitem(mat: BCOO, item: Any) -> BCOO:
 
 
 def _is_index(x: Any) -> bool:
-    return hasattr(x, "__index__") and not isinstance(x, (bool, np.bool_)) and not getattr(x, "shape", ())
+    return hasattr(x, "__index__") and not isinstance(x, (bool, np.bool_, Tracer)) and not getattr(x, "shape", ())
 
 
 def _with_new_axes(mat: BCOO, items: Sequence[Any]) -> BCOO:

@@ -86,7 +86,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     keep to the stored elements. Control flow is entered; derivatives and vmap may be taken inside and outside of it.
 
     Args:
-        f: takes and returns pytrees of arrays. BCOO and BCSR among its arguments act as arrays inside of it.
+        f: takes and returns pytrees of arrays. Sparse arrays among its arguments act as arrays inside of it.
         use_tracer: has no effect; JAX's functions choose a method by it.
 
     Returns:

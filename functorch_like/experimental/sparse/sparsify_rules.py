@@ -1,6 +1,6 @@
 """Rules of primitives for sparse operands.
 
-A rule takes `run` (a function's results with sparse arguments), the operands (BCOO, BCSR, arrays, broadcast arrays)
+A rule takes `run` (a function's results with sparse arguments), the operands (sparse arrays, arrays, broadcast arrays)
 and the parameters, and gives arrays and sparse arrays. It runs under the trace below.
 """
 
@@ -18,7 +18,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive, Trace, Tracer, aval_of
 from functorch_like.errors import UnsupportedError
 from functorch_like.experimental.sparse.bcoo import BCOO
-from functorch_like.experimental.sparse.bcsr import BCSR, bcsr_dot_general
+from functorch_like.experimental.sparse.convolutions import bcoo_conv_general_dilated
 from functorch_like.experimental.sparse.elementwise import (
     add_dense,
     at_elements,
@@ -27,7 +27,8 @@ from functorch_like.experimental.sparse.elementwise import (
     map_stored,
 )  # fmt: skip
 from functorch_like.experimental.sparse.format import JAXSparse
-from functorch_like.experimental.sparse.products import bcoo_dot_general
+from functorch_like.experimental.sparse.format_products import sparse_dot_general
+from functorch_like.experimental.sparse.gathering import bcoo_gather
 from functorch_like.experimental.sparse.rearranging import (
     bcoo_broadcast_in_dim,
     bcoo_concatenate,
@@ -43,6 +44,7 @@ from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise as primitives
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.shapes import broadcast_in_dim, reduce_sum
+from functorch_like.primitives.contractions.convolution import conv_general_dilated
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.higher_order.call import call
 from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint
@@ -52,6 +54,7 @@ from functorch_like.primitives.higher_order.control_flow.while_loop import while
 from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
 from functorch_like.primitives.higher_order.custom.custom_vjp import custom_vjp_call
 from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vmap_call
+from functorch_like.primitives.indexing.gather_and_scatter_add import gather
 from functorch_like.primitives.updates.dynamic_slice import dynamic_slice
 
 
@@ -108,8 +111,8 @@ RULES: dict[Primitive, Rule] = {}
 
 
 def coo(x: Any) -> Any:
-    """Return a BCSR as a BCOO, and anything else as it is."""
-    return x.to_bcoo() if isinstance(x, BCSR) else x
+    """Return a sparse array as a BCOO, and anything else as it is."""
+    return x.to_bcoo() if isinstance(x, JAXSparse) else x
 
 
 def dense(x: Any) -> Any:
@@ -128,14 +131,8 @@ def _rule(prim: Primitive) -> Callable[[Rule], Rule]:
 # ---------------------------------------------------------------------------------------------------- products and sums
 @_rule(dot_general)
 def _dot_general(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
-    lhs, rhs = map(dense, operands)
-    product: Callable[..., Any] = bcoo_dot_general
-    if isinstance(lhs, BCSR) and not isinstance(rhs, JAXSparse):
-        product = bcsr_dot_general
-    else:
-        lhs, rhs = coo(lhs), coo(rhs)
     chosen = {k: params.get(k) for k in ("dimension_numbers", "precision", "preferred_element_type")}
-    return product(lhs, rhs, **chosen)
+    return sparse_dot_general(*map(dense, operands), **chosen)
 
 
 @_rule(primitives.mul)
@@ -235,6 +232,22 @@ def _dynamic_slice(run: Run, operands: list[Any], params: dict[str, Any]) -> Any
     if len(starts) == 1 and aval_of(starts[0]).ndim:
         starts = [starts[0][k] for k in range(aval_of(starts[0]).shape[0])]
     return bcoo_dynamic_slice(coo(operands[0]), starts, params["slice_sizes"])
+
+
+@_rule(gather)
+def _gather(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
+    mat, starts = operands[0], dense(operands[1])
+    if isinstance(starts, JAXSparse):
+        return NotImplemented
+    return bcoo_gather(
+        coo(mat), starts, params["dimension_numbers"], params["slice_sizes"], mode=params["mode"],
+        fill_value=params.get("fill_value"),
+    )  # fmt: skip
+
+
+@_rule(conv_general_dilated)
+def _convolution(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
+    return bcoo_conv_general_dilated(*(coo(dense(x)) for x in operands), **params)
 
 
 # ------------------------------------------------------------------------------------------------------------ functions

@@ -1,7 +1,8 @@
-"""Linear systems solved by iteration: cg, bicgstab, gmres. The operator is a matrix or a function, also of pytrees.
+"""Linear systems solved by iteration: cg, bicgstab, gmres.
 
-Derivatives of solutions are solutions by the same method: of the right-hand side, and of values that the operator
-closes over. Y. Saad, "Iterative Methods for Sparse Linear Systems", SIAM 2003.
+The operator is a matrix, dense or sparse, or a function, also of pytrees. Derivatives of solutions are solutions by
+the same method: of the right-hand side, and of values that the operator closes over. Y. Saad, "Iterative Methods for
+Sparse Linear Systems", SIAM 2003.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from functorch_like.transforms.linear_transpose import linear_transpose
 if TYPE_CHECKING:
     from functorch_like.calling.type_variables import T
     from functorch_like.core import Array
+    from functorch_like.experimental.sparse.format import JAXSparse
     from functorch_like.typing import ArrayLike
 
-    Operator: TypeAlias = ArrayLike | Callable[[Any], Any]
+    Operator: TypeAlias = ArrayLike | JAXSparse | Callable[[Any], Any]
 
 
 __all__ = ("bicgstab", "cg", "gmres")
@@ -43,13 +45,13 @@ class _Limits(NamedTuple):
 
 _ARGS = """
     Args:
-        A: a matrix, or a linear function from a pytree like b to another one{kind}.
+        A: a dense or sparse matrix, or a linear function from a pytree like b to another one{kind}.
         b: the right-hand side: an array, or a pytree of them.
         x0: the start, like b; zeros by default.
         tol: the norm of the residual, relative to that of b, at which to stop.
         atol: the norm of the residual at which to stop in any case.
         maxiter: {most}.
-        M: an approximation of the inverse of A, which saves steps: a matrix or a function, as A{kind}.
+        M: an approximation of the inverse of A, which saves steps: a matrix or a function, like A{kind}.
 
     Returns:
         x, like b; and an int: 0 if the residual became small enough, otherwise the number of steps.
@@ -109,6 +111,8 @@ def _solve(method: Callable[..., Any], A: Any, b: Any, x0: Any, limits: tuple[An
 def _map(f: Any, b: Any, what: str) -> Map:
     if callable(f):
         return f
+    if getattr(f, "n_sparse", 0) and f.ndim == 2 and promotion.is_array(b):  # a sparse matrix
+        return lambda x: f @ x
     if not promotion.is_array(f) or aval_of(f).ndim != 2 or not promotion.is_array(b):
         raise promotion.error(
             ArgumentError, f"{what} got {type(f).__name__} as the operator, and {type(b).__name__} as b",

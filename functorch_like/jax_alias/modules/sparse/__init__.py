@@ -1,0 +1,1 @@
+"""Submodules of `jax.experimental.sparse`, a file each; the module itself is `experimental.sparse`."""
