@@ -138,7 +138,7 @@ class BCOO(JAXSparse):
         """Return the array itself."""
         return self
 
-    def _as_operand(self, summed: Sequence[int]) -> tuple[BCOO, bool]:
+    def _as_operand(self) -> tuple[BCOO, bool]:
         return self, False
 
     def todense(self) -> Array:

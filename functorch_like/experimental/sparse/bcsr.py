@@ -14,6 +14,7 @@ from functorch_like.errors import UnsupportedError
 from functorch_like.experimental.sparse.bcoo import BCOO
 from functorch_like.experimental.sparse.checks import checked_bcsr, expect, sizes
 from functorch_like.experimental.sparse.conversion import bcoo_extract, bcoo_fromdense
+from functorch_like.experimental.sparse.element_products import row_numbers
 from functorch_like.experimental.sparse.format import METHODS, JAXSparse, Layout, method
 from functorch_like.experimental.sparse.layouts import bcoo_update_layout
 from functorch_like.experimental.sparse.lifting import over_batches
@@ -132,7 +133,7 @@ class BCSR(JAXSparse):
         """Return the array as a BCOO."""
         return to_bcoo(self)
 
-    def _as_operand(self, summed: Sequence[int]) -> tuple[BCSR, bool]:
+    def _as_operand(self) -> tuple[BCSR, bool]:
         return self, False
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
@@ -177,8 +178,7 @@ def coordinates(indices: Any, indptr: Any, n_batch: int, rows: int, width: int) 
 
     def one(columns: Any, starts: Any) -> Any:
         dtype, nse = aval_of(columns).dtype, aval_of(columns).shape[0]
-        marks = fnp.zeros(nse + 1, dtype).at[starts[1:]].add(1, indices_are_sorted=True, mode="drop")
-        row = fnp.cumsum(marks, dtype=dtype)[:nse]  # elements after the last row get the index `rows`
+        row = row_numbers(starts, nse, dtype)
         return fnp.stack([row, fnp.where(row < rows, columns, np.array(width, dtype))], axis=-1)
 
     return over_batches(one, n_batch, indices, indptr)

@@ -82,6 +82,11 @@ def _parts(args: Any, names: Sequence[str], what: str) -> list[Any]:
     return [_leaf(x, f"{name} of {what}") for x, name in zip(args, names, strict=True)]
 
 
+def _on_device(*parts: Any) -> list[Any]:
+    """Return checked parts, those of NumPy as arrays, so that no call of a compiled function copies them."""
+    return [asarray(x) if isinstance(x, np.ndarray) else x for x in parts]
+
+
 def _integers(name: str, x: Any, what: str) -> None:
     if not dtypes.is_integer(aval_of(x).dtype):
         raise promotion.error(
@@ -137,6 +142,7 @@ def checked_bcoo(args: Any, shape: Sequence[int], is_sorted: bool, unique: bool)
         tail = np.array(shape[n_batch : n_batch + n_sparse], np.int64)
         _check_bounds(concrete, tail, what)
         _check_promises(concrete, tail, is_sorted, unique, what)
+    data, indices = _on_device(data, indices)
     return _full(data, indices, n_batch, shape), indices, n_dense
 
 
@@ -207,6 +213,7 @@ def checked_coo(
                 ArgumentError, f"{name} of {what} are not in order, and {name}_sorted=True promises it",
                 "leave the promise out",
             )  # fmt: skip
+    data, row, col = _on_device(data, row, col)
     return data, row, col, shape
 
 
@@ -261,6 +268,7 @@ def checked_bcsr(
         _check_rows(columns, starts, shape[n_batch + 1], what)
         if is_sorted or unique:
             _check_promises(*_as_coordinates(columns, starts, shape[n_batch : n_batch + 2]), is_sorted, unique, what)
+    data, indices, indptr = _on_device(data, indices, indptr)
     return _full(data, indices, n_batch, shape), indices, indptr, n_dense
 
 

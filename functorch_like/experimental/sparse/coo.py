@@ -92,11 +92,8 @@ class COO(JAXSparse):
         # Elements of a row may be in any order, so that nothing is known of the order of their indices.
         return BCOO._of(self.data, fnp.stack([self.row, self.col], axis=-1), self._tail)
 
-    def _as_operand(self, summed: Sequence[int]) -> tuple[BCOO, bool]:
-        # Such a sum adds up by rows, whatever the order within them.
-        in_order = self.rows_sorted and list(summed) == [self.ndim - 1]
-        mat = self.to_bcoo()
-        return BCOO._of(mat.data, mat.indices, mat._tail, is_sorted=in_order), False
+    def _as_operand(self) -> tuple[COO, bool]:
+        return self, False
 
     def transpose(self, axes: Sequence[int] | None = None) -> COO | BCOO:
         """Return the transposed matrix as a COO, without work. With batch dimensions, permute the axes of a BCOO.

@@ -112,7 +112,7 @@ class CSR(_Compressed):
         """Return the matrix as a BCOO."""
         return self._rows().to_bcoo()
 
-    def _as_operand(self, summed: Sequence[int]) -> tuple[BCSR, bool]:
+    def _as_operand(self) -> tuple[BCSR, bool]:
         return self._rows(), False
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSR | CSC | BCOO:
@@ -181,7 +181,7 @@ class CSC(_Compressed):
         turned = self._rows().to_bcoo()
         return BCOO._of(turned.data, turned.indices[..., ::-1], self._tail)
 
-    def _as_operand(self, summed: Sequence[int]) -> tuple[BCSR, bool]:
+    def _as_operand(self) -> tuple[BCSR, bool]:
         return self._rows(), True
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSC | CSR | BCOO:

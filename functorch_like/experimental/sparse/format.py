@@ -131,8 +131,8 @@ class JAXSparse:
         """Return the array as a BCOO."""
         raise NotImplementedError
 
-    def _as_operand(self, summed: Sequence[int]) -> tuple[Any, bool]:
-        """Return a BCOO or BCSR for a product that sums over some axes, and True if its matrices are transposed."""
+    def _as_operand(self) -> tuple[Any, bool]:
+        """Return a BCOO, BCSR or COO to multiply, and True if its matrices are transposed."""
         raise NotImplementedError
 
     def todense(self) -> Array:

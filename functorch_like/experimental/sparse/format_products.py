@@ -9,7 +9,9 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.experimental.sparse import csr_products
+from functorch_like.experimental.sparse.bcoo import BCOO
 from functorch_like.experimental.sparse.bcsr import BCSR, coordinates, is_bcsr
+from functorch_like.experimental.sparse.element_products import element_product, row_numbers
 from functorch_like.experimental.sparse.format import JAXSparse, method
 from functorch_like.experimental.sparse.products import Numbers, Pairs, Spec, bcoo_dot_general, dot, dot_parts, pairs_of
 from functorch_like.numpy import promotion
@@ -39,7 +41,7 @@ def sparse_dot_general(
 
 def _dot(mat: JAXSparse, dense: Any, pairs: Pairs, precision: Any, dtype: Any, swapped: bool) -> Any:
     """Return the product of a sparse and a dense operand; arguments as of `products.dot`."""
-    operand, turned = mat._as_operand([a for a, _ in pairs.contract])
+    operand, turned = mat._as_operand()
     if turned:
         first, last = mat.ndim - 2, mat.ndim - 1
         used = {a for a, _ in (*pairs.contract, *pairs.batch)}
@@ -48,35 +50,66 @@ def _dot(mat: JAXSparse, dense: Any, pairs: Pairs, precision: Any, dtype: Any, s
             pairs = Pairs(*(tuple((turn.get(a, a), b) for a, b in part) for part in pairs))
         else:  # both axes stay, in their order
             operand = mat.to_bcoo()
-    if not isinstance(operand, BCSR):
+    if isinstance(operand, BCOO):
         return dot(operand, dense, pairs, precision, dtype, swapped)
     x, y = promotion.promote(operand.data, dense)
     if dtype is not None:
         x, y = x.astype(dtype), y.astype(dtype)
-    summed = [a for a, _ in pairs.contract]
-    # Rows are in order, and their elements need not be.
-    in_order = operand.indices_sorted or summed == [operand.n_batch + 1]
-    spec = Spec(operand._sparse_shape, operand.n_batch, in_order, pairs, precision, swapped)
-    return _dot_rows(x, operand.indices, operand.indptr, y, spec)
+    # The order of elements within a row does not matter to a sum over columns.
+    by_rows = [a for a, _ in pairs.contract] == [operand.n_batch + 1]
+    if isinstance(operand, BCSR):
+        spec = Spec(
+            operand._sparse_shape, operand.n_batch, operand.indices_sorted or by_rows, pairs, precision, swapped
+        )
+        return _dot_rows(x, operand.indices, operand.indptr, y, spec)
+    spec = Spec(operand._tail, operand.n_batch, operand.rows_sorted and by_rows, pairs, precision, swapped)
+    return _dot_elements(x, operand.row, operand.col, y, spec)
+
+
+def _summed_axis(spec: Spec) -> int | None:
+    """Return the axis of the matrix for the product of one matrix that sums over one axis of it, None for others."""
+    if spec.n_batch or len(spec.pairs.contract) != 1 or spec.pairs.batch:
+        return None
+    axis = spec.pairs.contract[0][0]
+    return axis if axis < 2 else None
+
+
+@eager_jit(static=("spec",))
+def _dot_elements(data: Any, row: Any, col: Any, dense: Any, spec: Spec) -> Any:
+    axis = _summed_axis(spec) if aval_of(data).ndim == 1 else None
+    x, free = _summed_first(dense, spec)
+    if axis is None or (spec.is_sorted and csr_products.applies(data, row, dense, free)):
+        return dot_parts(data, fnp.stack([row, col], axis=-1), dense, spec)
+    return _in_order(element_product(data, row, col, x, spec.sparse, axis), spec)
 
 
 @eager_jit(static=("spec",))
 def _dot_rows(data: Any, indices: Any, indptr: Any, dense: Any, spec: Spec) -> Any:
-    def plain(d: Any, i: Any, p: Any, x: Any, spec: Spec = spec) -> Any:
-        return dot_parts(d, coordinates(i, p, spec.n_batch, *spec.sparse), x, spec)
+    axis = _summed_axis(spec) if aval_of(data).ndim == 1 else None
+    if axis is None:
+        return dot_parts(data, coordinates(indices, indptr, spec.n_batch, *spec.sparse), dense, spec)
+    x, free = _summed_first(dense, spec)
 
-    if spec.n_batch or len(spec.pairs.contract) != 1 or spec.pairs.contract[0][0] != 1 or spec.pairs.batch:
-        return plain(data, indices, indptr, dense)
-    rows, width = spec.sparse
-    axis = spec.pairs.contract[0][1]
-    moved = fnp.moveaxis(dense, axis, 0)
-    free = math.prod(aval_of(moved).shape[1:])
-    if not csr_products.applies(data, indices, dense, free):
-        return plain(data, indices, indptr, dense)
-    flat = spec._replace(pairs=Pairs(((1, 0),), ()), swapped=False, kernel=False)
-    simple = lambda d, i, p, x: plain(d, i, p, x, flat)
-    out = csr_products.product_by_rows(simple, data, indices, indptr, fnp.reshape(moved, (width, free)), spec.sparse)
-    out = fnp.reshape(out, (rows, *aval_of(moved).shape[1:]))
+    def plain(d: Any, i: Any, p: Any, x: Any) -> Any:
+        rows = row_numbers(p, aval_of(d).shape[0], aval_of(p).dtype)
+        return element_product(d, rows, i, x, spec.sparse, axis)
+
+    if axis == 0 or not csr_products.applies(data, indices, dense, free):
+        return _in_order(plain(data, indices, indptr, x), spec)
+    flat = fnp.reshape(x, (spec.sparse[1], free))
+    out = csr_products.product_by_rows(plain, data, indices, indptr, flat, spec.sparse)
+    return _in_order(fnp.reshape(out, (spec.sparse[0], *aval_of(x).shape[1:])), spec)
+
+
+def _summed_first(dense: Any, spec: Spec) -> tuple[Any, int]:
+    """Return a dense operand with the axis that is summed in front, and the number of its other elements."""
+    axis = spec.pairs.contract[0][1] if spec.pairs.contract else 0
+    moved = fnp.moveaxis(dense, axis, 0) if aval_of(dense).ndim > 1 else dense
+    return moved, math.prod(aval_of(moved).shape[1:])
+
+
+def _in_order(out: Any, spec: Spec) -> Any:
+    """Return a product whose first axis is that of the matrix, with its axes in the order of the operands."""
     return fnp.moveaxis(out, 0, -1) if spec.swapped else out
 
 
