@@ -27,8 +27,14 @@ def measure(n: int, density: float, columns: int) -> dict[str, float]:
     a = scipy.sparse.random(n, n, density, format="csr", dtype=np.float32, random_state=0)
     x = np.random.default_rng(0).standard_normal((n, columns) if columns else n).astype(np.float32)
     samplers = {"scipy": repeated(lambda: a @ x)}
-    for name, cls in (("BCOO", sparse.BCOO), ("BCSR", sparse.BCSR)):
-        m, y = cls.from_scipy_sparse(a), ft.device_put(x)
+    c = a.tocoo()
+    formats = {
+        "BCOO": sparse.BCOO.from_scipy_sparse(a), "BCSR": sparse.BCSR.from_scipy_sparse(a),
+        "COO": sparse.COO((c.data, c.row, c.col), shape=a.shape, rows_sorted=True),
+        "CSR": sparse.CSR((a.data, a.indices, a.indptr), shape=a.shape),
+    }  # fmt: skip
+    for name, m in formats.items():
+        y = ft.device_put(x)
         product = ft.jit(lambda m, x: m @ x)
         np.testing.assert_allclose(product(m, y), a @ x, rtol=1e-3, atol=1e-3)
         samplers[name] = repeated(lambda product=product, m=m, y=y: product(m, y), ft.block_until_ready)
@@ -46,11 +52,12 @@ def main() -> None:
     options = parser.parse_args()
     ft.backends.compilation.tiers = "off"  # measure the last tier alone
     rows = {}
-    print(f"{'matrix':30}{'SciPy':>12}{'BCOO':>12}{'BCSR':>12}   (ms)")
+    names = ["SciPy", "BCOO", "BCSR", "COO", "CSR"]
+    print(f"{'matrix':30}" + "".join(f"{name:>12}" for name in names) + "   (ms)")
     for n, density, columns in CASES:
         name = f"{n} x {n}, {density:.1%}, times {f'{n} x {columns}' if columns else 'vector'}"
         row = rows[name] = measure(n, density, columns)
-        print(f"{name:30}" + "".join(f"{1e3 * row[key]:12.3f}" for key in ("scipy", "BCOO", "BCSR")))
+        print(f"{name:30}" + "".join(f"{1e3 * row[key]:12.3f}" for key in ("scipy", *names[1:])))
     if options.json:
         save(options.json, ["scipy"], rounds=ROUNDS, seconds=rows)
 

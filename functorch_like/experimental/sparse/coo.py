@@ -27,7 +27,7 @@ class COO(JAXSparse):
     """Sparse matrix in coordinates: `nse` stored values, with the row and the column of each.
 
     An element whose row and column are the sizes of the matrix is padding and counts nowhere. Elements that are stored
-    twice add up. Products and the transpose keep the format. Other operations give a `BCOO`, which also has batches.
+    twice add up. Products with dense arrays are dense, and the transpose is a COO. Other operations give a `BCOO`.
 
     Args:
         args: `data`, and integers `row` and `col`, each of shape (nse,).

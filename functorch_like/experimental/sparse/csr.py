@@ -74,8 +74,8 @@ class _Compressed(JAXSparse):
 class CSR(_Compressed):
     """Sparse matrix in compressed rows: row i has the stored elements `indptr[i]` to `indptr[i + 1]`.
 
-    Elements from `indptr[-1]` on are padding. Elements that are stored twice add up. Products keep the format, and the
-    transpose is a `CSC` of the same arrays. Other operations give a `BCOO`.
+    Elements from `indptr[-1]` on are padding. Elements that are stored twice add up. Products with dense arrays are
+    dense, and the transpose is a `CSC` of the same arrays. Other operations give a `BCOO`.
 
     Args:
         args: `data` and integers `indices`, the column of each, of shape (nse,); `indptr`, of shape (rows + 1,).
@@ -129,8 +129,8 @@ class CSR(_Compressed):
 class CSC(_Compressed):
     """Sparse matrix in compressed columns: column i has the stored elements `indptr[i]` to `indptr[i + 1]`.
 
-    Elements from `indptr[-1]` on are padding. Elements that are stored twice add up. Products keep the format, and the
-    transpose is a `CSR` of the same arrays. Other operations give a `BCOO`.
+    Elements from `indptr[-1]` on are padding. Elements that are stored twice add up. Products with dense arrays are
+    dense, and the transpose is a `CSR` of the same arrays. Other operations give a `BCOO`.
 
     Args:
         args: `data` and integers `indices`, the row of each, of shape (nse,); `indptr`, of shape (columns + 1,).
