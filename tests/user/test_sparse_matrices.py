@@ -268,6 +268,25 @@ def test_large_products_take_a_kernel(kind):
     close(dm, (ct @ x.T) * (a.toarray() != 0), 1e-3)
 
 
+def test_long_compressed_matrices():
+    """Rows of many elements are numbered by blocks; their number here is no multiple of a block's."""
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 900, 40003) // 3 * 3, rng.integers(0, 700, 40003)
+    a = sp.csr_array((rng.integers(-3, 4, 40003).astype("float32"), (rows, columns)), shape=(1000, 700))
+    a.sum_duplicates()
+    pad = lambda x: np.append(x, np.zeros(9, x.dtype))
+    m = sparse.CSR((pad(a.data), pad(a.indices), a.indptr), shape=a.shape)
+    assert m.nse > 2**15 and m.nse % 8
+    v, w = (rng.integers(-3, 4, n).astype("float32") for n in (700, 1000))
+    f = ft.jit(lambda m, v, w: (m @ v, w @ m, m.T @ w))
+    for found, want in zip(f(m, v, w), (a @ v, w @ a, a.T @ w), strict=True):
+        np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(m.todense(), a.toarray())
+    rows = np.repeat(np.arange(1000), np.diff(a.indptr))
+    dm = ft.jit(sparse.grad(lambda m: w @ (m @ v)))(m)
+    np.testing.assert_array_equal(dm.data, pad(w[rows] * v[a.indices]))
+
+
 def test_traced_positions_out_of_bounds_count_as_padding():
     wild = np.array([0, 10**9, 1, -1], np.int32)
     made = ft.jit(lambda row, col: sparse.COO((fnp.ones(4), row, col), shape=(2, 2)))

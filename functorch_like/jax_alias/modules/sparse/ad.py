@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functorch_like.experimental.sparse import JAXSparse as JAXSparse
 from functorch_like.experimental.sparse import grad as grad
 from functorch_like.experimental.sparse import jacfwd as jacfwd
 from functorch_like.experimental.sparse import jacobian as jacobian

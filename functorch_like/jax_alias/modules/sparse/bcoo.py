@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functorch_like.experimental.sparse import BCOO as BCOO
 from functorch_like.experimental.sparse import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
+from functorch_like.experimental.sparse import JAXSparse as JAXSparse
 from functorch_like.experimental.sparse import SparseEfficiencyError as SparseEfficiencyError
 from functorch_like.experimental.sparse import SparseEfficiencyWarning as SparseEfficiencyWarning
 from functorch_like.experimental.sparse import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functorch_like.experimental.sparse import BCSR as BCSR
 from functorch_like.experimental.sparse import CuSparseEfficiencyWarning as CuSparseEfficiencyWarning
+from functorch_like.experimental.sparse import JAXSparse as JAXSparse
 from functorch_like.experimental.sparse import SparseEfficiencyWarning as SparseEfficiencyWarning
 from functorch_like.experimental.sparse import bcsr_broadcast_in_dim as bcsr_broadcast_in_dim
 from functorch_like.experimental.sparse import bcsr_concatenate as bcsr_concatenate
