@@ -137,8 +137,10 @@ with _lazy_imports.block(__name__):
     from functorch_like.transforms.linear_transpose import linear_transpose as linear_transpose
     from functorch_like.transforms.pmap import pmap as pmap
     from functorch_like.transforms.shard_map import shard_map as shard_map
+    from functorch_like.transforms.smap import smap as smap
     from functorch_like.transforms.sparse_jacobian import sparse_jacobian as sparse_jacobian
     from functorch_like.transforms.taylor.jet import jet as jet
+    from functorch_like.transforms.user_context import make_user_context as make_user_context
     from functorch_like.transforms.vmap import vmap as vmap
 
 with _lazy_imports.block(__name__, wrap=False):

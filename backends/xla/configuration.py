@@ -105,6 +105,8 @@ _post_hook = config("cpp_post_hook", None, in_jit_key=False)
 forked = config("forked", False)
 # The mesh that partition specs without one refer to. Traces depend on it.
 current_mesh = config("mesh", None)
+# Values of user contexts that differ from their defaults (transforms/user_context.py).
+user_contexts = config("user_contexts", frozenset())
 
 _jax_jit.set_disable_jit_state(_disable_jit._config)
 _jax_jit.set_enable_x64_state(_enable_x64._config)

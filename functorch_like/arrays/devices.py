@@ -10,6 +10,7 @@ import numpy as np
 from functorch_like import dtypes, tree
 from functorch_like.backends import xla
 from functorch_like.backends.xla import client, processes
+from functorch_like.backends.xla.memory_space import MemorySpace
 from functorch_like.calling import api_boundary
 from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native
@@ -237,8 +238,9 @@ def device_put(
         device: a device, or its name ("cpu", "gpu", "cpu:0"). An array put on a named device stays there, and
             computations with it run there; with None the array is on the default device but free to be moved.
             Or a sharding, which splits it over several devices; a PartitionSpec, within `use_mesh`; or a prefix pytree
-            of these. Inside a jitted function shardings are constraints, and devices have no effect; on GPUs XLA keeps
-            a value in the memory whose kind a sharding names, and brings it back where one names "device".
+            of these. A `sharding.MemorySpace` leaves an array on its devices, in another kind of memory. Inside of a
+            jitted function shardings are constraints, and devices have no effect; on GPUs XLA keeps a value in the
+            memory whose kind a sharding names, and brings it back where one names "device".
         src: ignored: where an array is from is known.
         donate: ignored: the arrays that are copied stay.
         may_alias: ignored: an array that already is where it should be is returned as it is.
@@ -303,6 +305,8 @@ def _places(places: Any, x: Any) -> list[Any]:
     def one(place: Any) -> Any:
         if place is None or isinstance(place, (str, Device)):
             return None if place is None else xla.find_device(place)
+        if isinstance(place, MemorySpace):
+            return place
         return named_sharding.from_user(place, "the place of device_put")
 
     return [one(place) for place in tree.broadcast_prefix(places, x, "places of device_put")]
@@ -312,6 +316,10 @@ def _put(leaf: Any, device: Any) -> Any:
     if isinstance(leaf, np.ndarray) and (not leaf.dtype.isnative or dtypes.is_narrowed(leaf)):
         leaf = native(leaf)
     aval = aval_of(leaf)
+    if type(device) is MemorySpace:
+        from functorch_like.sharding import constraints  # few programs have other memory
+
+        return constraints.to_space(leaf, device)
     if isinstance(leaf, Tracer):
         if device is not None and not isinstance(device, Device):
             from functorch_like.sharding import constraints  # few programs have meshes

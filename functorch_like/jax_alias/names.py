@@ -69,6 +69,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.lax.linalg": ("lax.linalg", ".modules.core_primitives"),
     "jax.lib": (),
     "jax.lib.xla_bridge": (".modules.backend",),
+    "jax.memory": (".modules.memory",),
     "jax.monitoring": (".modules.monitoring",),
     "jax.nn": ("nn",),
     "jax.nn.initializers": (".modules.initializers", "nn.initializers"),

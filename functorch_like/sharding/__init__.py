@@ -8,11 +8,14 @@
 P('data')
 """
 
+from functorch_like.backends.xla.memory_space import MemorySpace as MemorySpace
 from functorch_like.backends.xla.mesh import AbstractMesh as AbstractMesh
 from functorch_like.backends.xla.mesh import AxisType as AxisType
 from functorch_like.backends.xla.mesh import Mesh as Mesh
 from functorch_like.backends.xla.partition_spec import PartitionSpec as PartitionSpec
 from functorch_like.backends.xla.sharded_arrays import Shard as Shard
+from functorch_like.sharding.axis_modes import auto_axes as auto_axes
+from functorch_like.sharding.axis_modes import explicit_axes as explicit_axes
 from functorch_like.sharding.constructors import NamedSharding as NamedSharding
 from functorch_like.sharding.constructors import Sharding as Sharding
 from functorch_like.sharding.constructors import SingleDeviceSharding as SingleDeviceSharding

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like.backends import xla
-from functorch_like.backends.xla import named_sharding
-from functorch_like.core import Tracer, aval_of
+from functorch_like.backends.xla import named_sharding, sharding
+from functorch_like.backends.xla.memory_space import MemorySpace
+from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.primitives.effects.memory_placement import memory_placement
 from functorch_like.primitives.structural.sharding_constraint import sharding_constraint
 
@@ -15,6 +16,20 @@ def to_memory(x: Any, where: Any) -> Any:
     """Place a value of a program in the kind of memory that a sharding names; return `x` if it names none."""
     kind = where._memory_kind
     return x if kind is None else memory_placement(x, kind=kind)
+
+
+def to_space(x: Any, space: MemorySpace) -> Any:
+    """Return a value in a memory space; outside of programs on the devices that have it.
+
+    Raises:
+        ArgumentError: for a kind of memory that the devices lack.
+    """
+    kind = space.kind
+    if isinstance(x, Tracer):
+        return x if kind is None else memory_placement(x, kind=kind)
+    where = x.sharding if type(x) is ArrayImpl else sharding.single(xla.default_device())
+    weak = aval_of(x).weak_type
+    return xla.device_put(x, where if kind is None else where.with_memory_kind(kind), weak_type=weak)
 
 
 def constrain(x: Any, where: Any) -> Any:

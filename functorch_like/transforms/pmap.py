@@ -103,7 +103,7 @@ def pmap(
 
         one.traced_aux = lambda: (trees[0], tuple(places))  # type: ignore[attr-defined]
         specs = tuple(_spec(d, axis) for d in dims)
-        outs = Mapped(one, name, mesh, specs, lambda: [_spec(d, axis) for d in places], (), False)(tuple(leaves))
+        outs = Mapped(one, name, mesh, specs, lambda _: [_spec(d, axis) for d in places], (), False)(tuple(leaves))
         return trees[0].unflatten(outs)
 
     compiled = jit(mapped, static_argnums=tuple(sorted(set(static))) or None, donate_argnums=donated or None)

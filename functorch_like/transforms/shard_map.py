@@ -99,7 +99,7 @@ def shard_map(
 
 
 class Mapped:
-    """A `shard_map` over one mesh; `out_specs` may be a function, which is called after tracing."""
+    """A `shard_map` over one mesh; `out_specs` may be a function of the traced body."""
 
     def __init__(
         self, fun: Any, name: str, mesh: Any, in_specs: Any, out_specs: Any, axis_names: Any, check: bool
@@ -178,7 +178,7 @@ class Mapped:
             inner = FlatCall(_NOTHING_STATIC, args, kwargs, abstract=True)
             body = traced_function.staged(self.fun, inner, "shard_map", cache)
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))
-            out_specs = self.out_specs() if callable(self.out_specs) else self.out_specs
+            out_specs = self.out_specs(body) if callable(self.out_specs) else self.out_specs
             out_specs = self._specs(out_specs, whole, "out_specs")
             self._check(body, (*(PartitionSpec() for _ in body.consts), *specs), out_specs)
         return body, out_specs

@@ -12,7 +12,7 @@ import functorch_like as ft
 from functorch_like import dtypes
 from functorch_like.backends import promotion, random
 from functorch_like.backends.external_settings import JIT_DISABLED
-from functorch_like.backends.xla import client, events
+from functorch_like.backends.xla import client, events, guards
 from functorch_like.core import LENIENT_POSITIONS
 from functorch_like.debug import finite
 from functorch_like.errors import ArgumentError, nearest
@@ -120,6 +120,10 @@ ACTING = {
     "jax_enable_x64": Acting(lambda: dtypes.default_float() == dtypes.float64, _write_x64, _x64),
     "jax_debug_nans": _watch("nans"),
     "jax_debug_infs": _watch("infs"),
+    "jax_array_garbage_collection_guard": Acting(
+        guards.collection_level, guards.set_collection_level, guards.collection_guard
+    ),
+    "jax_thread_guard": Acting(guards.threads_are_guarded, guards.guard_threads, guards.thread_guard),
     "jax_check_static_indices": Acting(
         lambda: not LENIENT_POSITIONS.value,
         lambda check: LENIENT_POSITIONS.set_global(not check),
@@ -142,7 +146,7 @@ ACTING = {
 #: Options that have no effect here, with the values that programs expect to read.
 KEPT: dict[str, Any] = {
     "jax_allow_f16_reductions": True,
-    "jax_array_garbage_collection_guard": None,
+    "jax_auto_pcast": True,
     "jax_bcoo_cusparse_lowering": False,
     "jax_captured_constants_report_frames": 0,
     "jax_captured_constants_warn_bytes": 2_000_000_000,
@@ -213,7 +217,6 @@ KEPT: dict[str, Any] = {
     "jax_share_binary_between_hosts_timeout_ms": 1_200_000,
     "jax_softmax_custom_jvp": True,
     "jax_spmd_mode": "allow_all",
-    "jax_thread_guard": False,
     "jax_threefry_gpu_kernel_lowering": False,
     "jax_traceback_filtering": "auto",
     "jax_traceback_in_locations_limit": 100,

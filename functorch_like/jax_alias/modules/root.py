@@ -122,6 +122,9 @@ def process_indices(backend: str | None = None) -> list[int]:
     return list(range(ft.process_count()))
 
 
+host_ids = process_indices
+
+
 def host_id(backend: str | None = None) -> int:
     """Return the index of this process."""
     return ft.process_index()
@@ -153,6 +156,9 @@ numpy_rank_promotion = _option("numpy_rank_promotion")
 numpy_dtype_promotion = _option("numpy_dtype_promotion")
 remove_size_one_mesh_axis_from_type = _option("remove_size_one_mesh_axis_from_type")
 allow_f16_reductions = _option("allow_f16_reductions")
+array_garbage_collection_guard = _option("array_garbage_collection_guard")
+auto_pcast = _option("auto_pcast")
+thread_guard = _option("thread_guard")
 
 
 @contextmanager

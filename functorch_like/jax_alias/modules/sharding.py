@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import functorch_like as _ft
 from functorch_like import sharding as _sharding
 from functorch_like.avals import ShapedArray as _ShapedArray
 from functorch_like.backends.xla import named_sharding as _named_sharding
 from functorch_like.core import Trace as _Trace
+from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr as _Jaxpr
 from functorch_like.ir.jaxpr import Literal as _Literal
 from functorch_like.jax_alias.modules.layout import Format as _Format
@@ -55,6 +58,54 @@ class PartitionSpec(metaclass=_Class):
     """`ft.sharding.PartitionSpec`."""
 
     _real = _sharding.PartitionSpec
+
+
+@dataclass(frozen=True)
+class AbstractDevice:
+    """A kind of device; programs are lowered for real devices, so that of an `AbstractMesh` has no effect.
+
+    Attributes:
+        device_kind: name of the model.
+        num_cores: cores of one device, or None.
+        platform: name of the platform.
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+
+class _Axes(NamedTuple):
+    varying: frozenset[str]
+    unreduced: frozenset[str]
+    reduced: frozenset[str]
+
+
+class ManualAxisType(_Axes):
+    """Mesh axes along which a part inside of `shard_map` differs; avals of this package hold none.
+
+    Attributes:
+        varying: axes along which the parts differ.
+        unreduced: axes over which a sum has still to be taken.
+        reduced: axes along which the part is the same, and its cotangent a sum to be taken.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *, varying: Any = frozenset(), unreduced: Any = frozenset(), reduced: Any = frozenset()) -> Any:
+        """Make one of three sets that share no axis.
+
+        Raises:
+            ArgumentError: for an axis in two of them.
+        """
+        sets = {"varying": frozenset(varying), "unreduced": frozenset(unreduced), "reduced": frozenset(reduced)}
+        for (one, first), (other, second) in combinations(sets.items(), 2):
+            if first & second:
+                raise ArgumentError(
+                    f"{one} and {other} both have the axes {sorted(first & second)}",
+                    fix="name an axis in one of them",
+                )
+        return super().__new__(cls, **sets)
 
 
 P = PartitionSpec
@@ -159,6 +210,7 @@ def attach() -> None:
     for name in ("_any_axis_explicit", "_any_axis_manual"):
         setattr(mesh, name, False)
     mesh._are_all_axes_auto = True
+    mesh.abstract_device = None
     # Read by orbax, which restores each part. The public names are stand-ins for these classes.
     kind: Any
     for kind in (_named_sharding.NamedSharding, _named_sharding.SingleDeviceSharding):
@@ -172,4 +224,5 @@ def attach() -> None:
     aval: Any = _ShapedArray
     aval.sharding = property(lambda self: _Unplaced(self.ndim))
     aval.vma = frozenset()
+    aval.manual_axis_type = ManualAxisType()
     aval.to_tangent_aval = aval.at_least_vspace = _tangent_aval
