@@ -80,18 +80,39 @@ class Scoped(NamedTuple):
     source: Any
 
 
+class Annotated(NamedTuple):
+    """A recorded traceback with attributes for the compiler: pairs of a name and a text."""
+
+    attributes: tuple[tuple[str, str], ...]
+    source: Any
+
+
+_WRAPPERS = frozenset((Scoped, Annotated))
+
+
+def attributes(source: Any) -> tuple[tuple[str, str], ...] | None:
+    """Return the attributes of a recorded traceback, the innermost if there are several; None if there are none."""
+    found = None
+    while type(source) in _WRAPPERS:
+        if type(source) is Annotated:
+            found = source.attributes
+        source = source.source
+    return found
+
+
 def scope(source: Any) -> str:
     """Return the named scopes of a recorded traceback, outermost first: "encoder/attention"; "" if there are none."""
     names: list[str] = []
-    while type(source) is Scoped:
-        names.append(source.name)
+    while type(source) in _WRAPPERS:
+        if type(source) is Scoped:
+            names.append(source.name)
         source = source.source
     return "/".join(names)
 
 
 def user_line(source: Any = None) -> Line | None:
     """Return the innermost line outside the package, of a recorded traceback or the current call; None if unknown."""
-    while type(source) is Scoped:
+    while type(source) in _WRAPPERS:
         source = source.source
     if source is None:
         source = xla.here()

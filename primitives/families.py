@@ -42,6 +42,7 @@ FAMILIES = {
     "reductions.cumlogsumexp": "cumlogsumexp",
     "reductions.recurrence": "recurrence",
     "effects.checkpoint_name": "name",
+    "effects.control_dep": "control_dep",
     "effects.memory_placement": "memory_placement",
     "linalg.qr": "geqp3 geqrf hessenberg householder_product qr tridiagonal",
     "structural.pad_and_slice": "pad slice",
@@ -51,6 +52,7 @@ FAMILIES = {
     "contractions.ragged_dot": "ragged_dot ragged_contract",
     "random.threefry": "threefry2x32",
     "ordering.top_k": "top_k",
+    "structural.annotations": "layout_constraint shard_alike xla_metadata",
     "structural.sharding_constraint": "sharding_constraint",
     "structural.tile_split_barrier": "optimization_barrier split tile",
     "reductions.reductions": "argmax argmin reduce_and reduce_max reduce_max_number reduce_min reduce_or reduce_prod "

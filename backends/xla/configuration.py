@@ -107,6 +107,8 @@ forked = config("forked", False)
 current_mesh = config("mesh", None)
 # Values of user contexts that differ from their defaults (transforms/user_context.py).
 user_contexts = config("user_contexts", frozenset())
+# Attributes of the operations that are recorded: pairs of a name and a text (experimental/xla_metadata.py).
+xla_metadata = config("xla_metadata", ())
 
 _jax_jit.set_disable_jit_state(_disable_jit._config)
 _jax_jit.set_enable_x64_state(_enable_x64._config)

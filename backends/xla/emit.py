@@ -57,6 +57,7 @@ class Emitter(Attributes, Effects, Partitioned):
         "_constants",
         "_end",
         "_functions",
+        "_groups",
         "_ip",
         "_meshes",
         "_module",
@@ -96,6 +97,7 @@ class Emitter(Attributes, Effects, Partitioned):
         self._token: Value | None = None
         self._meshes: dict[Any, str] = {}
         self._channels = 0
+        self._groups = 0
         self._written: list[Any] | None = None  # operations of the current rule, while `written_by` records them
         self.partitioning: Partitioning | None = None
         self.manual: Manual | None = None
@@ -255,6 +257,23 @@ class Emitter(Attributes, Effects, Partitioned):
         finally:
             self._ip, self._constants, self.place, self._token, self.ins, self.outs = saved
         return outs
+
+    def count(self) -> int:
+        """Return the number of operations in the current block."""
+        return len(self._ip.block.operations)
+
+    def annotate_since(self, count: int, attributes: Sequence[tuple[str, str]]) -> None:
+        """Give the operations after the first `count` of the block attributes for XLA, also inside of their regions."""
+        operations = self._ip.block.operations
+        for k in range(count, len(operations)):
+            _annotate(operations[k].operation, attributes)
+
+    def annotate(self, x: Value, attributes: Sequence[tuple[str, str]]) -> None:
+        """Give the operation that makes a value attributes for XLA; arguments have none."""
+        self.forbid_template()
+        operation = getattr(x.owner, "operation", None)
+        if operation is not None:
+            _annotate(operation, attributes, inside=False)
 
     def type(self, aval: ShapedArray) -> Any:
         """The tensor type of an aval."""
@@ -514,6 +533,25 @@ class Emitter(Attributes, Effects, Partitioned):
         folded = _create(name, [scalar], list(block.arguments), None, None, 0, place, inside).result
         _create("stablehlo.return", [], [folded], None, None, 0, place, inside)
         return made.result
+
+
+#: Operations whose regions are parts of the program.
+_CONTROL = frozenset(("stablehlo.while", "stablehlo.if", "stablehlo.case"))
+
+
+def _annotate(operation: Any, attributes: Sequence[tuple[str, str]], inside: bool = True) -> None:
+    """Add frontend attributes to an operation, except for names that it has already."""
+    name = "mhlo.frontend_attributes"
+    own = operation.attributes
+    added = {key: mlir.string(text) for key, text in attributes}
+    if name in own:
+        added.update((named.name, named.attr) for named in ir.DictAttr(own[name]))
+    own[name] = ir.DictAttr.get(added, mlir.context)
+    for region in operation.regions if inside and operation.name in _CONTROL else ():
+        for block in region.blocks:
+            for each in block.operations:
+                if each.operation.name not in ("stablehlo.return", "func.return"):
+                    _annotate(each.operation, attributes)
 
 
 def _constant_operation(x: Value) -> Any:

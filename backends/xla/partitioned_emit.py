@@ -40,11 +40,13 @@ class Partitioned:
     manual: Manual | None
     _meshes: dict[Any, str]
     _channels: int
+    _groups: int
     _module: Any
     place: Any
     _ip: Any
     _fill: Callable[..., Any]
     op: Callable[..., Any]
+    forbid_template: Callable[[], None]
 
     def mesh_symbol(self, mesh: AbstractMesh) -> str:
         """The name of a mesh in this module, which is defined there at its first use."""
@@ -110,6 +112,14 @@ class Partitioned:
     def constrain(self, x: Any, mesh: AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> Any:
         """`x`, split by the spec."""
         return self.op("sdy.sharding_constraint", [x], [aval], {"sharding": self.sharding(mesh, spec, aval.ndim)})
+
+    def group(self, xs: Sequence[Any]) -> None:
+        """Have the compiler split arrays of one shape alike."""
+        self.forbid_template()
+        self._groups += 1
+        attrs = {"group_id": mlir.integer(self._groups - 1, 64)}
+        for x in xs:
+            ir.Operation.create("sdy.sharding_group", [], [x], attrs, None, 0, self.place, self._ip)
 
     def channel(self) -> Any:
         """The handle of a new collective."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like import source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import __file__ as _backends_file
 from functorch_like.backends import settings, xla
@@ -72,6 +73,8 @@ def _read(jaxpr: Jaxpr) -> str | None:
             if not e.prim.builtin or effects(e):
                 raise _Opaque  # lowering finds the calls of Python in a program
             texts.append(e.prim.name)
+            if type(e.source) in _WRAPPED:
+                texts.append(repr(source_info.attributes(e.source)))
             write(e.inputs)
             _write(e.params, texts)
             define(e.outputs)
@@ -104,6 +107,8 @@ def _write(value: Any, texts: list[str]) -> None:
         _write_object(value, kind, texts)
 
 
+#: Sources that may hold attributes for the compiler.
+_WRAPPED = frozenset((source_info.Annotated, source_info.Scoped))
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
 
 

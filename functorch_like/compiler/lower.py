@@ -320,9 +320,10 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
         entry = lines.get(eqn.source)
         if entry is None:
             entry = lines[eqn.source] = _place(e, eqn.source)
-        line, place = entry
+        line, place, attributes = entry
         if place is not None:
             e.place = place
+        before = e.count() if attributes else 0
         prim, inputs, outputs, params = eqn.prim, eqn.inputs, eqn.outputs, eqn.params
         arguments = [*map(read, inputs)]
         key = eqn.signature
@@ -347,6 +348,8 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
             except FtError as error:
                 error.add_context(at=str(line or ""))
                 raise core.add_error_context(error, prim, e.ins, params, None, "lowering")  # noqa: B904
+        if attributes:
+            e.annotate_since(before, attributes)
         if type(out) is list or type(out) is tuple:
             values.update(zip(outputs, out, strict=True))
         else:
@@ -385,13 +388,15 @@ def _templates(e: xla.Emitter) -> dict[Any, Any]:
     return templates
 
 
-def _place(e: xla.Emitter, source: Any) -> tuple[source_info.Line | None, Any]:
-    """Return the user's line of a recorded traceback, and its location in a module."""
+def _place(e: xla.Emitter, source: Any) -> tuple[source_info.Line | None, Any, Any]:
+    """Return the user's line of a recorded traceback, its location in a module, and attributes for the compiler."""
     line = None if source is None else source_info.user_line(source)
+    attributes = source_info.attributes(source)
     if line is None:
-        return None, None
+        return None, None, attributes
     scope = source_info.scope(source)
-    return line, e.location(line.file, line.line, f"{scope}/{line.function}" if scope else line.function)
+    place = e.location(line.file, line.line, f"{scope}/{line.function}" if scope else line.function)
+    return line, place, attributes
 
 
 def _emit_part(e: xla.Emitter, part: Jaxpr, operands: Sequence[Any]) -> list[Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
-from functorch_like.core import EVALUATE, state
 from functorch_like.errors import ArgumentError
+from functorch_like.ir.trace_to_jaxpr import Recorded
 from functorch_like.source_info import Scoped, name_of
 
 if TYPE_CHECKING:
@@ -73,16 +73,9 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
 @contextmanager
 def _scope(name: str) -> Generator[None]:
     # Equations recorded in the meantime are named at the end, so that recording does not depend on scopes.
-    begun: list[tuple[list[Any], int]] = []
-    trace = state.trace
-    while trace is not EVALUATE:
-        recorded = getattr(trace, "equations", None)
-        if recorded is not None:
-            begun.append((recorded, len(recorded)))
-        trace = trace.parent
+    recorded = Recorded()
     try:
         yield
     finally:
-        for equations, start in begun:
-            for e in equations[start:]:
-                e.source = Scoped(name, e.source)
+        for e in recorded.equations():
+            e.source = Scoped(name, e.source)

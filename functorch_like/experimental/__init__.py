@@ -1,10 +1,15 @@
-"""Modules that are useful and may still change: `ode`, ordinary differential equations, and `sparse`, sparse arrays."""
+"""Modules that are useful and may still change, such as `ode`, differential equations, and `sparse`, sparse arrays."""
 
 from __future__ import annotations
 
 from functorch_like.calling import lazy_imports as _lazy_imports
 
 with _lazy_imports.block(__name__, wrap=False):
+    from functorch_like.experimental import compute_on as compute_on
+    from functorch_like.experimental import control_deps as control_deps
     from functorch_like.experimental import ode as ode
+    from functorch_like.experimental import scheduling_groups as scheduling_groups
+    from functorch_like.experimental import shard_alike as shard_alike
+    from functorch_like.experimental import xla_metadata as xla_metadata
 with _lazy_imports.block(__name__):
     from functorch_like.experimental import sparse as sparse

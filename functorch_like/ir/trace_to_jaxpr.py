@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from functorch_like import source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.backends.xla.configuration import xla_metadata
 from functorch_like.core import (
     EVALUATE,
     ArrayImpl,
@@ -282,5 +284,32 @@ def stage(
         if e.trace is not trace:
             raise
         return e.following.body(fun, avals, name=name, origin=origin, chain=trace.name, parent=trace.parent)
+    if xla_metadata.value:
+        annotate(trace.equations, xla_metadata.value)
     jaxpr = Jaxpr([*trace.const_vars, *(t._var for t in inputs)], trace.equations, outputs, name, origin)
     return jaxpr, trace.consts
+
+
+class Recorded:
+    """The equations that the traces in force record from now on."""
+
+    def __init__(self) -> None:
+        self._begun: list[tuple[list[Equation], int]] = []
+        trace = state.trace
+        while trace is not EVALUATE:
+            recorded = getattr(trace, "equations", None)
+            if recorded is not None:
+                self._begun.append((recorded, len(recorded)))
+            trace = trace.parent
+
+    def equations(self) -> Iterator[Equation]:
+        """Yield those recorded until now."""
+        for equations, start in self._begun:
+            yield from equations[start:]
+
+
+def annotate(equations: Iterable[Equation], attributes: tuple[tuple[str, str], ...]) -> None:
+    """Give equations attributes for the compiler, except for those that have some."""
+    for e in equations:
+        if source_info.attributes(e.source) is None:
+            e.source = source_info.Annotated(attributes, e.source)

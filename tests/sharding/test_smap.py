@@ -6,6 +6,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import lax
+from functorch_like.experimental.shard_alike import shard_alike
 from functorch_like.sharding import MemorySpace, NamedSharding, auto_axes, explicit_axes
 from functorch_like.sharding import PartitionSpec as P
 
@@ -108,3 +109,12 @@ def test_memory_spaces(mesh):
     assert ft.device_put({"a": X}, MemorySpace.Host)["a"].sharding.memory_kind == "pinned_host"
     f = ft.jit(lambda x: fnp.sin(ft.device_put(ft.device_put(x, MemorySpace.Host), MemorySpace.Device)))
     np.testing.assert_allclose(f(X), np.sin(X), rtol=1e-5)
+
+
+def test_values_are_split_alike(mesh):
+    x = ft.device_put(X, NamedSharding(mesh, P("x", "y")))
+    f = ft.jit(lambda x: shard_alike(x, fnp.cos(fnp.arange(32.0)).reshape(8, 4))[1])
+    assert "sdy.sharding_group" in f.lower(x).as_text()
+    y = f(x)
+    assert y.sharding.spec == P("x", "y")
+    np.testing.assert_allclose(y, X, rtol=1e-5, atol=1e-6)

@@ -19,7 +19,7 @@ from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
 from functorch_like.jax_alias.modules.configuration import config
-from functorch_like.jax_alias.modules.sharding import P, concrete, make_mesh, reshard, set_mesh
+from functorch_like.jax_alias.modules.sharding import P, concrete, make_mesh, reshard, set_mesh, without_formats
 from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.random.typed_keys import is_keys
 from functorch_like.sharding import NamedSharding, Shard
@@ -61,6 +61,9 @@ def jit(
     """`ft.jit`, with options that have no effect."""
     if fun is None:
         return lambda f: jit(f, inline=inline, **options)
+    for name in ("in_shardings", "out_shardings"):
+        if name in options:
+            options[name] = without_formats(options[name])
     compiled = ft.jit(fun, inline=inline is True, **options)
     with suppress(TypeError, ValueError, AttributeError):  # builtins have no signature
         compiled.__signature__ = inspect.signature(fun)  # type: ignore[attr-defined]

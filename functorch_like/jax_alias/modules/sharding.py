@@ -12,11 +12,13 @@ import functorch_like as _ft
 from functorch_like import sharding as _sharding
 from functorch_like.avals import ShapedArray as _ShapedArray
 from functorch_like.backends.xla import named_sharding as _named_sharding
+from functorch_like.core import ArrayImpl as _ArrayImpl
 from functorch_like.core import Trace as _Trace
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr as _Jaxpr
 from functorch_like.ir.jaxpr import Literal as _Literal
 from functorch_like.jax_alias.modules.layout import Format as _Format
+from functorch_like.jax_alias.modules.layout import format_of as _format_of
 from functorch_like.transforms.custom.symbolic_zeros import tangent_aval as _tangent_aval
 
 AxisType = _sharding.AxisType
@@ -154,6 +156,11 @@ def concrete(shardings: Any) -> Any:
     return _ft.tree.map(_concrete, shardings, is_leaf=lambda s: isinstance(s, _sharding.PartitionSpec))
 
 
+def without_formats(shardings: Any) -> Any:
+    """Replace formats, as `jit` takes them, by their shardings."""
+    return _ft.tree.map(lambda leaf: _concrete(leaf) if isinstance(leaf, _Format) else leaf, shardings)
+
+
 def _concrete(sharding: Any) -> Any:
     if isinstance(sharding, _Format):  # layouts have no effect
         return None if sharding.sharding is None else _concrete(sharding.sharding)
@@ -221,6 +228,8 @@ def attach() -> None:
     literal.val = property(lambda self: self.value.item() if self.aval.weak_type else self.value)
     for name in ("jaxpr", "eqns", "invars", "outvars"):
         setattr(_Jaxpr, name, property(lambda self, name=name: getattr(_viewed(self), name)))
+    array: Any = _ArrayImpl
+    array.format = property(_format_of)
     aval: Any = _ShapedArray
     aval.sharding = property(lambda self: _Unplaced(self.ndim))
     aval.vma = frozenset()
