@@ -164,6 +164,17 @@ def load(name: str | None, device: Any, options: Any, host_calls: list[Any]) -> 
     folder, body = directory(), _read(name)
     if folder is None or name is None or body is None:
         return None
+    try:
+        program = deserialized(body, device, options, host_calls)
+    except (JaxRuntimeError, ValueError):
+        _remove(folder / name)  # an intact file of the package that jaxlib refuses: compile again
+        return None
+    _touch(folder / name)
+    return program
+
+
+def deserialized(body: bytes, device: Any, options: Any, host_calls: list[Any]) -> Any:
+    """Load a compiled program from its bytes, onto a device or a mesh; `host_calls` receives the kernels it calls."""
     if b"lapack_" in body:  # the name of a routine that it calls; it may not have been lowered in this process
         from functorch_like.backends.xla import lapack
 
@@ -173,14 +184,8 @@ def load(name: str | None, device: Any, options: Any, host_calls: list[Any]) -> 
 
         cusolver.ensure_hybrid()
     host_kernels.bind(body, host_calls)
-    try:
-        rebound = [list(host_calls)] if host_calls else []
-        program = device.client.deserialize_executable(body, sharding.device_list(device), options, *rebound)
-    except (JaxRuntimeError, ValueError):
-        _remove(folder / name)  # an intact file of the package that jaxlib refuses: compile again
-        return None
-    _touch(folder / name)
-    return program
+    rebound = [list(host_calls)] if host_calls else []
+    return device.client.deserialize_executable(body, sharding.device_list(device), options, *rebound)
 
 
 def recall(name: str | None) -> str | None:

@@ -98,6 +98,7 @@ class Executable:
         name: name of the module.
         in_avals, out_avals: avals of its arguments and results.
         calls_python: whether it has callbacks or kernels of NumPy. A call of it then returns when they are done.
+        calls_users: whether it has callbacks.
     """
 
     __slots__ = (
@@ -106,6 +107,7 @@ class Executable:
         "_only_results",
         "_sharding",
         "calls_python",
+        "calls_users",
         "device",
         "in_avals",
         "name",
@@ -123,6 +125,7 @@ class Executable:
     ) -> None:
         self._inner, self.device, self.name, self.calls_python = inner, device, name, bool(host_calls)
         self._only_results = host_kernels.only_results(host_calls)
+        self.calls_users = not host_kernels.only_kernels(host_calls)
         self.in_avals = list(in_avals)
         self._sharding = sharding.single(device)
         self.out_avals = list(out_avals)

@@ -44,7 +44,7 @@ class ShardedExecutable(Executable):
         self._ins = self._chosen(partitioning.ins, inner.get_parameter_shardings, self.in_avals)
         self._outs = self._chosen(outs, inner.get_output_shardings, self.out_avals)
         self._windowed = window.is_needed(inner, self.mesh)
-        self._only_results = False
+        self._only_results, self.calls_users = False, calls_python
         self._handlers = {}
 
     @property

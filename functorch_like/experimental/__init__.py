@@ -8,8 +8,12 @@ with _lazy_imports.block(__name__, wrap=False):
     from functorch_like.experimental import compute_on as compute_on
     from functorch_like.experimental import control_deps as control_deps
     from functorch_like.experimental import ode as ode
+    from functorch_like.experimental import random as random
+    from functorch_like.experimental import rnn as rnn
     from functorch_like.experimental import scheduling_groups as scheduling_groups
+    from functorch_like.experimental import serialize_executable as serialize_executable
     from functorch_like.experimental import shard_alike as shard_alike
+    from functorch_like.experimental import topologies as topologies
     from functorch_like.experimental import xla_metadata as xla_metadata
 with _lazy_imports.block(__name__):
     from functorch_like.experimental import sparse as sparse

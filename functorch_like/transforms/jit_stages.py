@@ -251,7 +251,7 @@ class Compiled(Display, ErrorsEdited):
         started = time.perf_counter()
         self.traced, self._lowering, self._place = lowered.traced, lowered.seconds, str(lowered.device)
         self.in_tree, self.out_tree, self.out_info = lowered.in_tree, lowered.out_tree, lowered.out_info
-        self._kept_inputs = inner.kept_inputs
+        self._kept_inputs, self._options = inner.kept_inputs, options
         self.executable = inner.compile(lowered.device, options or None, mode=self.traced.spec.mode)
         ErrorsEdited.__init__(self, CompiledCalls(self.traced, self.executable, self._kept_inputs).function())
         self.seconds = time.perf_counter() - started
