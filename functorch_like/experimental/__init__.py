@@ -7,6 +7,7 @@ from functorch_like.calling import lazy_imports as _lazy_imports
 with _lazy_imports.block(__name__, wrap=False):
     from functorch_like.experimental import compute_on as compute_on
     from functorch_like.experimental import control_deps as control_deps
+    from functorch_like.experimental import custom_partitioning as custom_partitioning
     from functorch_like.experimental import ode as ode
     from functorch_like.experimental import random as random
     from functorch_like.experimental import rnn as rnn

@@ -30,6 +30,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.experimental.compilation_cache": (),
     "jax.experimental.compilation_cache.compilation_cache": (".modules.compilation_cache",),
     "jax.experimental.jet": ("transforms.taylor.jet",),
+    "jax.experimental.custom_partitioning": ("experimental.custom_partitioning",),
     "jax.experimental.layout": (".modules.layout",),
     "jax.experimental.mesh_utils": (".modules.mesh_utils",),
     "jax.experimental.multihost_utils": (".modules.multihost_utils", "multihost_utils"),
