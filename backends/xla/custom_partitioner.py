@@ -53,7 +53,7 @@ class Partitioner:
         return name
 
     def answer(self, name: str, shapes: Sequence[Any], ins: Sequence[Any], result: Any, out: Any) -> tuple[Any, ...]:
-        """Return what XLA asks for: the program as bytes, and the shardings of operands and of the result."""
+        """Return the program on parts as bytes, and the shardings of operands and of the result."""
         mesh = self._meshes[name]
         several = result.is_tuple()
         outs = out.tuple_elements() if several else [out]
@@ -80,7 +80,7 @@ def _answer(shapes: Any, ins: Any, result: Any, out: Any, name: bytes) -> tuple[
 
 
 def _register() -> None:
-    """Tell XLA of the function, once. It propagates shardings by the rule that an operation has."""
+    """Register the function with XLA, once. Shardings propagate by the rule that an operation has."""
     if not _registered:
         _registered.append(True)
         keep = lambda sharding, shape, name: sharding

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functorch_like.calling import lazy_imports as _lazy_imports
 
 with _lazy_imports.block(__name__, wrap=False):
+    from functorch_like.experimental import buffer_callback as buffer_callback
     from functorch_like.experimental import compute_on as compute_on
     from functorch_like.experimental import control_deps as control_deps
     from functorch_like.experimental import custom_partitioning as custom_partitioning

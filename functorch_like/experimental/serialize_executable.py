@@ -36,7 +36,7 @@ class _Results(NamedTuple):
 
 
 class _Signature(NamedTuple):
-    """What `CompiledCalls` reads of a traced function."""
+    """Facts of a traced function that `CompiledCalls` reads."""
 
     spec: _Spec
     in_tree: Any

@@ -1,4 +1,4 @@
-"""The decorator `custom_partitioning`, and what XLA calls while it partitions a program."""
+"""The decorator `custom_partitioning`, and the function that XLA calls while it partitions a program."""
 
 from __future__ import annotations
 
