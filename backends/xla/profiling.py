@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from functorch_like.backends.xla import client, jaxlib_api  # jaxlib is imported
 
 from jaxlib import _profile_data, _profiler  # pyright: ignore[reportAttributeAccessIssue]  # isort: skip
 
+from functorch_like.backends.xla.jaxlib_api import JaxRuntimeError
 from functorch_like.errors import ArgumentError
 
 #: Named stretches of time in a trace; free without a profiler.
@@ -162,3 +163,39 @@ def _frames(text: str) -> dict[str, str]:
 def _table(text: str, name: str) -> str:
     start = text.find(f"\n{name}\n")
     return "" if start < 0 else text[start + len(name) + 2 :].partition("\n\n")[0]
+
+
+def register_subprocess(pid: int, port: int) -> Callable[[], None]:
+    """Have traces of this process include those of another one, which runs a server on a port.
+
+    Args:
+        pid: the number of the other process.
+        port: the port of its server.
+
+    Returns:
+        A function that ends this.
+
+    Raises:
+        ArgumentError: where no server answers, or the process is registered already.
+    """
+    try:
+        return _profiler.register_subprocess(pid, port)
+    except (JaxRuntimeError, RuntimeError, ValueError) as error:
+        raise ArgumentError(
+            f"process {pid} cannot be profiled on port {port}: {error}", fix="start a server there: start_server(port)"
+        ) from error
+
+
+def instructions_profile(directory: str) -> bytes:
+    """Return the times of the instructions of GPU programs in a recorded trace, as a protocol buffer.
+
+    Args:
+        directory: the folder of one run, which holds the `.xplane.pb` files.
+
+    Raises:
+        ArgumentError: for a folder without a trace.
+    """
+    try:
+        return _profiler.get_profiled_instructions_proto(directory)
+    except (JaxRuntimeError, RuntimeError, ValueError) as error:
+        raise ArgumentError(f"{directory} holds no trace: {error}", fix="use the folder plugins/profile/...") from error

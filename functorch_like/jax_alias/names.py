@@ -38,6 +38,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.experimental.multihost_utils": (".modules.multihost_utils", "multihost_utils"),
     "jax.experimental.compute_on": ("experimental.compute_on",),
     "jax.experimental.control_deps": ("experimental.control_deps",),
+    "jax.experimental.profiler": (".modules.instructions_profile",),
     "jax.experimental.random": (".modules.stateful_random",),
     "jax.experimental.rnn": ("experimental.rnn",),
     "jax.experimental.scheduling_groups": ("experimental.scheduling_groups",),

@@ -22,3 +22,48 @@ def test_programs_and_generators(run):
     print("ok")
     """
     assert run(text) == "ok"
+
+
+def test_partitioned_functions_and_buffers(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.experimental.buffer_callback import buffer_callback
+    from jax.experimental.custom_partitioning import BATCHING, ArrayMapping, SdyShardingRule, custom_partitioning
+    from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+    import jax.experimental.key_reuse
+    jax.config.update("jax_num_cpu_devices", 4)
+    mesh = jax.make_mesh((4,), ("x",), axis_types=(AxisType.Auto,))
+    seen = []
+    def partition(mesh, arg_shapes, result_shape):
+        split = jax.tree.map(lambda x: x.sharding, arg_shapes)
+        return mesh, lambda x: seen.append(x.shape) or jnp.fft.fft(x), split[0], split
+    fft = custom_partitioning(jnp.fft.fft)
+    rule = SdyShardingRule((ArrayMapping(BATCHING, "i"),), (ArrayMapping(BATCHING, "i"),))
+    fft.def_partition(partition=partition, sharding_rule=rule, infer_sharding_from_operands=lambda *a: None)
+    x = np.random.default_rng(0).standard_normal((8, 16)).astype(np.complex64)
+    y = jax.jit(fft)(jax.device_put(x, NamedSharding(mesh, P("x"))))
+    np.testing.assert_allclose(y, np.fft.fft(x), atol=1e-4)
+    assert seen == [(2, 16)] and y.sharding.spec == P("x")
+    write = lambda ctx, out, x: np.copyto(np.asarray(out), np.asarray(x) + 1)
+    add_one = buffer_callback(write, jax.ShapeDtypeStruct((), "float32"))
+    assert jax.jit(add_one)(np.float32(2)) == 3
+    print("ok")
+    """
+    assert run(text) == "ok"
+
+
+def test_effects_and_warnings(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.debug import DebugEffect, OrderedDebugEffect
+    kinds = lambda f: sorted(type(e).__name__ for e in jax.make_jaxpr(f)(1.0).effects)
+    assert kinds(lambda x: jax.debug.print("{}", x)) == ["DebugEffect"]
+    assert kinds(jax.jit(lambda x: jax.debug.print("{}", x, ordered=True))) == ["OrderedDebugEffect"]
+    assert kinds(jnp.sin) == [] and str(DebugEffect()) == "Debug" and issubclass(DebugEffect, jax.core.Effect)
+    assert issubclass(jnp.ComplexWarning, np.exceptions.ComplexWarning)
+    try:
+        jax.profiler.register_subprocess(1, 1)
+    except ValueError as error:
+        print("start_server" in str(error))
+    """
+    assert run(text) == "True"

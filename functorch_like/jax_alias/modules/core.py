@@ -19,6 +19,7 @@ from functorch_like.ir.jaxpr import Atom, Literal, Var
 from functorch_like.jax_alias.modules.programs import (
     ClosedJaxpr,
     DropVar,
+    Effect,
     Jaxpr,
     JaxprEqn,
     eval_jaxpr,
@@ -35,8 +36,8 @@ from functorch_like.jax_alias.modules.programs import (
 from functorch_like.jax_alias.modules.user_primitives import CallPrimitive, Primitive
 
 __all__ = [
-    "Atom", "CallPrimitive", "ClosedJaxpr", "DropVar", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "ShapedArray",
-    "Trace", "Tracer", "Var", "eval_jaxpr", "gensym", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval",
+    "Atom", "CallPrimitive", "ClosedJaxpr", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "Literal", "Primitive",
+    "ShapedArray", "Trace", "Tracer", "Var", "eval_jaxpr", "gensym", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval",
     "new_jaxpr_eqn", "no_effects", "subjaxprs", "trace_state_clean", "unmapped_aval",
 ]  # fmt: skip
 
@@ -50,10 +51,6 @@ ensure_compile_time_eval = eval_context = ft.ensure_compile_time_eval
 array_types = {_core.ArrayImpl}
 #: Libraries add their own types, with the entry of NumPy's arrays as the value. The package does not read it.
 pytype_aval_mappings: dict[Any, Any] = {np.ndarray: _core.aval_of}
-
-
-class Effect:
-    """Base of a library's effects, which programs here do not record."""
 
 
 class Token:

@@ -9,8 +9,16 @@ from functorch_like import debug
 from functorch_like.arrays import devices
 from functorch_like.core import ArrayImpl
 from functorch_like.jax_alias.modules.callbacks import debug_callback as callback
+from functorch_like.jax_alias.modules.programs import DebugEffect, OrderedDebugEffect
 
-__all__ = ["callback", "inspect_array_sharding", "visualize_array_sharding", "visualize_sharding"]
+__all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
+    "callback",
+    "inspect_array_sharding",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:

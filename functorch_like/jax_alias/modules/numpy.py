@@ -24,6 +24,8 @@ from functorch_like.numpy.vectorizing import by_elements
 from functorch_like.random.typed_keys import is_keys, over_words
 
 ndarray = Array
+#: NumPy's category of warnings, for filters: conversions of complex numbers to real ones do not warn.
+ComplexWarning = np.exceptions.ComplexWarning
 issubdtype, result_type = dtypes.issubdtype, dtypes.result_type
 
 #: Functions that move elements and look at none, so that they move typed keys as well.

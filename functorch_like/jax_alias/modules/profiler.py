@@ -9,11 +9,12 @@ from functorch_like.backends.xla.profiling import (
     ProfileEvent,
     ProfileOptions,
     ProfilePlane,
+    register_subprocess,
     serve,
     stop_serving,
 )
 
-__all__ = ["ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane"]
+__all__ = ["ProfileData", "ProfileEvent", "ProfileOptions", "ProfilePlane", "register_subprocess"]
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:

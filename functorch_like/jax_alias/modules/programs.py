@@ -21,6 +21,7 @@ from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
 from functorch_like.numpy import promotion
 from functorch_like.primitives.base.shapes import broadcast_in_dim
 from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, conv_general_dilated
+from functorch_like.primitives.effects.callbacks import debug_callback
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -113,6 +114,34 @@ def new_jaxpr_eqn(
     return JaxprEqn(invars, outvars, primitive, params, effects, *rest)
 
 
+class Effect:
+    """Base of effects: those of programs, and those that a library defines."""
+
+
+class DebugEffect(Effect):
+    """Effect of `jax.debug.print` and `jax.debug.callback`."""
+
+    __str__ = lambda self: "Debug"
+
+
+class OrderedDebugEffect(Effect):
+    """Effect of these with `ordered=True`."""
+
+    __str__ = lambda self: "OrderedDebug"
+
+
+_DEBUG: dict[str, Effect] = {"unordered": DebugEffect(), "ordered": OrderedDebugEffect()}
+
+
+def _effects_of(equation: Equation) -> frozenset[Any]:
+    """Return the effects of an equation; those of callbacks for results, and of checks, are texts."""
+    of = recorded.effects(equation)
+    if equation.prim is debug_callback:
+        return frozenset(map(_DEBUG.__getitem__, of))
+    inner = list(recorded.inner_jaxprs(equation.params)) if of else []
+    return no_effects.union(*(_effects_of(e) for jaxpr in inner for e in jaxpr.equations)) if inner else of
+
+
 def _viewed(equation: Equation, constvars: dict[Literal, Var], scalars: dict[Any, Any]) -> JaxprEqn:
     params = equation.params
     if equation.prim.name in BY_NAME:
@@ -120,7 +149,7 @@ def _viewed(equation: Equation, constvars: dict[Literal, Var], scalars: dict[Any
     shown = {name: _view(value) for name, value in params.items()}
     if equation.prim is conv_general_dilated:
         shown["dimension_numbers"] = ConvDimensionNumbers(*params["dimension_numbers"])
-    effects = recorded.effects(equation)
+    effects = _effects_of(equation)
     operands = [scalars.get(atom, atom) if type(atom) is Var else atom for atom in equation.inputs]
     invars = [_without_arrays(atom, constvars) for atom in operands]
     place = SourceInfo(equation.source)
@@ -221,7 +250,8 @@ def view(program: recorded.Jaxpr, consts: Sequence[Any] = ()) -> ClosedJaxpr:
     eqns = [_viewed(e, constvars, scalars) for e in shown]
     outvars = [_without_arrays(atom, constvars) for atom in program.outputs]
     known = [*program.inputs[:count], *constvars.values()]
-    inner = Jaxpr(known, program.inputs[count:], outvars, eqns, program.effects, text=program)
+    effects = no_effects.union(*(e.effects for e in eqns))
+    inner = Jaxpr(known, program.inputs[count:], outvars, eqns, effects, text=program)
     return ClosedJaxpr(inner, [*consts, *(literal.value for literal in constvars)])
 
 
