@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-import functorch_like as ft
+import functorch_like.numpy as fnp
 from functorch_like import random, tree_util
 from functorch_like.calling import api_boundary
 from functorch_like.core import EVALUATE, state
 from functorch_like.errors import ArgumentError
 from functorch_like.random.typed_keys import is_keys
+from functorch_like.ref.functions import new_ref
 
 Size = int | Sequence[int] | None
 
@@ -69,7 +70,7 @@ class StatefulPRNG:
         (3,)
         """
         shape = (num,) if isinstance(num, int) else tuple(num)
-        return StatefulPRNG(self.key(shape), ft.new_ref(ft.numpy.zeros(shape, "int32")))
+        return StatefulPRNG(self.key(shape), new_ref(fnp.zeros(shape, "int32")))
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
         """Return independent generators.
@@ -81,7 +82,7 @@ class StatefulPRNG:
         >>> len(stateful_rng(0).spawn(2))
         2
         """
-        return [StatefulPRNG(key, ft.new_ref(ft.numpy.int32(0))) for key in self.key((n_children,))]
+        return [StatefulPRNG(key, new_ref(fnp.int32(0))) for key in self.key((n_children,))]
 
     def random(self, size: Size = None, dtype: Any = None) -> Any:
         """Draw floats from [0, 1).
@@ -112,7 +113,7 @@ class StatefulPRNG:
             dtype: a float dtype; the default one if None.
         """
         drawn = random.normal(self.key(), _shape(size, loc, scale), dtype)
-        return drawn * ft.numpy.asarray(scale, drawn.dtype) + ft.numpy.asarray(loc, drawn.dtype)
+        return drawn * fnp.asarray(scale, drawn.dtype) + fnp.asarray(loc, drawn.dtype)
 
     def integers(self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = None) -> Any:
         """Draw integers from [low, high), or from [0, low) without `high`.
@@ -140,7 +141,7 @@ tree_util.register_pytree_with_keys(
 def _shape(size: Size, *parameters: Any) -> tuple[int, ...]:
     if size is not None:
         return (size,) if isinstance(size, int) else tuple(size)
-    return np.broadcast_shapes(*map(ft.numpy.shape, parameters))
+    return np.broadcast_shapes(*map(fnp.shape, parameters))
 
 
 @api_boundary.public
@@ -181,4 +182,4 @@ def seeded(seed: Any) -> Any:
 
 def made(key: Any) -> StatefulPRNG:
     """Return a generator of a key."""
-    return StatefulPRNG(key, ft.new_ref(ft.numpy.int32(0)))
+    return StatefulPRNG(key, new_ref(fnp.int32(0)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import functorch_like.numpy as fnp
-from functorch_like import lax, nn, random
+from functorch_like import lax, random
 from functorch_like.calling import api_boundary
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError, UnsupportedError
@@ -301,8 +301,8 @@ def _scan(gates: Any, inside: Any, state: Any, weights: Any, backward: bool, pre
     def step(state: Any, slices: Any) -> tuple[Any, Any]:
         (h, c), (gates, inside) = state, slices
         i, f, g, o = fnp.split(gates + fnp.matmul(h, weights.T, precision=precision), 4, axis=-1)
-        cell = nn.sigmoid(f) * c + nn.sigmoid(i) * fnp.tanh(g)
-        out = nn.sigmoid(o) * fnp.tanh(cell)
+        cell = lax.logistic(f) * c + lax.logistic(i) * fnp.tanh(g)
+        out = lax.logistic(o) * fnp.tanh(cell)
         return (fnp.where(inside, out, h), fnp.where(inside, cell, c)), fnp.where(inside, out, 0)
 
     return lax.scan(step, state, (gates, inside), reverse=backward)

@@ -120,7 +120,9 @@ class custom_partitioning:
         body = traced_function.staged(fun, call, "custom_partitioning", self._cache(static))
         made = self._calls.get(body.jaxpr)
         if made is None:
-            made = _Call(self, static, call.tree, body.out_tree, body.jaxpr.in_avals[len(body.consts) :], body.jaxpr)
+            made = _Signature(
+                self, static, call.tree, body.out_tree, body.jaxpr.in_avals[len(body.consts) :], body.jaxpr
+            )
             self._calls.keep(body.jaxpr, made, 256)
         operands = [*body.consts, *traced_function.operands(call)]
         outs = primitive(
@@ -141,7 +143,7 @@ def _with_static(fun: Callable[..., Any], positions: Sequence[int], static: Sequ
     return fun(*(known[k] if k in known else next(rest) for k in range(len(args) + len(static))))
 
 
-class _Call:
+class _Signature:
     """The function with static arguments, for one signature."""
 
     def __init__(
