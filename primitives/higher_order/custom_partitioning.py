@@ -21,7 +21,7 @@ from functorch_like.primitives.higher_order.standalone_eval import evaluate_alon
 
 def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, num_consts: int, partitioner: Any, rule: Any) -> list[Any]:
     outs = e.outs
-    if e.partitioning is None or e.manual is not None or e.partitioning.mesh.size == 1:
+    if e.partitioning is None or e.manual is not None or e.portable or e.partitioning.mesh.size == 1:
         simple = jaxpr.memo("simple", lambda: passes.simplify(jaxpr))
         body = lambda inner, *args: emit(inner, simple, args, inlined=True)
         return e.call(e.function(jaxpr, jaxpr.name, jaxpr.in_avals, outs, body), operands, outs)
