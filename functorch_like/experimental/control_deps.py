@@ -21,6 +21,7 @@ def control_dep(src: Any, dst: Any) -> None:
 
     Raises:
         DtypeError: for something that is no array.
+        UnsupportedError: in programs for GPUs.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> from functorch_like.experimental.control_deps import control_dep
@@ -44,6 +45,10 @@ def schedule(ops: Sequence[Any]) -> None:
 
     Args:
         ops: arrays in the order of their computation.
+
+    Raises:
+        DtypeError: for something that is no array.
+        UnsupportedError: in programs for GPUs.
 
     >>> import functorch_like as ft
     >>> from functorch_like.experimental.control_deps import schedule

@@ -6,11 +6,16 @@ from typing import Any
 
 from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
+from functorch_like.errors import UnsupportedError
 
 
 def _lower(e: Any, first: Any, then: Any) -> list[Any]:
     if e.portable:
         return []
+    if e.platform != "cpu":
+        raise UnsupportedError(
+            "XLA has control dependencies in programs for CPUs only", fix="use lax.optimization_barrier"
+        )
     attrs = {
         "call_target_name": e.string("control_dep"),
         "has_side_effect": e.flag(True),

@@ -156,6 +156,8 @@ def test_an_order_of_values():
 
     lowered = ft.jit(f).lower(X)
     assert lowered.as_text().count("@control_dep(") == 2
+    products = lambda x: (x @ x, control_dep(y := x @ (x + 1), z := (x - 1) @ x), y, z)
+    assert "control-predecessors" in ft.jit(products).lower(np.ones((64, 64), np.float32)).compile().as_text()
     wanted = np.sin(X) + np.cos(X) + np.exp(X)
     np.testing.assert_allclose(ft.jit(f)(X), wanted, rtol=1e-5)
     np.testing.assert_allclose(f(X), wanted, rtol=1e-5)
