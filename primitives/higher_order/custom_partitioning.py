@@ -10,6 +10,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit
 from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
+from functorch_like.errors import UnsupportedError
 from functorch_like.interpreters import batching, forward
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -25,9 +26,15 @@ def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, num_consts: int, partit
         simple = jaxpr.memo("simple", lambda: passes.simplify(jaxpr))
         body = lambda inner, *args: emit(inner, simple, args, inlined=True)
         return e.call(e.function(jaxpr, jaxpr.name, jaxpr.in_avals, outs, body), operands, outs)
+    from functorch_like.backends.xla import processes
     from functorch_like.backends.xla.custom_partitioner import TARGET
 
     mesh = e.partitioning.mesh
+    if processes.spanned(mesh):  # the name of the program on parts is another one in each process
+        raise UnsupportedError(
+            f"custom_partitioning({jaxpr.name}) runs on the devices of one process, and {mesh!r} has others",
+            fix="use shard_map, whose function is written for parts, too",
+        )
     attrs = {
         "call_target_name": e.string(TARGET),
         "backend_config": e.string(partitioner.on(mesh)),

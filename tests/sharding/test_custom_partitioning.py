@@ -6,6 +6,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import lax
+from functorch_like.backends.xla import processes
 from functorch_like.experimental.custom_partitioning import (
     BATCHING,
     ArrayMapping,
@@ -129,6 +130,15 @@ def test_without_a_rule_nothing_propagates(mesh):
     f.def_partition(lambda mesh, args, result: (mesh, lambda x: x * 2, whole, (whole,)))
     x = ft.device_put(X, NamedSharding(mesh, P("x")))
     np.testing.assert_array_equal(ft.jit(f)(x), X * 2)
+
+
+def test_meshes_of_several_processes_are_refused(mesh, monkeypatch):
+    f, _ = spectrum()
+    x = ft.device_put(X, NamedSharding(mesh, P("x")))
+    lowered = ft.jit(f).trace(x)
+    monkeypatch.setattr(processes, "spanned", lambda mesh: (0, 1))
+    with pytest.raises(ft.errors.UnsupportedError, match="devices of one process"):
+        lowered.lower()
 
 
 def test_parts_of_a_wrong_shape(mesh):

@@ -31,7 +31,7 @@ class custom_partitioning:
     """Function whose program on the parts of arrays is written by the user; XLA partitions what is around it.
 
     On one device, and in transformations, it is the function itself: a derivative or a batched form is partitioned by
-    XLA.
+    XLA. Meshes of several processes are refused.
 
     Args:
         fun: takes and returns pytrees of arrays, by position.
