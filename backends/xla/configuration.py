@@ -29,6 +29,12 @@ def switched_on(variable: str) -> bool:
     return os.environ.get(variable, "").strip().lower() in ("1", "true", "on", "yes")
 
 
+class ContextValues(frozenset[Any]):
+    """Values of user contexts: traces depend on them, and programs only through their traces."""
+
+    __slots__ = ()
+
+
 class Setting:
     """One value, global and per thread. Values must be hashable and compare by ==."""
 
@@ -106,7 +112,7 @@ forked = config("forked", False)
 # The mesh that partition specs without one refer to. Traces depend on it.
 current_mesh = config("mesh", None)
 # Values of user contexts that differ from their defaults (transforms/user_context.py).
-user_contexts = config("user_contexts", frozenset())
+user_contexts = config("user_contexts", ContextValues())
 # Attributes of the operations that are recorded: pairs of a name and a text (experimental/xla_metadata.py).
 xla_metadata = config("xla_metadata", ())
 

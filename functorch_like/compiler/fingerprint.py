@@ -20,6 +20,7 @@ from functorch_like import source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import __file__ as _backends_file
 from functorch_like.backends import settings, xla
+from functorch_like.backends.xla.configuration import ContextValues
 from functorch_like.backends.xla.digest import digest
 from functorch_like.ir.jaxpr import Jaxpr, Literal, effects
 from functorch_like.primitives import __file__ as _primitives_file
@@ -103,6 +104,8 @@ def _write(value: Any, texts: list[str]) -> None:
             _write(each, texts)
     elif kind is settings.Values:
         _write(value.set, texts)
+    elif kind is ContextValues:
+        pass  # the jaxpr has been traced with them
     else:
         _write_object(value, kind, texts)
 

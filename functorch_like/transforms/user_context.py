@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from functorch_like.backends.xla.configuration import user_contexts
+from functorch_like.backends.xla.configuration import ContextValues, user_contexts
 from functorch_like.calling.call_signature import kinds_of
 from functorch_like.errors import ArgumentError
 
@@ -56,7 +56,7 @@ class _Held:
 
     def __enter__(self) -> Any:
         others = {entry for entry in user_contexts.value if entry[0] is not self._entry[0]}
-        self._tokens.append(user_contexts.swap_local(frozenset({*others, self._entry})))
+        self._tokens.append(user_contexts.swap_local(ContextValues({*others, self._entry})))
         return self._entry[2]
 
     def __exit__(self, *exception: object) -> None:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import functorch_like as ft
+from functorch_like.compiler.fingerprint import fingerprint
+from functorch_like.experimental.xla_metadata import set_xla_metadata
 
 
 def counted(context):
@@ -58,6 +60,15 @@ def test_loops_and_derivatives_see_the_value():
         np.testing.assert_allclose(ft.jit(ft.grad(f))(1.5), 4 * 1.5**3, rtol=1e-6)
     with power(3):
         np.testing.assert_allclose(ft.jit(ft.grad(f))(1.5), 9 * 1.5**8, rtol=1e-6)
+
+
+def test_programs_are_found_on_disk_under_every_value():
+    context, f = ft.make_user_context(), lambda x: x * 2
+    plain = fingerprint(ft.make_jaxpr(f)(1.0))
+    with context(object()):
+        assert plain is not None and fingerprint(ft.make_jaxpr(f)(1.0)) == plain
+    with set_xla_metadata(a="1"):
+        assert fingerprint(ft.make_jaxpr(f)(1.0)) not in (None, plain)
 
 
 def test_values_are_hashable():
