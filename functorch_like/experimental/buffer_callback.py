@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from functorch_like.calling.host_callbacks import io_callback, promised, pure_ca
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
 
 
 class ExecutionStage(enum.Enum):
@@ -77,13 +80,13 @@ class Buffer:
 @api_boundary.public
 def buffer_callback(
     callback: Callable[..., None],
-    result_shape_dtypes: Any,
+    result_shape_dtypes: PyTree,
     *,
     has_side_effect: bool = False,
     vmap_method: str | None = None,
     input_output_aliases: Mapping[int, int] | None = None,
     command_buffer_compatible: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., object]:
     """Return a function of arrays that calls Python, which writes the results.
 
     Args:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import tree
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable, wraps
+from functorch_like.calling.type_variables import F
 from functorch_like.errors import ArgumentError
 from functorch_like.experimental.xla_metadata import called_with, set_xla_metadata
 from functorch_like.primitives.effects.memory_placement import memory_placement
 from functorch_like.sharding import MemorySpace
+
+if TYPE_CHECKING:
+    from functorch_like.typing import Block, PyTree
 
 _TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 _STREAM = "gpu_stream:"
@@ -34,7 +38,7 @@ def _attributes(compute_type: str) -> dict[str, str]:
 
 
 @api_boundary.public
-def compute_on(compute_type: str) -> Any:
+def compute_on(compute_type: str) -> Block:
     """Have XLA run the operations of a block elsewhere than on the device's main stream.
 
     On a CPU, device and host are the same: the block runs as without. Operations outside of jit are not moved.
@@ -59,6 +63,22 @@ def compute_on(compute_type: str) -> Any:
     [2, 6]
     """
     return set_xla_metadata(**_attributes(compute_type))
+
+
+@overload
+def compute_on2(
+    fun: F, *, compute_type: str, out_memory_spaces: PyTree, compiler_options: Mapping[str, object] | None = None
+) -> F: ...
+
+
+@overload
+def compute_on2(
+    fun: None = None,
+    *,
+    compute_type: str,
+    out_memory_spaces: PyTree,
+    compiler_options: Mapping[str, object] | None = None,
+) -> Callable[[F], F]: ...
 
 
 @api_boundary.public

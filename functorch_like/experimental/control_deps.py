@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 from functorch_like.calling import api_boundary
 from functorch_like.core import Tracer, aval_of
 from functorch_like.primitives.effects.control_dep import control_dep as primitive
 
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
+
 
 @api_boundary.public
-def control_dep(src: Any, dst: Any) -> None:
+def control_dep(src: ArrayLike, dst: ArrayLike) -> None:
     """Have the compiler compute one value before another; in eager mode values are computed in the order of calls.
 
     Args:
@@ -40,7 +43,7 @@ def control_dep(src: Any, dst: Any) -> None:
 
 
 @api_boundary.public
-def schedule(ops: Sequence[Any]) -> None:
+def schedule(ops: Sequence[ArrayLike]) -> None:
     """Have the compiler compute values one after another: `control_dep` of each and the next.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from functorch_like.core import EVALUATE, state
 from functorch_like.errors import ArgumentError
 from functorch_like.random.typed_keys import is_keys
 from functorch_like.ref.functions import new_ref
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
 
 Size = int | Sequence[int] | None
 
@@ -37,7 +41,7 @@ class StatefulPRNG:
     def __repr__(self) -> str:
         return f"StatefulPRNG(_base_key={self._base_key!r}, _counter={self._counter!r})"
 
-    def key(self, shape: int | Sequence[int] = ()) -> Any:
+    def key(self, shape: int | Sequence[int] = ()) -> Array:
         """Return a new key.
 
         Args:
@@ -84,7 +88,7 @@ class StatefulPRNG:
         """
         return [StatefulPRNG(key, new_ref(fnp.int32(0))) for key in self.key((n_children,))]
 
-    def random(self, size: Size = None, dtype: Any = None) -> Any:
+    def random(self, size: Size = None, dtype: DTypeLike | None = None) -> Array:
         """Draw floats from [0, 1).
 
         Args:
@@ -93,7 +97,9 @@ class StatefulPRNG:
         """
         return random.uniform(self.key(), _shape(size), dtype)
 
-    def uniform(self, low: Any = 0, high: Any = 1, size: Size = None, *, dtype: Any = None) -> Any:
+    def uniform(
+        self, low: ArrayLike = 0, high: ArrayLike = 1, size: Size = None, *, dtype: DTypeLike | None = None
+    ) -> Array:
         """Draw floats from [low, high).
 
         Args:
@@ -103,7 +109,9 @@ class StatefulPRNG:
         """
         return random.uniform(self.key(), _shape(size, low, high), dtype, low, high)
 
-    def normal(self, loc: Any = 0, scale: Any = 1, size: Size = None, *, dtype: Any = None) -> Any:
+    def normal(
+        self, loc: ArrayLike = 0, scale: ArrayLike = 1, size: Size = None, *, dtype: DTypeLike | None = None
+    ) -> Array:
         """Draw from normal distributions.
 
         Args:
@@ -115,7 +123,9 @@ class StatefulPRNG:
         drawn = random.normal(self.key(), _shape(size, loc, scale), dtype)
         return drawn * fnp.asarray(scale, drawn.dtype) + fnp.asarray(loc, drawn.dtype)
 
-    def integers(self, low: Any, high: Any = None, size: Size = None, *, dtype: Any = None) -> Any:
+    def integers(
+        self, low: ArrayLike, high: ArrayLike | None = None, size: Size = None, *, dtype: DTypeLike | None = None
+    ) -> Array:
         """Draw integers from [low, high), or from [0, low) without `high`.
 
         Args:
@@ -145,7 +155,7 @@ def _shape(size: Size, *parameters: Any) -> tuple[int, ...]:
 
 
 @api_boundary.public
-def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
+def stateful_rng(seed: ArrayLike | None = None, *, impl: str | None = None) -> StatefulPRNG:
     """Make a random generator that keeps its own state.
 
     Args:
@@ -167,7 +177,7 @@ def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
     return made(random.key(seeded(seed), impl=impl))
 
 
-def seeded(seed: Any) -> Any:
+def seeded(seed: ArrayLike | None) -> ArrayLike:
     """Return a seed; a new one if None.
 
     Raises:
@@ -180,6 +190,6 @@ def seeded(seed: Any) -> Any:
     return int(np.random.default_rng().integers(2**31))
 
 
-def made(key: Any) -> StatefulPRNG:
+def made(key: object) -> StatefulPRNG:
     """Return a generator of a key."""
     return StatefulPRNG(key, new_ref(fnp.int32(0)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from functorch_like.calling.type_variables import F
 from functorch_like.experimental.xla_metadata import text
 from functorch_like.experimental.xla_metadata import xla_metadata_call as xla_metadata_call
 
 
-def scheduling_group(name: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def scheduling_group(name: str | int) -> Callable[[F], F]:
     """Return a decorator that puts the operations of a function into a group of XLA's scheduler.
 
     The function is one call in the program, with the attribute `scheduling_group`. Schedulers for CPUs ignore it.

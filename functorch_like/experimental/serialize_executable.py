@@ -76,13 +76,13 @@ class Loaded(ErrorsEdited):
         """XLA's estimate of work: flops, bytes accessed, transcendentals."""
         return self.executable.cost_analysis()
 
-    def memory_analysis(self) -> Any:
+    def memory_analysis(self) -> dict[str, int]:
         """Bytes of arguments, results, temporaries and aliases, as XLA allocated them."""
         return self.executable.memory_analysis()
 
 
 @api_boundary.public
-def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
+def serialize(compiled: Compiled) -> tuple[bytes, object, object]:
     """Return a compiled function as bytes, with the structures of its arguments and its result.
 
     Args:
@@ -164,10 +164,10 @@ class _Reader(pickle.Unpickler):
 @api_boundary.public
 def deserialize_and_load(
     serialized: bytes,
-    in_tree: Any,
-    out_tree: Any,
+    in_tree: object,
+    out_tree: object,
     backend: str | None = None,
-    execution_devices: Sequence[Any] | None = None,
+    execution_devices: Sequence[object] | None = None,
 ) -> Loaded:
     """Load a compiled function. The bytes are machine code: load only those from a place that you trust.
 
@@ -235,7 +235,7 @@ def _unreadable() -> ArgumentError:
     )
 
 
-def _place(content: dict[str, Any], platform: str, chosen: Sequence[Any] | None) -> Any:
+def _place(content: dict[str, Any], platform: str, chosen: Sequence[object] | None) -> Any:
     """Return the device or mesh of a program, and on a mesh the shardings of its arguments and results."""
     there = {device.id: device for device in xla.devices(platform)}
     if content["mesh"] is None:

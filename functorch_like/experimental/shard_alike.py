@@ -6,13 +6,14 @@ from typing import Any
 
 from functorch_like import tree
 from functorch_like.calling import api_boundary
+from functorch_like.calling.type_variables import T
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.primitives.structural.annotations import shard_alike as primitive
 
 
 @api_boundary.public
-def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
+def shard_alike(x: T, y: T) -> tuple[T, T]:
     """Have the compiler split two values in the same way, whichever it chooses.
 
     Args:

@@ -44,7 +44,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     return TopologyDescription(devices.devices(platform))
 
 
-def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: Any) -> TopologyDescription:
+def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: object) -> TopologyDescription:
     """Refuse: devices that are not attached have no description here.
 
     Args:

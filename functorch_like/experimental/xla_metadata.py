@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from functorch_like import tree
 from functorch_like.backends.xla import configuration
 from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.traced_function import check_callable, wraps
+from functorch_like.calling.type_variables import F, T
 from functorch_like.core import Tracer
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.trace_to_jaxpr import Recorded, annotate
 from functorch_like.primitives.higher_order.call import CallSpec, call
 from functorch_like.primitives.structural.annotations import xla_metadata
 
+if TYPE_CHECKING:
+    from functorch_like.typing import Block
+
 Attributes = tuple[tuple[str, str], ...]
+
+
+@overload
+def set_xla_metadata(x: None = None, /, **attributes: object) -> Block: ...
+
+
+@overload
+def set_xla_metadata(x: T, /, **attributes: object) -> T: ...
 
 
 @api_boundary.public
@@ -54,7 +66,7 @@ def set_xla_metadata(x: Any = None, /, **attributes: Any) -> Any:
     return tree.map(lambda leaf: xla_metadata(leaf, attributes=pairs) if isinstance(leaf, Tracer) else leaf, x)
 
 
-def text(name: str, value: Any) -> str:
+def text(name: str, value: object) -> str:
     """Return an attribute as text.
 
     Raises:
@@ -93,7 +105,7 @@ class _Block:
         return called
 
 
-def called_with(fun: Callable[..., Any], name: str, pairs: Attributes) -> Callable[..., Any]:
+def called_with(fun: F, name: str, pairs: Attributes) -> F:
     """Return a function that is one call in a program, and its call has attributes.
 
     Args:
@@ -113,10 +125,18 @@ def called_with(fun: Callable[..., Any], name: str, pairs: Attributes) -> Callab
         annotate(recorded.equations(), tuple(sorted(merged.items())))
         return body.out_tree.unflatten(outs)
 
-    return called
+    return cast("F", called)
 
 
-def xla_metadata_call(fun: Callable[..., Any] | None = None, /, **attributes: str) -> Any:
+@overload
+def xla_metadata_call(fun: F, /, **attributes: str) -> F: ...
+
+
+@overload
+def xla_metadata_call(fun: None = None, /, **attributes: str) -> Callable[[F], F]: ...
+
+
+def xla_metadata_call(fun: Any = None, /, **attributes: str) -> Any:
     """Make a function one call in the program, and give the call attributes.
 
     Its derivatives and its batched form are calls with the same attributes.

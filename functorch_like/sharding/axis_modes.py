@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,10 +14,24 @@ from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable, wraps
+from functorch_like.calling.type_variables import F
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.sharding.constraints import constrain
 from functorch_like.source_info import name_of
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
+
+@overload
+def auto_axes(fun: F, /, *, axes: str | tuple[str, ...] | None = None, out_sharding: PyTree = None) -> F: ...
+
+
+@overload
+def auto_axes(
+    fun: None = None, /, *, axes: str | tuple[str, ...] | None = None, out_sharding: PyTree = None
+) -> Callable[[F], F]: ...
 
 
 @api_boundary.public
@@ -63,6 +77,16 @@ def auto_axes(
         return _split(fun(*args, **kwargs), where, mesh, f"out_sharding of {name}")
 
     return called
+
+
+@overload
+def explicit_axes(fun: F, /, *, axes: str | tuple[str, ...] | None = None, in_sharding: PyTree = None) -> F: ...
+
+
+@overload
+def explicit_axes(
+    fun: None = None, /, *, axes: str | tuple[str, ...] | None = None, in_sharding: PyTree = None
+) -> Callable[[F], F]: ...
 
 
 @api_boundary.public

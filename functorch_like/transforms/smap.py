@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import tree
 from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable, wraps
+from functorch_like.calling.type_variables import F
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.source_info import name_of
 from functorch_like.transforms.shard_map import Mapped
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
+
+@overload
+def smap(fun: F, /, *, in_axes: PyTree, out_axes: PyTree, axis_name: str) -> F: ...
+
+
+@overload
+def smap(fun: None = None, /, *, in_axes: PyTree, out_axes: PyTree, axis_name: str) -> Callable[[F], F]: ...
 
 
 @api_boundary.public

@@ -73,7 +73,7 @@ class _Held:
         return called
 
 
-def make_user_context(default_value: Any = None) -> UserContext:
+def make_user_context(default_value: object = None) -> UserContext:
     """Make a value that functions may read while they are traced: jit traces them again where it differs.
 
     Args:

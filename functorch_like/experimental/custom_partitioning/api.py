@@ -61,11 +61,11 @@ class custom_partitioning:
 
     def def_partition(
         self,
-        partition: Callable[..., Any],
-        infer_sharding_from_operands: Callable[..., Any] | None = None,
-        propagate_user_sharding: Callable[..., Any] | None = None,
+        partition: Callable[..., tuple[object, ...]],
+        infer_sharding_from_operands: Callable[..., object] | None = None,
+        propagate_user_sharding: Callable[..., object] | None = None,
         decode_shardings: bool = True,
-        sharding_rule: str | SdyShardingRule | Callable[..., Any] | None = None,
+        sharding_rule: str | SdyShardingRule | Callable[..., object] | None = None,
         *,
         reduction_factors: Sequence[str] = (),
         need_replication_factors: Sequence[str] = (),
