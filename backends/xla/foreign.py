@@ -74,6 +74,28 @@ def register(name: str, symbol: Any, platform: str) -> None:
         _targets[name, platform] = address, made
 
 
+def register_type(name: str, capsules: Any, platform: str) -> None:
+    """Register a type of the typed FFI by its PyCapsules, "type_id" and, for types with more than that, "type_info".
+
+    Raises:
+        ArgumentError: for other objects than PyCapsules, or an unknown platform.
+    """
+    if platform not in PLATFORMS:
+        raise ArgumentError(f"platform={platform!r} is unknown", fix=f"use one of {', '.join(PLATFORMS)}")
+    wrong = {key: value for key, value in dict(capsules).items() if type(value).__name__ != "PyCapsule"}
+    if wrong or "type_id" not in capsules:
+        raise ArgumentError(
+            f"the type {name!r} is registered by a PyCapsule of its type_id, got {wrong or dict(capsules)!r:.80}",
+            fix="give a PyCapsule of a pointer to the ffi::TypeId",
+        )
+    xc.register_custom_type(name, dict(capsules), "cpu" if platform == "cpu" else "CUDA")
+
+
+def split_along_batches(name: str) -> None:
+    """Let XLA split calls of a function along leading dimensions, if arrays are split along these over a mesh."""
+    xc.register_custom_call_as_batch_partitionable(name)
+
+
 def check(name: str, platform: str) -> None:
     """Raise unless a handler of this name is registered for the platform."""
     if (name, platform) not in _targets:

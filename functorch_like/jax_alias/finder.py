@@ -20,7 +20,7 @@ from functorch_like.backends.xla import jax_import_stubs
 from functorch_like.backends.xla.configuration import switched_on
 from functorch_like.core import LENIENT_POSITIONS, Tracer
 from functorch_like.jax_alias import callers, missing, options
-from functorch_like.jax_alias.names import MODULES, PRIVATE
+from functorch_like.jax_alias.names import JAXLIB, MODULES, PRIVATE
 from functorch_like.numpy import scalar_types
 
 _PACKAGE = "functorch_like"
@@ -149,7 +149,12 @@ class AliasFinder:
         return AliasModule(spec.name, MODULES.get(spec.name, ()))
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: names are looked up when they are used."""
+        """Put a module of jaxlib in its place. Do nothing for others: names are looked up when they are used."""
+        name = module.__name__
+        if name in JAXLIB:
+            from functorch_like.backends.xla import mlir_rules  # brings MLIR with it
+
+            sys.modules[name] = mlir_rules.jaxlib_module(JAXLIB[name])
 
 
 def is_installed() -> bool:

@@ -66,6 +66,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.extend.core": (".modules.core",),
     "jax.extend.core.primitives": (".modules.core_primitives",),
     "jax.extend.linear_util": (".modules.linear_util",),
+    "jax.extend.mlir": (".modules.extend_mlir",),
+    "jax.extend.mlir.dialects": (),
     "jax.extend.random": (".modules.random",),
     "jax.extend.source_info_util": (".modules.source_info",),
     "jax.ffi": (".modules.ffi", "ffi"),
@@ -77,7 +79,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.interpreters.mlir": (".modules.mlir",),
     "jax.interpreters.partial_eval": (".modules.partial_eval",),
     "jax.interpreters.pxla": (".modules.mesh_utils",),
-    "jax.interpreters.xla": (".modules.core",),
+    "jax.interpreters.xla": (".modules.xla", ".modules.core"),
     "jax.lax": (".modules.lax", "lax"),
     "jax.lax.linalg": ("lax.linalg", ".modules.core_primitives"),
     "jax.lib": (),
@@ -125,6 +127,20 @@ DISTRIBUTIONS = (
     "poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",
 )  # fmt: skip
 MODULES.update({f"jax.scipy.stats.{name}": (f"scipy.stats.{name}",) for name in DISTRIBUTIONS})
+
+#: Modules of `jaxlib.mlir` under JAX's names: the same module objects, so that their types are the same.
+JAXLIB = {
+    "jax.extend.mlir.ir": "ir",
+    "jax.extend.mlir.passmanager": "passmanager",
+    **{
+        f"jax.extend.mlir.dialects.{name}": f"dialects.{name}"
+        for name in (
+            "arith", "builtin", "chlo", "func", "math", "memref", "mpmd", "scf", "sdy", "sparse_tensor", "stablehlo",
+            "vector",
+        )
+    },
+}  # fmt: skip
+MODULES.update(dict.fromkeys(JAXLIB, ()))
 
 
 class Private(NamedTuple):

@@ -29,6 +29,8 @@ no_effects: frozenset[Any] = frozenset()
 class CorePrimitiveView(Primitive):
     """A primitive of the package as one of JAX."""
 
+    is_builtin = True
+
     def __init__(self, core_primitive: CorePrimitive) -> None:
         super().__init__(core_primitive.name)
         self._core_primitive, self.multiple_results = core_primitive, core_primitive.multiple_results

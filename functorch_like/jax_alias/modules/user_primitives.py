@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from functorch_like import core, numpy, tree_util
+from functorch_like import caches, core, numpy, tree_util
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.compiler.lower import emit
 from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.core import aval_of, is_value
 from functorch_like.errors import UnsupportedError
-from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.jax_alias.modules.callbacks import pure_callback
+from functorch_like.jax_alias.modules.lowering_rules import Lowering, RuleLacksNameError, apply_rule, rule_of
 
 # The registries: rules by primitive.
 primitive_jvps: dict[Any, Callable[..., Any]] = {}
@@ -23,7 +24,6 @@ primitive_transposes: dict[Any, Callable[..., Any]] = {}
 primitive_batchers: dict[Any, Callable[..., Any]] = {}
 axis_primitive_batchers: dict[Any, Callable[..., Any]] = {}
 fancy_primitive_batchers: dict[Any, Callable[..., Any]] = {}
-lowerings: dict[Any, Callable[..., Any]] = {}
 
 _count = itertools.count()
 
@@ -70,13 +70,6 @@ class AxisData:
         self.name, self.size, self.spmd_name, self.explicit_mesh_axis = name, size, None, None
 
 
-class Lowering:
-    """A lowering that traces a function of arrays: what `mlir.lower_fun` returns."""
-
-    def __init__(self, fun: Callable[..., Any], multiple_results: bool = True) -> None:
-        self.fun, self.multiple_results = fun, multiple_results
-
-
 class Params:
     """Parameters of a primitive as one hashable value: hashed by their names, compared by identity or value."""
 
@@ -112,6 +105,7 @@ class Primitive:
     multiple_results = False
     call_primitive = False
     map_primitive = False
+    is_builtin = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -216,37 +210,55 @@ class _Rules:
         if self.prim.has_impl:
             out = self.prim.impl(*args, **rest["params"].values)
         else:
-            out = _alone(self.prim.core_primitive, rest["params"])(*args)
+            out = apply_primitive(self.prim, *args, **rest["params"].values)
         return tuple(out) if self.prim.multiple_results else out
 
     def lower(self, e: Any, *operands: Any, params: Params) -> Any:
-        """Trace the lowering, or else the implementation, as a function of arrays."""
-        rule = lowerings.get(self.prim)
+        """Apply the rule for the platform, or else trace the implementation as a function of arrays."""
+        rule = rule_of(self.prim, e.platform)
         if isinstance(rule, Lowering):
-            jaxpr, consts = self._staged(rule.fun, e.ins, params, rule.multiple_results)
+            outs = self._traced(rule, e, operands, params)
         elif rule is None:
-            jaxpr, consts = self._staged(self.prim.impl, e.ins, params, self.prim.multiple_results)
-        else:  # it builds MLIR with JAX's own functions
-            if not self.prim.has_impl:
-                raise UnsupportedError(
-                    f"the lowering of {self.prim.name} builds MLIR with JAX's own functions, and it has no "
-                    "implementation",
-                    fix="use mlir.lower_fun, or give the primitive an implementation by def_impl",
-                )
+            outs = self._traced(self._implementation(e.platform), e, operands, params)
+        else:
+            avals = list(e.ins)
             try:
-                jaxpr, consts = self._staged(self.prim.impl, e.ins, params, self.prim.multiple_results)
-            except Exception:  # an implementation of NumPy's arrays
-                fun = self._on_host(e.ins, params)
-                jaxpr, consts = self._staged(fun, e.ins, params, self.prim.multiple_results)
-        outs = emit(e, jaxpr, [*(e.constant(np.asarray(c)) for c in consts), *operands])
+                outs = apply_rule(self.prim, rule, e, operands, params.values)
+            except RuleLacksNameError:
+                if not self.prim.has_impl:
+                    raise
+                e.ins = avals
+                outs = self._without_rule(e, operands, params)
         return outs if self.prim.multiple_results else outs[0]
 
-    def _staged(self, fun: Callable[..., Any], avals: Sequence[Any], params: Params, several: bool) -> Any:
-        def flat(*args: Any) -> Sequence[Any]:
-            out = fun(*args, **params.values)
-            return list(out) if several else [out]
+    def _implementation(self, platform: str) -> Lowering:
+        if not self.prim.has_impl:
+            raise self._missing_rule(platform)
+        return Lowering(self.prim.impl, self.prim.multiple_results)
 
-        return stage(flat, list(avals), name=self.prim.name, parent=core.EVALUATE)
+    def _missing_rule(self, platform: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"the primitive {self.prim.name} has no lowering rule for {platform}",
+            fix="register one with mlir.register_lowering, or give it an implementation by def_impl",
+        )
+
+    def _traced(self, lowering: Lowering, e: Any, operands: Sequence[Any], params: Params) -> Any:
+        jaxpr, consts = lowering.staged(e.ins, params.values)
+        if any(equation.prim is self.prim.core_primitive for equation in jaxpr.equations):
+            raise self._missing_rule(e.platform)  # the implementation is `apply_primitive`, which asks for the rule
+        return emit(e, jaxpr, [*(e.constant(np.asarray(c)) for c in consts), *operands])
+
+    def _without_rule(self, e: Any, operands: Sequence[Any], params: Params) -> Any:
+        """Trace the implementation; one of NumPy's arrays runs on the host."""
+        implementation, avals = self._implementation(e.platform), list(e.ins)
+        try:
+            return self._traced(implementation, e, operands, params)
+        except UnsupportedError:
+            raise
+        except Exception:
+            e.ins = avals
+            on_host = Lowering(self._on_host(e.ins, params), self.prim.multiple_results)
+            return self._traced(on_host, e, operands, params)
 
     def _on_host(self, avals: Sequence[Any], params: Params) -> Callable[..., Any]:
         """Return the implementation, run on the host."""
@@ -296,10 +308,43 @@ class _Rules:
         return (tuple(out), tuple(at)) if self.prim.multiple_results else (out, at)
 
 
-def _alone(core_primitive: CorePrimitive, params: Params) -> Callable[..., Any]:
-    import functorch_like as ft
+def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
+    """Apply a primitive by its lowering, compiled alone: an implementation for primitives without another one.
 
-    return ft.jit(lambda *args: core_primitive(*args, params=params))
+    Args:
+        prim: the primitive.
+        args: arrays.
+        params: its parameters.
+
+    Returns:
+        The result; a list for a primitive with several.
+
+    Raises:
+        UnsupportedError: if the primitive has no lowering.
+
+    Example:
+        >>> from functorch_like.jax_alias.modules.core_primitives import sin_p
+        >>> float(apply_primitive(sin_p, 0.0))
+        0.0
+    """
+    if not isinstance(prim, Primitive) or prim.is_builtin:
+        return prim.bind(*args, **params)
+    held = Params(params)
+    staged = core.state.trace.staging  # by the lowering of a primitive whose implementation this is
+    out = prim.core_primitive(*args, params=held) if staged else _alone(prim.core_primitive, held)(*args)
+    return list(out) if prim.multiple_results else out
+
+
+@caches.cleared
+@functools.lru_cache(1024)
+def _alone(core_primitive: CorePrimitive, params: Params) -> Callable[..., Any]:
+    import functorch_like as ft  # late: it imports all
+
+    def applied(*args: Any) -> Any:
+        return core_primitive(*args, params=params)
+
+    applied.__name__ = core_primitive.name
+    return ft.jit(applied)
 
 
 def _rule(registry: dict[Any, Any], prim: Primitive, what: str, where: str) -> Any:
