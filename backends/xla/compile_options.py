@@ -128,6 +128,24 @@ def options(device: Any, overrides: dict[str, Any] | None = None, fitting: dict[
     return with_backend_options(made, option_sets.SMALL_LOOPS) if device.platform == "cpu" else made
 
 
+def plain(
+    replicas: int, partitions: int, assignment: Any, overrides: Mapping[str, Any], profile: bytes | None, detailed: bool
+) -> Any:
+    """Return jaxlib's CompileOptions for programs on some devices, without the package's own options."""
+    made = xc.CompileOptions()
+    build = made.executable_build_options
+    made.num_replicas = build.num_replicas = replicas
+    made.num_partitions = build.num_partitions = partitions
+    build.debug_options.xla_detailed_logging = detailed
+    if profile is not None:
+        build.fdo_profile = profile
+    if assignment is not None:
+        ids = np.asarray(assignment, np.int32).reshape(replicas, partitions)
+        made.device_assignment = xc.DeviceAssignment.create(ids)
+    made.env_option_overrides = list(overrides.items())
+    return made
+
+
 def keep_kernels(made: Any, directory: Path | None) -> None:
     """Let XLA read from a directory which kernels were the fastest on the GPU, and add those that it times.
 

@@ -30,15 +30,25 @@ from functorch_like.errors import CompileError, DtypeError
 lock = threading.RLock()
 
 
-def _make_context() -> ir.Context:
-    made = ir.Context()
+def upstream_dialects() -> ir.DialectRegistry:
+    """Return the dialects of MLIR that jaxlib has."""
     registry = ir.DialectRegistry()
     _jax_mlir_ext.register_dialects(registry)
-    made.append_dialect_registry(registry)
+    return registry
+
+
+def prepare(made: ir.Context) -> None:
+    """Load all dialects of lowered programs into a context."""
+    made.append_dialect_registry(upstream_dialects())
     made.load_all_available_dialects()
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(made)
     made.enable_multithreading(False)
+
+
+def _make_context() -> ir.Context:
+    made = ir.Context()
+    prepare(made)
     return made
 
 

@@ -23,13 +23,14 @@ def check_key(key: Any, what: str) -> Any:
         ShapeError: for a shape other than (2,) and (4,).
         KeyReuseError: for a used key, in a block of `check_key_reuse`.
     """
+    words = (2, 4)
     if type(key) is KeyArray:
-        key = key._words
+        words, key = (generators.WORDS[key._impl],), key._words
     aval = aval_of(key) if isinstance(key, (ArrayImpl, Tracer, np.ndarray)) else None
     if aval is None or aval.dtype != dtypes.uint32:
         text = f"{key!r:.60}" if aval is None else repr(aval)
         raise promotion.error(DtypeError, f"{what} needs a key, got {text}", "make one with random.key(seed)")
-    if aval.shape not in ((2,), (4,)):
+    if aval.ndim != 1 or aval.shape[0] not in words:
         many = aval.ndim > 1 and aval.shape[-1] in generators.BY_WORDS
         raise promotion.error(
             ShapeError,

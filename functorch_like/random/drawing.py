@@ -15,6 +15,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import structural
 from functorch_like.primitives.random.threefry import draw
+from functorch_like.random import own_generators
 from functorch_like.random.arguments import check_key, impl_of
 from functorch_like.random.cipher import U32, long_words
 from functorch_like.random.continuous import F64, computed_in, float_dtype, odd_fraction, parameter, spread
@@ -61,7 +62,7 @@ def streams(key: Any, number: int) -> tuple[Any, ...]:
 
     Of JAX's numbers, they are the splits.
     """
-    own = settings.are_native()
+    own = settings.are_native() and aval_of(key).shape[0] not in own_generators.BY_WORDS
     made = children(draw(key), _STREAMS, number) if own else split(draw(key), (number,), impl_of(key))
     made = lax.optimization_barrier(made)
     return tuple(made[i] for i in range(number))

@@ -8,14 +8,16 @@
 
 Bits, splits and folds of Threefry use separate ranges of counters, called domains. So the bits of a key do not contain
 the keys that were split from it. Where `backends.random.numbers` asks for JAX's numbers, all of them count from 0.
+Users may define more (`own_generators.py`).
 Keys, splits, folds and bits of the other two generators are always those of JAX 0.10.2 on CPUs. Under vmap over keys,
 the bits of each element depend on its own key only.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +30,10 @@ from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.random.philox import rng_bit_generator
 from functorch_like.primitives.random.threefry import draw, fold
-from functorch_like.random.cipher import U32, U64, count, full, hashed, long_words, words_of
+from functorch_like.random import own_generators
+from functorch_like.random.cipher import U32, U64, count, full, hashed, long_words, part, words_of
 from functorch_like.random.jax_numbers import words as jax_words
+from functorch_like.random.own_generators import OwnGenerator
 
 #: Number of words of each generator's keys.
 WORDS = {"threefry2x32": 2, "rbg": 4, "unsafe_rbg": 4}
@@ -56,6 +60,22 @@ def named(impl: Any, what: str) -> str:
     return name
 
 
+def define(name: str, tag: str, key_shape: tuple[int, ...], functions: dict[str, Callable[..., Any]]) -> OwnGenerator:
+    """Add a generator of the user's, by functions `seed`, `split`, `random_bits` and `fold_in`; return it.
+
+    If another generator has the name, a number is added to it.
+    """
+    unique = name
+    while unique in WORDS:
+        unique = f"{name}_{len(WORDS)}"
+    least = max(6, math.prod(key_shape) + math.prod(key_shape) % 2)  # even: words are hashed in pairs
+    words = next(n for n in itertools.count(least, 2) if n not in BY_WORDS)
+    made = OwnGenerator(unique, tag, key_shape, words, **functions)
+    WORDS[unique], BY_WORDS[words] = words, unique
+    own_generators.BY_NAME[unique] = own_generators.BY_WORDS[words] = made
+    return made
+
+
 # ------------------------------------------------------------------------------------------------- XLA's generator
 def _generated(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Return bits of XLA's generator for a key u32[4]; Philox is its default on CPUs."""
@@ -72,6 +92,8 @@ def from_words(words: Sequence[Any], impl: str) -> Any:
 
 def split(key: Any, shape: tuple[int, ...], impl: str) -> Any:
     """Return keys u32[*shape, w]."""
+    if impl in own_generators.BY_NAME:
+        return own_generators.BY_NAME[impl].split_into(key, shape)
     n = math.prod(shape)
     if impl == "unsafe_rbg":
         many = _generated(key, (_ROUNDS * n, 4), U32)
@@ -90,6 +112,8 @@ def children(key: Any, domain: int, n: int) -> Any:
 
 def fold_in(key: Any, high: Any, low: Any, impl: str) -> Any:
     """Return a key from a key and the two words of an integer."""
+    if impl in own_generators.BY_NAME:
+        return own_generators.BY_NAME[impl].folded(key, low)  # as in JAX, which folds in 32 bits
     if impl == "threefry2x32" and settings.are_native():
         return fold(key, high, low)
     if impl != "unsafe_rbg":
@@ -103,6 +127,9 @@ def fold_in(key: Any, high: Any, low: Any, impl: str) -> Any:
 # --------------------------------------------------------------------------------------------------------------- bits
 def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
     """Return unsigned integers of a width; both words that the cipher makes of a counter are used."""
+    own = own_generators.BY_WORDS.get(aval_of(key).shape[0])
+    if own is not None:
+        return own.bits(draw(key), shape, width)
     if aval_of(key).shape[0] == 4:
         return _generated(draw(key), shape, f"uint{width}")
     n = math.prod(shape)
@@ -129,6 +156,11 @@ def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
 
 def numbered(key: Any, domain: Any, n: int) -> tuple[Any, Any]:
     """Return two vectors u32[n] of bits, in a domain of counters: an int, or u32[] for the number of a round."""
+    own = own_generators.BY_WORDS.get(aval_of(key).shape[0])
+    if own is not None:
+        number = structural.full((), domain, U32) if isinstance(domain, int) else structural.reshape(domain, shape=())
+        both = own.bits(own.folded(key, number), (2 * n,), 32)
+        return part(both, 0, n), part(both, n, 2 * n)
     if aval_of(key).shape[0] == 2:
         return words_of(key, full(n, domain), count(n))
     own = structural.reshape(hashed(key, full(1, domain), structural.full((1,), 0, U32)), shape=(4,))

@@ -22,7 +22,7 @@ from functorch_like.random import generators
 from functorch_like.random.arguments import check_key, impl_of, like
 from functorch_like.random.cipher import U32, U64
 from functorch_like.random.generators import raw_bits
-from functorch_like.random.typed_keys import KeyArray
+from functorch_like.random.typed_keys import KeyArray, data_of
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _word(seed: Any) -> int:
 def _untyped(impl: Any, what: str) -> str:
     """Return the checked name of a generator of untyped keys."""
     name = "threefry2x32" if impl is None else generators.named(impl, what)
-    if name not in generators.BY_WORDS.values():
+    if name not in ("threefry2x32", "rbg"):
         raise promotion.error(
             ArgumentError, f"{what} got impl={name!r}, whose untyped keys look like those of 'rbg'", "use 'rbg'"
         )
@@ -116,7 +116,7 @@ def key_data(keys: ArrayLike | KeyArray) -> Array:
     >>> random.key_data(random.key(7)).dtype.name
     'uint32'
     """
-    return keys._words if type(keys) is KeyArray else keys  # pyright: ignore[reportReturnType]
+    return data_of(keys) if type(keys) is KeyArray else keys  # pyright: ignore[reportReturnType]
 
 
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Array:

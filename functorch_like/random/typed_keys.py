@@ -16,6 +16,7 @@ import numpy as np
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.errors import DtypeError
+from functorch_like.random import own_generators
 from functorch_like.random.generators import WORDS
 from functorch_like.transforms.vmap import vmap
 
@@ -42,12 +43,14 @@ class KeyDtype:
     @property
     def itemsize(self) -> int:
         """Number of bytes of a key."""
-        return 4 * WORDS[self.impl]
+        own = own_generators.BY_NAME.get(self.impl)
+        return 4 * (WORDS[self.impl] if own is None else math.prod(own.key_shape))
 
     @property
     def name(self) -> str:
         """The dtype as JAX prints it."""
-        return f"key<{_TAGS[self.impl]}>"
+        own = own_generators.BY_NAME.get(self.impl)
+        return f"key<{_TAGS[self.impl] if own is None else own.tag}>"
 
     def aval_of_shape(self, shape: tuple[int, ...]) -> KeyAval:
         """The aval of an array of such keys."""
@@ -171,8 +174,7 @@ class KeyArray:
         return ~(self == other) if isinstance(other, KeyArray) else NotImplemented
 
     def __repr__(self) -> str:
-        shape = ", ".join(map(str, self.shape))
-        return f"Array(({shape}), dtype={self.dtype!r}) overlaying:\n{self._words}"
+        return f"Array({self.shape}, dtype={self.dtype!r}) overlaying:\n{data_of(self)}"
 
     # ------------------------------------------------------------------------------------------------------- moving
     def __getitem__(self, index: Any) -> KeyArray:
@@ -249,6 +251,12 @@ class _At:
 
 #: True once a typed key was made in this process: until then, functions of trees do not look for them.
 made = False
+
+
+def data_of(keys: KeyArray) -> Any:
+    """Return the words of keys; of a generator of the user's, in the shape of its keys."""
+    own = own_generators.BY_NAME.get(keys._impl)
+    return keys._words if own is None else own.unpack(keys._words)
 
 
 def is_keys(x: Any) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import functorch_like as ft
 from functorch_like import numpy
 from functorch_like.core import aval_of
-from functorch_like.errors import DifferentiationError
+from functorch_like.errors import ArgumentError, DifferentiationError
 from functorch_like.interpreters.forward import Dual as JVPTracer
 from functorch_like.interpreters.forward import JVPTrace as JVPTrace
+from functorch_like.jax_alias.modules.linear_util import WrappedFun
 from functorch_like.jax_alias.modules.user_primitives import (
     Primitive,
     UndefinedPrimal,
@@ -97,6 +99,71 @@ def deflinear(primitive: Primitive, transpose: Callable[..., Any]) -> None:
     deflinear2(primitive, lambda ct, *args, **params: transpose(ct, **params))
 
 
+def defbilinear(primitive: Primitive, lhs_rule: Callable[..., Any], rhs_rule: Callable[..., Any]) -> None:
+    """Register the rules of a primitive of two operands that is linear in each of them.
+
+    Args:
+        primitive: the primitive.
+        lhs_rule: `(ct, x, y, **params) -> cotangent of x`, where x is an `UndefinedPrimal`.
+        rhs_rule: `(ct, x, y, **params) -> cotangent of y`, where y is an `UndefinedPrimal`.
+    """
+    defjvp(
+        primitive,
+        lambda tangent, x, y, **params: primitive.bind(tangent, y, **params),
+        lambda tangent, x, y, **params: primitive.bind(x, tangent, **params),
+    )
+
+    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> Any:
+        if is_undefined_primal(x):
+            return (ct if isinstance(ct, Zero) else lhs_rule(ct, x, y, **params)), None
+        return None, (ct if isinstance(ct, Zero) else rhs_rule(ct, x, y, **params))
+
+    primitive_transposes[primitive] = transpose
+
+
+def jvp(fun: Any, *values: Any, has_aux: bool = False, instantiate: bool = True) -> Any:
+    """Return values and tangents of a function of flat arguments.
+
+    Args:
+        fun: function of arrays, or a `WrappedFun`, whose results are a sequence of arrays.
+        values: primals and tangents, a sequence of each. Without them, a `WrappedFun` of both is returned.
+        has_aux: True if the function returns a pair whose second part has no tangents.
+        instantiate: must be True: tangents that are zero are arrays, too.
+
+    Returns:
+        The results and their tangents; with `has_aux`, the auxiliary part follows.
+
+    Raises:
+        ArgumentError: for `instantiate=False`.
+
+    Example:
+        >>> values, tangents = jvp(lambda x, y: [x * y, x + y], (2.0, 3.0), (1.0, 0.0))
+        >>> [float(x) for x in (*values, *tangents)]
+        [6.0, 5.0, 3.0, 1.0]
+    """
+    if not instantiate:
+        raise ArgumentError("ad.jvp makes arrays of all tangents", fix="leave out instantiate=False")
+    called = fun.call_wrapped if isinstance(fun, WrappedFun) else fun
+
+    def flat(*args: Any) -> Any:
+        out = called(*args)
+        return (list(out[0]), out[1]) if has_aux else list(out)
+
+    def along(primals: Any, tangents: Any) -> Any:
+        directions = [instantiate_zeros(t) for t in tangents]
+        return ft.jvp(flat, tuple(primals), tuple(directions), has_aux=has_aux)
+
+    return along(*values) if values else WrappedFun(along)
+
+
 def get_primitive_transpose(primitive: Primitive) -> Callable[..., Any]:
     """Return the transpose rule of a primitive."""
     return primitive_transposes[primitive]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "add_jaxvals_p":
+        raise AttributeError(name)
+    from functorch_like.jax_alias.modules import core_primitives  # late: it loads all primitives
+
+    return core_primitives.__getattr__(name)

@@ -10,7 +10,7 @@ from functorch_like.jax_alias.modules.user_primitives import Primitive
 from functorch_like.primitives import load
 
 #: JAX's names of primitives that have another name here.
-_RENAMED = {"closed_call": "call", "jit": "call", "remat": "checkpoint"}
+_RENAMED = {"add_jaxvals": "add", "closed_call": "call", "jit": "call", "remat": "checkpoint"}
 
 #: Never applied: gradients are stopped by a custom rule, as in JAX.
 stop_gradient_p = Primitive("stop_gradient")

@@ -6,7 +6,7 @@ Functions of `jax.interpreters.mlir` for lowering rules. They take NumPy's value
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -19,6 +19,14 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.jax_alias.modules.lowering_rules import LoweringRuleContext
 
 Value = ir.Value
+Token = ir.Value
+
+
+class ConstantHandler(Protocol):
+    """Function that writes a value of a library's class as a constant."""
+
+    def __call__(self, val: Any, aval: Any) -> Any:
+        """Return a value of MLIR, or a sequence of them."""
 
 
 # -------------------------------------------------------------------------------------------------------------- types
@@ -144,10 +152,10 @@ def ir_attribute(val: Any) -> ir.Attribute:
 
 # ---------------------------------------------------------------------------------------------------------- constants
 #: Functions `(value, aval) -> value of MLIR` by the class of a value. Libraries add those of their own classes.
-_constant_handlers: dict[type[Any], Callable[..., Any]] = {}
+_constant_handlers: dict[type[Any], ConstantHandler] = {}
 
 
-def register_constant_handler(type_: type[Any], handler_fun: Callable[..., Any]) -> None:
+def register_constant_handler(type_: type[Any], handler_fun: ConstantHandler) -> None:
     """Register the function `(value, aval)` by which `ir_constant` writes values of a class, and of its subclasses."""
     _constant_handlers[type_] = handler_fun
 

@@ -19,19 +19,24 @@ from functorch_like.jax_alias.modules.lowering_rules import (
     TokenSet,
     lowerings,
 )
+from functorch_like.jax_alias.modules.sharding import Mesh
 
 __all__ = [
-    "LoweringParameters", "LoweringRuleContext", "ModuleContext", "SPMDAxisContext", "ShapePolyLoweringState",
+    "LoweringParameters", "LoweringRuleContext", "Mesh", "ModuleContext", "SPMDAxisContext", "ShapePolyLoweringState",
     "ShardingContext", "TokenSet",
 ]  # fmt: skip
 
 LoweringRule = Any
+MeshAxisName = Any
+#: Types of channels between devices, and between a device and the host.
+DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3
 AxisContext = ShardingContext | SPMDAxisContext
 lower_fun = Lowering
 
 _NAMES = {
     "ir_values": (
-        "Value", "aval_to_ir_type", "aval_to_ir_types", "dense_bool_array", "dense_bool_elements", "dense_int_array",
+        "ConstantHandler", "Token", "Value",
+        "aval_to_ir_type", "aval_to_ir_types", "dense_bool_array", "dense_bool_elements", "dense_int_array",
         "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types", "flatten_ir_values", "full_like_aval",
         "i32_attr", "i64_attr", "ir_attribute", "ir_constant", "ir_constants", "ir_tree_registry", "ir_type_handlers",
         "multi_broadcast_in_dim", "register_constant_handler", "shape_tensor", "token_type",

@@ -13,7 +13,8 @@ from functorch_like import numpy as fnp
 from functorch_like.errors import ArgumentError
 
 Schedule = Callable[[Any], Any]
-Params = Updates = State = Any
+Array = Params = Updates = State = Any
+Step = int
 
 
 class Optimizer(NamedTuple):
@@ -30,6 +31,10 @@ class OptimizerState:
     def __init__(self, packed_state: Any, tree_def: Any, subtree_defs: Any) -> None:
         self.packed_state, self.tree_def, self.subtree_defs = packed_state, tree_def, tuple(subtree_defs)
 
+
+InitFn = Callable[[Params], OptimizerState]
+UpdateFn = Callable[[Step, Updates, OptimizerState], OptimizerState]
+ParamsFn = Callable[[OptimizerState], Params]
 
 ft.tree.register_pytree_node(
     OptimizerState,

@@ -16,7 +16,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.ir import jaxpr as recorded
 from functorch_like.ir.jaxpr import Equation, Literal, Var
-from functorch_like.jax_alias.modules.source_info import SourceInfo
+from functorch_like.jax_alias.modules.source_info import SourceInfo, place_of
 from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
 from functorch_like.numpy import promotion
 from functorch_like.primitives.base.shapes import broadcast_in_dim
@@ -154,7 +154,7 @@ def _viewed(equation: Equation, constvars: dict[Literal, Var], scalars: dict[Any
     effects = _effects_of(equation)
     operands = [scalars.get(atom, atom) if type(atom) is Var else atom for atom in equation.inputs]
     invars = [_without_arrays(atom, constvars) for atom in operands]
-    place = SourceInfo(equation.source)
+    place = place_of(equation.source)
     return JaxprEqn(invars, equation.outputs, primitive_of(equation.prim), shown, effects, place)
 
 

@@ -12,7 +12,8 @@ from functorch_like import dtypes, random
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.jax_alias.modules.configuration import config
-from functorch_like.random import generators, typed_keys
+from functorch_like.jax_alias.modules.prng_impl import PRNGImpl
+from functorch_like.random import generators, own_generators, typed_keys
 from functorch_like.random.typed_keys import KeyArray
 
 PRNGKeyArray = KeyArray
@@ -22,7 +23,28 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
     """Return a typed key from a seed, as `ft.random.key` takes it; the generator may be given as a dtype of keys."""
     typed_keys.made = True
     name = generators.named(_generator(impl, dtype), "random.key")
+    own = own_generators.BY_NAME.get(name)
+    if own is not None:
+        return KeyArray(own.seeded(_seed(seed)), name)
     return KeyArray(random.key(seed, impl=_alike(name)), name)
+
+
+def _seed(seed: Any) -> Any:
+    """Return a seed as an integer array of rank 0, as functions of users take it.
+
+    Raises:
+        ArgumentError: for anything else.
+    """
+    array = ft.numpy.asarray(np.int64(seed) if type(seed) is int and -(2**63) <= seed < 2**63 else seed)
+    if array.ndim or not dtypes.is_integer(array.dtype):
+        raise ArgumentError(f"a seed is one integer, got {ft.typeof(array)!r}", fix="use vmap for an array of seeds")
+    return array
+
+
+def key_impl(keys: Any) -> Any:
+    """Return the name of the generator that keys are for; of one that is defined by functions, its description."""
+    name = random.key_impl(keys)
+    return PRNGImpl.of(own_generators.BY_NAME[name]) if name in own_generators.BY_NAME else name
 
 
 def key_dtype(impl: Any = None) -> typed_keys.KeyDtype:
@@ -33,6 +55,8 @@ def key_dtype(impl: Any = None) -> typed_keys.KeyDtype:
 def _generator(impl: Any, dtype: Any) -> Any:
     """Return the generator that either of two arguments names, by itself or by its dtype of keys."""
     given = dtype if impl is None else impl
+    if isinstance(given, PRNGImpl):
+        return given.generator
     return given.impl if isinstance(given, typed_keys.KeyDtype) else given
 
 
@@ -43,13 +67,20 @@ def _alike(name: str) -> str:
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
     """Return a key as a `uint32[2]` or `uint32[4]`; a typed one with the option `jax_enable_custom_prng`."""
-    name = generators.named(impl, "random.PRNGKey")
+    name = generators.named(_generator(impl, None), "random.PRNGKey")
+    if name in own_generators.BY_NAME:
+        made = key(seed, impl=name)
+        return made if config.jax_enable_custom_prng else random.key_data(made)
     return key(seed, impl=name) if config.jax_enable_custom_prng else random.key(seed, impl=_alike(name))
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> KeyArray:
     """Return an array of typed keys from their words, a `uint32[..., 2]` or `uint32[..., 4]`."""
     words, name = ft.numpy.asarray(key_bits_array), generators.named(_generator(impl, dtype), "random.wrap_key_data")
+    own = own_generators.BY_NAME.get(name)
+    if own is not None:
+        typed_keys.made = True
+        return KeyArray(own.pack(words, words.shape[: words.ndim - len(own.key_shape)], "wrap_key_data"), name)
     if words.dtype != "uint32" or words.shape[-1:] != (generators.WORDS[name],):
         raise ArgumentError(
             f"random.wrap_key_data with impl={name!r} got a {ft.typeof(words)!r}",

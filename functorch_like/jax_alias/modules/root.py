@@ -19,6 +19,7 @@ from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
 from functorch_like.jax_alias.modules.configuration import config
+from functorch_like.jax_alias.modules.name_stack import named_scope
 from functorch_like.jax_alias.modules.sharding import P, concrete, make_mesh, reshard, set_mesh, without_formats
 from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.random.typed_keys import is_keys
@@ -37,6 +38,7 @@ __all__ = [
     "enable_x64",
     "jit",
     "make_mesh",
+    "named_scope",
     "pure_callback",
     "reshard",
     "set_mesh",

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
 
 from functorch_like import core
 from functorch_like import source_info as lines
 from functorch_like.backends import xla
+from functorch_like.jax_alias.modules.name_stack import (
+    NameStack,
+    current_name_stack,
+    extend_name_stack,
+    new_name_stack,
+    reset_name_stack,
+    set_name_stack,
+    transform_name_stack,
+)
+
+__all__ = [
+    "NameStack", "current_name_stack", "extend_name_stack", "new_name_stack", "reset_name_stack", "set_name_stack",
+    "transform_name_stack",
+]  # fmt: skip
 
 _EXCLUDED: list[str] = []
 
@@ -34,11 +48,11 @@ class SourceInfo(NamedTuple):
 
     Attributes:
         traceback: the frames in which it was recorded.
-        name_stack: names of scopes; equations have none here.
+        name_stack: names of scopes around it.
     """
 
     traceback: Any
-    name_stack: str = ""
+    name_stack: NameStack = NameStack()
 
 
 def new_source_info() -> SourceInfo:
@@ -48,7 +62,13 @@ def new_source_info() -> SourceInfo:
 
 def current() -> SourceInfo:
     """Return the place of this call."""
-    return SourceInfo(core.state.source or xla.here())
+    return SourceInfo(core.state.source or xla.here(), current_name_stack())
+
+
+def place_of(source: Any) -> SourceInfo:
+    """Return the place of a recorded traceback."""
+    names = lines.scope(source)
+    return SourceInfo(source, new_name_stack(names) if names else NameStack())
 
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
@@ -62,6 +82,7 @@ def user_context(traceback: Any = None, *, name_stack: Any = None) -> Generator[
     before = core.state.source
     core.state.source = before if traceback is None else traceback
     try:
-        yield
+        with nullcontext() if name_stack is None else set_name_stack(name_stack):
+            yield
     finally:
         core.state.source = before

@@ -23,6 +23,7 @@ logsoftmax = log_softmax
 glorot, normal = initializers.glorot_normal, initializers.normal
 randn = normal
 glorot_normal = glorot
+ones, zeros = initializers.ones, initializers.zeros
 
 
 def Dense(out_dim: int, W_init: Any = None, b_init: Any = None) -> Layer:
@@ -41,6 +42,28 @@ def GeneralConv(
     W_init: Any = None, b_init: Any = None,
 ) -> Layer:  # fmt: skip
     """Return a convolution whose layouts are named, as `lax.conv_general_dilated` takes them."""
+    return _convolution(
+        lax.conv_general_shape_tuple, lax.conv_general_dilated,
+        dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init,
+    )  # fmt: skip
+
+
+def GeneralConvTranspose(
+    dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int], strides: Any = None, padding: Any = "VALID",
+    W_init: Any = None, b_init: Any = None,
+) -> Layer:  # fmt: skip
+    """Return a transposed convolution whose layouts are named, as `lax.conv_transpose` takes them."""
+    return _convolution(
+        lax.conv_transpose_shape_tuple, lax.conv_transpose,
+        dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init,
+    )  # fmt: skip
+
+
+def _convolution(
+    shape_of: Callable[..., Any], convolve: Callable[..., Any],
+    dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int], strides: Any, padding: Any,
+    W_init: Any, b_init: Any,
+) -> Layer:  # fmt: skip
     lhs, rhs, out = dimension_numbers
     strides = strides or (1,) * len(filter_shape)
     W_init = W_init or glorot(in_axis=rhs.index("I"), out_axis=rhs.index("O"))
@@ -51,18 +74,20 @@ def GeneralConv(
         known = {"O": out_chan, "I": input_shape[lhs.index("C")]}
         kernel_shape = tuple(known[c] if c in known else next(sizes) for c in rhs)
         bias_shape = tuple(out_chan if c == "C" else 1 for c in out)
-        out_shape = lax.conv_general_shape_tuple(input_shape, kernel_shape, strides, padding, dimension_numbers)
+        out_shape = shape_of(input_shape, kernel_shape, strides, padding, dimension_numbers)
         first, second = random.split(key)
         return out_shape, (W_init(first, kernel_shape), b_init(second, bias_shape))
 
     def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
         W, b = params
-        return lax.conv_general_dilated(inputs, W, strides, padding, dimension_numbers=dimension_numbers) + b
+        return convolve(inputs, W, strides, padding, dimension_numbers=dimension_numbers) + b
 
     return init, apply
 
 
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 
 
 def BatchNorm(

@@ -135,7 +135,7 @@ class Primitive:
         return rule
 
     def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set a rule that returns avals and effects; the effects are ignored."""
+        """Set a rule that returns avals and effects. A primitive with effects is applied even if no result is used."""
         self.abstract_eval = rule  # type: ignore[method-assign]
         return rule
 
@@ -200,7 +200,10 @@ class _Rules:
         self.prim = prim
 
     def shape(self, *avals: Any, params: Params) -> Any:
-        out, _ = self.prim.abstract_eval(*avals, **params.values)
+        out, effects = self.prim.abstract_eval(*avals, **params.values)
+        primitive = self.prim.core_primitive
+        if effects and primitive.effects is None:  # unordered: what a library's effect orders is not known
+            object.__setattr__(primitive, "effects", lambda **_: frozenset(["unordered"]))
         return tuple(map(_plain, out)) if self.prim.multiple_results else _plain(out)
 
     def ref(self, *args: Any, params: Params) -> Any:
