@@ -135,6 +135,8 @@ MODULES.update({f"jax.scipy.stats.{name}": (f"scipy.stats.{name}",) for name in 
 JAXLIB = {
     "jax.extend.mlir.ir": "ir",
     "jax.extend.mlir.passmanager": "passmanager",
+    "jax.interpreters.mlir.ir": "ir",
+    "jax._src.interpreters.mlir.ir": "ir",
     **{
         f"jax.extend.mlir.dialects.{name}": f"dialects.{name}"
         for name in (
@@ -144,6 +146,11 @@ JAXLIB = {
     },
 }  # fmt: skip
 MODULES.update(dict.fromkeys(JAXLIB, ()))
+
+#: Private modules of JAX that public libraries (jax-finufft) use in place of the public ones.
+MODULES.update(
+    {f"jax._src.interpreters.{name}": MODULES[f"jax.interpreters.{name}"] for name in ("ad", "batching", "mlir")}
+)
 
 
 class Private(NamedTuple):
@@ -160,6 +167,8 @@ class Private(NamedTuple):
 
 #: Private names of JAX, each with the module that has it and the libraries that need it. All others are missing.
 PRIVATE: dict[str, Private] = {
+    "jax._src.ad_util.Zero": Private("jax.interpreters.ad", "tesseract-jax"),
+    "jax._src.ad_util.p2tz": Private("jax.interpreters.ad", "jax-finufft"),
     "jax._src.ad_util.stop_gradient_p": Private("jax.extend.core.primitives", "chex"),
     "jax._src.api_util.debug_info": Private("jax.api_util", "equinox"),
     "jax._src.api_util.infer_argnums_and_argnames": Private("jax.api_util", "e3nn-jax"),
@@ -170,6 +179,7 @@ PRIVATE: dict[str, Private] = {
     "jax._src.core.get_opaque_trace_state": Private("jax.extend.core", "flax"),
     "jax._src.core.trace_state_clean": Private("jax.core", "flax"),
     "jax._src.core.unsafe_get_axis_names_DO_NOT_USE": Private("jax.extend.core", "equinox"),
+    "jax._src.dispatch.apply_primitive": Private("jax.interpreters.xla", "celerite2"),
     "jax._src.dispatch.wait_for_tokens": Private("jax.extend.backend", "chex"),
     "jax._src.dtypes.TypePromotionError": Private("jax.dtypes", "jaxtyping"),
     "jax._src.dtypes.canonicalize_dtype": Private("jax.dtypes", "flax"),

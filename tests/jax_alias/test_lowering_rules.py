@@ -369,15 +369,44 @@ def test_rules_on_meshes(run):
 def test_programs_are_lowered_to_modules(run):
     text = """
     closed = jax.make_jaxpr(lambda x: (jnp.sin(x), x + 1))(x)
-    made = mlir.lower_jaxpr_to_module(
-        "made", closed, num_const_args=0, in_avals=closed.in_avals, ordered_effects=[], platforms=["cpu"], backend=None,
-        axis_context=mlir.ShardingContext(1), donated_args=[False], lowering_parameters=mlir.LoweringParameters())
+    lowered = lambda closed, platform: mlir.lower_jaxpr_to_module(
+        "made", closed, num_const_args=0, in_avals=closed.in_avals, ordered_effects=[], platforms=[platform],
+        backend=None, axis_context=mlir.ShardingContext(1), donated_args=[False],
+        lowering_parameters=mlir.LoweringParameters())
+    made = lowered(closed, "cpu")
     text = mlir.module_to_string(made.module)
     with mlir.make_ir_context() as context:
         again = ir.Module.parse(mlir.module_to_bytecode(made.module))
         print("@made" in text, str(again) == text, context is made.module.context)
+    one = primitive(lambda ctx, x: [hlo.negate(x)])
+    for platform, operation in {"cpu": hlo.sine, "gpu": hlo.tanh, "cuda": hlo.cosine}.items():
+        mlir.register_lowering(one, lambda ctx, x, operation=operation: [operation(x)], platform=platform)
+    for platform, operation in {"cpu": "sine", "cuda": "cosine"}.items():
+        text = mlir.module_to_string(lowered(jax.make_jaxpr(one.bind)(x), platform).module)
+        print(platform, f"stablehlo.{operation} " in text)
     """
-    assert run(program(text)) == "True True False"
+    assert run(program(text)).splitlines() == ["True True False", "cpu True", "cuda True"]
+
+
+def test_libraries_may_take_the_interpreters_from_private_modules(run):
+    text = """
+    from functools import partial
+    import jax._src.interpreters.mlir
+    from jax._src import dispatch
+    from jax._src.ad_util import Zero, p2tz
+    from jax._src.interpreters import ad as own_ad, batching as own_batching, mlir as own_mlir
+    made = Primitive("theirs")
+    made.def_impl(partial(dispatch.apply_primitive, made))
+    made.def_abstract_eval(lambda x: x)
+    own_mlir.register_lowering(made, lambda ctx, x: [hlo.sine(x)], platform="cpu")
+    own_batching.defvectorized(made)
+    own_ad.primitive_jvps[made] = lambda xs, ts: (
+        made.bind(*xs), p2tz(xs[0]) if isinstance(ts[0], Zero) else ts[0] * jnp.cos(xs[0]))
+    assert own_mlir.ir is mlir.ir is ir and own_mlir.register_lowering is mlir.register_lowering
+    np.testing.assert_allclose(made.bind(x), np.sin(x), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(made.bind)))(x), np.cos(x), rtol=1e-6)
+    """
+    run(program(text))
 
 
 def test_rules_of_the_package_s_primitives_can_be_replaced(run):

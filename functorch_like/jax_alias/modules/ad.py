@@ -41,6 +41,11 @@ def zeros_like_aval(aval: Any) -> Any:
     return numpy.zeros(aval.shape, aval.dtype)
 
 
+def p2tz(primal: Any) -> Zero:
+    """Return the zero tangent of a value."""
+    return Zero.from_primal_value(primal)
+
+
 def add_tangents(x: Any, y: Any) -> Any:
     """Return the sum of two tangents, either of which may be zero."""
     if isinstance(x, Zero):

@@ -263,21 +263,21 @@ class Option:
 class Config:
     """JAX's options, as attributes `jax_...`."""
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, val: Any) -> None:
         """Set an option in every thread.
 
         Args:
             name: with or without "jax_".
-            value: as JAX takes it.
+            val: as JAX takes it.
 
         Raises:
             ArgumentError: for a name that JAX does not have, by this package's list.
         """
         name = _full(name)
         if name in ACTING:
-            ACTING[name].write(value)
+            ACTING[name].write(val)
         else:
-            KEPT[name] = value
+            KEPT[name] = val
 
     def read(self, name: str) -> Any:
         """Return an option's value."""

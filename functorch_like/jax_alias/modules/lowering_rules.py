@@ -14,6 +14,7 @@ from functorch_like.compiler.lower import emit
 from functorch_like.errors import FtError, UnsupportedError
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.jax_alias.missing import MissingNameError
+from functorch_like.jax_alias.modules.name_stack import NameStack
 
 #: Rules by primitive and platform; None stands for all platforms without a rule of their own.
 lowerings: dict[Any, dict[str | None, Callable[..., Any]]] = {}
@@ -173,6 +174,11 @@ class ModuleContext:
         return made
 
     @property
+    def platform(self) -> str:
+        """JAX's name of the platform."""
+        return self.platforms[0]
+
+    @property
     def context(self) -> Any:
         """The `ir.Context` of the module."""
         return self.emitter._module.context
@@ -252,15 +258,15 @@ class LoweringRuleContext:
         primitive: the primitive.
         avals_in, avals_out: avals of its operands and results.
         tokens_in, tokens_out: tokens of ordered effects, of which there are none.
-        name_stack, traceback, axis_size_env, jaxpr_eqn_ctx, platforms: unknown, and None.
-        const_lowering, dim_var_values: empty.
+        traceback, axis_size_env, jaxpr_eqn_ctx, platforms: unknown, and None.
+        name_stack, const_lowering, dim_var_values: empty. The location in force has the names of scopes.
     """
 
     module_context: ModuleContext
     primitive: Any
     avals_in: Sequence[Any]
     avals_out: Sequence[Any]
-    name_stack: Any = None
+    name_stack: NameStack = dataclasses.field(default_factory=NameStack)
     traceback: Any = None
     tokens_in: TokenSet = dataclasses.field(default_factory=_no_tokens)
     tokens_out: TokenSet | None = None
