@@ -7,9 +7,9 @@ from typing import Any
 
 from functorch_like.backends.xla.mlir import ir
 from functorch_like.errors import ArgumentError
-from functorch_like.jax_alias.modules.ir_programs import custom_call, flat_values
-from functorch_like.jax_alias.modules.ir_values import aval_to_ir_types, ir_attribute
-from functorch_like.jax_alias.modules.lowering_rules import LoweringRuleContext
+from functorch_like.jax_alias.modules.ir_calls import custom_call
+from functorch_like.jax_alias.modules.ir_values import aval_to_ir_types, flatten_ir_values, ir_attribute
+from functorch_like.jax_alias.modules.lowering_contexts import LoweringRuleContext
 
 
 def build_ffi_lowering_function(
@@ -54,7 +54,7 @@ def build_ffi_lowering_function(
             options["operand_layouts"] = _layouts(operand_layouts, ctx.avals_in, call_target_name)
             options["result_layouts"] = _layouts(result_layouts, ctx.avals_out, call_target_name)
         options.setdefault("result_types", [t for aval in ctx.avals_out for t in aval_to_ir_types(aval)])
-        return custom_call(call_target_name, operands=flat_values(operands), **options)
+        return custom_call(call_target_name, operands=flatten_ir_values(operands), **options)
 
     return call
 

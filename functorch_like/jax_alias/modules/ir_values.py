@@ -16,7 +16,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import mlir, mlir_rules
 from functorch_like.backends.xla.mlir import ir
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.jax_alias.modules.lowering_rules import LoweringRuleContext
+from functorch_like.jax_alias.modules.lowering_contexts import LoweringRuleContext
 
 Value = ir.Value
 Token = ir.Value

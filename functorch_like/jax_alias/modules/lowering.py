@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functorch_like.backends.xla import mlir
 from functorch_like.backends.xla.mlir import ir
-from functorch_like.jax_alias.modules.lowering_rules import LoweringRuleContext
+from functorch_like.jax_alias.modules.lowering_contexts import LoweringRuleContext
 
 __all__ = ["JaxIrContext", "LoweringRuleContext", "upstream_dialects"]
 

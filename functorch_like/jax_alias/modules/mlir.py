@@ -8,8 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from functorch_like.jax_alias.modules.lowering_rules import (
-    Lowering,
+from functorch_like.jax_alias.modules.lowering_contexts import (
     LoweringParameters,
     LoweringRuleContext,
     ModuleContext,
@@ -17,8 +16,8 @@ from functorch_like.jax_alias.modules.lowering_rules import (
     ShardingContext,
     SPMDAxisContext,
     TokenSet,
-    lowerings,
 )
+from functorch_like.jax_alias.modules.lowering_rules import Lowering, lowerings
 from functorch_like.jax_alias.modules.sharding import Mesh
 
 __all__ = [
@@ -43,10 +42,10 @@ _NAMES = {
         "unflatten_ir_values_like_types", "wrap_singleton_ir_values",
     ),
     "ir_programs": (
-        "LoweringResult", "cache_lowering", "core_call_lowering", "custom_call", "delegate_lowering",
-        "emit_python_callback", "jaxpr_subcomp", "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "make_ir_context",
-        "merge_mlir_modules", "module_to_bytecode", "module_to_string",
+        "LoweringResult", "core_call_lowering", "jaxpr_subcomp", "lower_jaxpr_to_fun", "lower_jaxpr_to_module",
+        "make_ir_context", "merge_mlir_modules", "module_to_bytecode", "module_to_string",
     ),
+    "ir_calls": ("cache_lowering", "custom_call", "delegate_lowering", "emit_python_callback"),
 }  # fmt: skip
 _FILES = {name: file for file, names in _NAMES.items() for name in names}
 
