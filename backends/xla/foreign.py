@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,11 @@ from functorch_like.errors import ArgumentError, DtypeError
 
 PLATFORMS = ("cpu", "gpu")
 _lock = threading.Lock()
-_targets: dict[tuple[str, str], tuple[int, Any]] = {}
+_targets: dict[tuple[str, str], tuple[Any, Any]] = {}
+#: Functions of the older interface of custom calls, which only lowering rules of users call.
+_untyped: dict[tuple[str, str], tuple[Any, Any]] = {}
+#: Stages for which a function of the typed FFI may have handlers of their own.
+STAGES = ("instantiate", "prepare", "initialize", "execute")
 # Prototypes of the package: those of `ctypes.pythonapi` are shared by the whole process.
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
@@ -51,27 +56,47 @@ def capsule(symbol: Any) -> tuple[int, Any]:
     return address, _new(address, b"xla._CUSTOM_CALL_TARGET", None)
 
 
-def register(name: str, symbol: Any, platform: str) -> None:
+def _handlers(symbol: Any) -> tuple[Any, Any]:
+    """Return the addresses and the capsules of a handler, or of a dictionary of handlers by stage."""
+    if not isinstance(symbol, Mapping):
+        return capsule(symbol)
+    if "execute" not in symbol or not set(symbol) <= set(STAGES):
+        raise ArgumentError(
+            f"handlers of the stages {', '.join(map(str, symbol))} were given",
+            fix=f"give one for execute, and if needed for others of {', '.join(STAGES)}",
+        )
+    made = {stage: capsule(each) for stage, each in symbol.items()}
+    return {stage: address for stage, (address, _) in made.items()}, {stage: each for stage, (_, each) in made.items()}
+
+
+def register(name: str, symbol: Any, platform: str, *, typed: bool = True) -> None:
     """Make a handler known under a name; the same one again changes nothing.
+
+    Args:
+        name: the name.
+        symbol: the handler; for the typed FFI also a dictionary of handlers by stage.
+        platform: "cpu" or "gpu".
+        typed: False for the older interface of custom calls, which only lowering rules of users call.
 
     Raises:
         ArgumentError: for another handler of the same name (XLA cannot replace one), or an object that is no handler.
     """
     if platform not in PLATFORMS:
         raise ArgumentError(f"platform={platform!r} is unknown", fix=f"use one of {', '.join(PLATFORMS)}")
-    address, made = capsule(symbol)
+    address, made = _handlers(symbol) if typed else capsule(symbol)
+    targets, others = (_targets, _untyped) if typed else (_untyped, _targets)
     with _lock:
-        known = _targets.get((name, platform))
+        known = targets.get((name, platform)) or others.get((name, platform))
         if known is None and name in xc.custom_call_targets("Host" if platform == "cpu" else "CUDA"):
             raise ArgumentError(f"the name {name!r} is taken by jaxlib itself", fix="choose another name")
         if known is not None:
-            if known[0] == address:
+            if known[0] == address and (name, platform) in targets:
                 return
             raise ArgumentError(
                 f"another function is registered as {name!r} for {platform}", fix="choose a new name for a new function"
             )
-        xc.register_custom_call_target(name, made, "cpu" if platform == "cpu" else "CUDA", api_version=1)
-        _targets[name, platform] = address, made
+        xc.register_custom_call_target(name, made, "cpu" if platform == "cpu" else "CUDA", api_version=int(typed))
+        targets[name, platform] = address, made
 
 
 def register_type(name: str, capsules: Any, platform: str) -> None:

@@ -346,6 +346,35 @@ def test_rules_of_the_ffi_call_kernels(run):
     assert "'kind' is registered by a PyCapsule" in lines[2]
 
 
+def test_rules_call_kernels_of_the_older_interface(run):
+    text = """
+    import ctypes
+    def twice(out, ins):
+        given = ctypes.cast(ins[0], ctypes.POINTER(ctypes.c_float))
+        result = ctypes.cast(out, ctypes.POINTER(ctypes.c_float))
+        for i in range(5):
+            result[i] = 2 * given[i]
+    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))(twice)
+    jax.ffi.register_ffi_target("tests.twice", jax.ffi.pycapsule(kernel), platform="cpu", api_version=0)
+    jax.ffi.register_ffi_target("tests.twice", kernel, api_version=0)  # the same one
+    rules = [
+        jax.ffi.ffi_lowering("tests.twice", api_version=2),
+        lambda ctx, x: mlir.custom_call("tests.twice", result_types=[x.type], operands=[x], api_version=2),
+    ]
+    for rule in rules:
+        for way in (lambda f: f, jax.jit):
+            np.testing.assert_array_equal(way(primitive(rule).bind)(x), 2 * x)
+    shape = jax.ShapeDtypeStruct((5,), "float32")
+    print(failure(jax.ffi.ffi_call("tests.twice", shape), x))  # which calls the typed FFI
+    print(failure(lambda: jax.ffi.register_ffi_target("tests.twice", kernel)))
+    print(failure(lambda: jax.ffi.register_ffi_target("tests.other", {"prepare": kernel})))
+    """
+    lines = run(program(text)).splitlines()
+    assert "no foreign function 'tests.twice' is registered for cpu" in lines[0]
+    assert lines[1] == "ArgumentError: another function is registered as 'tests.twice' for cpu"
+    assert lines[2] == "ArgumentError: handlers of the stages prepare were given"
+
+
 def test_rules_on_meshes(run):
     text = """
     from jax.sharding import AxisType, NamedSharding, PartitionSpec as P

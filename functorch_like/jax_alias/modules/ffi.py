@@ -31,13 +31,26 @@ def __dir__() -> list[str]:
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1) -> None:
-    """Call `ft.ffi.register_ffi_target`; `api_version` must be that of the typed FFI."""
-    if api_version != 1:
+    """Register a kernel under a name.
+
+    Args:
+        name: the name.
+        fn: the handler, a PyCapsule or a function of a library loaded with ctypes; for the typed FFI also a dictionary
+            of handlers by stage ("instantiate", "prepare", "initialize", "execute").
+        platform: "cpu", "cuda" or "gpu".
+        api_version: 1 for the typed FFI, 0 for the older interface of custom calls. Lowering rules call kernels of
+            both, `ffi_call` those of the typed FFI.
+
+    Raises:
+        ArgumentError: for an object that is no handler, a name that another kernel has, or an unknown stage.
+        UnsupportedError: for another `api_version`.
+    """
+    if api_version not in (0, 1):
         raise UnsupportedError(
-            f"register_ffi_target: {name!r} has api_version={api_version}, an older interface of custom calls",
+            f"register_ffi_target: {name!r} has api_version={api_version}, which is not known",
             fix="write it for the typed FFI, by XLA_FFI_DEFINE_HANDLER_SYMBOL, and register it with api_version=1",
         )
-    ffi.register_ffi_target(name, fn, _platform(platform))
+    foreign.register(name, fn, _platform(platform), typed=api_version == 1)
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
