@@ -124,7 +124,7 @@ def test_a_rule_may_be_for_one_platform(run):
     np.testing.assert_array_equal(jax.jit(other.bind)(x), -x)
     np.testing.assert_array_equal(xla.apply_primitive(other, x), -x)
     """
-    message = "UnsupportedError: lowering of mine_N(f32[5]): the primitive mine has no lowering rule for cpu"
+    message = "MissingRuleError: lowering of mine_N(f32[5]): the primitive mine has no lowering rule for cpu"
     assert run(program(text)).splitlines() == [message] * 2
 
 
@@ -415,6 +415,16 @@ def test_programs_are_lowered_to_modules(run):
         print(platform, f"stablehlo.{operation} " in text)
     """
     assert run(program(text)).splitlines() == ["True True False", "cpu True", "cuda True"]
+
+
+def test_a_library_may_register_rules_for_primitives_that_are_missing(run, library):
+    text = """
+    import jax
+    from jax.interpreters import mlir
+    mlir.register_lowering(jax.lax.after_all_p, lambda ctx, *xs: xs)
+    works = True
+    """
+    assert run("import library; print(library.works)", paths=[library(text)]) == "True"
 
 
 def test_libraries_may_take_the_interpreters_from_private_modules(run):

@@ -18,6 +18,7 @@ from functorch_like.jax_alias.modules.lowering_contexts import (
     TokenSet,
 )
 from functorch_like.jax_alias.modules.lowering_rules import Lowering, lowerings
+from functorch_like.jax_alias.modules.programs import CorePrimitiveView
 from functorch_like.jax_alias.modules.sharding import Mesh
 
 __all__ = [
@@ -75,7 +76,7 @@ def register_lowering(
         inline, cacheable: have no effect: operations are written in place, and again for each application.
     """
     lowerings.setdefault(prim, {})[platform] = rule
-    if prim.is_builtin:
+    if isinstance(prim, CorePrimitiveView):
         from functorch_like.jax_alias.modules.replaced_lowerings import replace
 
         replace(prim)

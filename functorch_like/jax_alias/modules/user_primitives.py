@@ -193,6 +193,10 @@ def _as_core(prim: Primitive) -> CorePrimitive:
     )
 
 
+class MissingRuleError(UnsupportedError):
+    """A primitive has neither a lowering rule for a platform nor an implementation that can be traced."""
+
+
 class _Rules:
     """Rules of the package's primitive that stands for one of JAX's; each looks its rule up when it is applied."""
 
@@ -239,8 +243,8 @@ class _Rules:
             raise self._missing_rule(platform)
         return Lowering(self.prim.impl, self.prim.multiple_results)
 
-    def _missing_rule(self, platform: str) -> UnsupportedError:
-        return UnsupportedError(
+    def _missing_rule(self, platform: str) -> MissingRuleError:
+        return MissingRuleError(
             f"the primitive {self.prim.name} has no lowering rule for {platform}",
             fix="register one with mlir.register_lowering, or give it an implementation by def_impl",
         )
@@ -256,7 +260,7 @@ class _Rules:
         implementation, avals = self._implementation(e.platform), list(e.ins)
         try:
             return self._traced(implementation, e, operands, params)
-        except UnsupportedError:
+        except MissingRuleError:
             raise
         except Exception:
             e.ins = avals
