@@ -1,4 +1,4 @@
-"""Modules that are useful and may still change, such as `ode`, differential equations, and `sparse`, sparse arrays."""
+"""Modules that may still change, such as `ode`, differential equations, `sparse`, sparse arrays, and `pallas`, kernels."""
 
 from __future__ import annotations
 
@@ -18,4 +18,5 @@ with _lazy_imports.block(__name__, wrap=False):
     from functorch_like.experimental import topologies as topologies
     from functorch_like.experimental import xla_metadata as xla_metadata
 with _lazy_imports.block(__name__):
+    from functorch_like.experimental import pallas as pallas
     from functorch_like.experimental import sparse as sparse

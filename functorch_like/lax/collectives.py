@@ -100,7 +100,8 @@ def axis_index(axis_name: AxisName) -> Array:
     axis_size(axis_name)
     out: Any = None
     for name in names_of(axis_name):
-        index = reduce_over_axis.axis_index(axis_name=name)
+        in_grid = getattr(reduce_over_axis.axis_size(name), "position", None)  # of an axis of a Pallas kernel's grid
+        index = reduce_over_axis.axis_index(axis_name=name) if in_grid is None else in_grid
         out = (
             index
             if out is None

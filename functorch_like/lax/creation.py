@@ -99,7 +99,8 @@ def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
     >>> lax.full_like(fnp.zeros(2), 7).tolist()
     [7.0, 7.0]
     """
-    aval = aval_of(x)
+    reference: Any = x if hasattr(x, "is_reference") else None
+    aval = aval_of(x) if reference is None else reference.aval.inner_aval
     sizes = aval.shape if shape is None else shape
     made = _full_of(sizes, fill_value, aval.dtype if dtype is None else dtype, dtype is None and aval.weak_type)
     where = xla.split_of(x) if shape is None and not isinstance(made, Tracer) else None

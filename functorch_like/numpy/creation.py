@@ -389,6 +389,8 @@ def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
 
 
 def _like(a: Any) -> Any:
+    if hasattr(a, "is_reference"):  # kernels write fnp.zeros_like(ref)
+        return a.aval.inner_aval
     return a.aval if isinstance(a, ShapeDtypeStruct) else argument_aval(listed(a))
 
 

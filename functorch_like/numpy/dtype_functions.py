@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +35,9 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike | ShapeDtypeStruct) ->
     >>> fnp.result_type(fnp.float16, 2.0).name, fnp.result_type(fnp.int32, fnp.float16).name
     ('float16', 'float16')
     """
-    kinds = [argument_aval(a) if is_value(a) else a for a in arrays_and_dtypes]
+    given: Sequence[Any] = arrays_and_dtypes
+    arguments = [a.dtype if hasattr(a, "is_reference") else a for a in given]
+    kinds = [argument_aval(a) if is_value(a) else a for a in arguments]
     return dtypes.result_type(*kinds)
 
 

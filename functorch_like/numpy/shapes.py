@@ -45,7 +45,8 @@ def shape(a: NestedArrayLike) -> tuple[int, ...]:
     >>> fnp.shape(fnp.ones((2, 3)))
     (2, 3)
     """
-    return aval_of(listed(a)).shape
+    reference: Any = a
+    return reference.shape if hasattr(a, "is_reference") else aval_of(listed(a)).shape
 
 
 def ndim(a: NestedArrayLike) -> int:

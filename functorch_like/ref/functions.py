@@ -13,6 +13,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.primitives import structural
 from functorch_like.ref.cells import as_held, error, refuse_paths
 from functorch_like.ref.reference import Ref
+from functorch_like.ref.views import RefView
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -132,7 +133,7 @@ def get(ref: Ref, idx: Index | None = None) -> Array:
     >>> ft.ref.get(ft.new_ref(fnp.arange(5)), slice(1, 3)).tolist()
     [1, 2]
     """
-    return checked(ref, "get")[_index(idx)]
+    return _viewed(ref, "get")[_index(idx)]
 
 
 def set(ref: Ref, idx: Index | None, value: ArrayLike) -> None:
@@ -153,7 +154,7 @@ def set(ref: Ref, idx: Index | None, value: ArrayLike) -> None:
     >>> ref
     Ref(4, dtype=int32)
     """
-    checked(ref, "set")[_index(idx)] = value
+    _viewed(ref, "set")[_index(idx)] = value
 
 
 def swap(ref: Ref, idx: Index | None, value: ArrayLike) -> Array:
@@ -176,7 +177,7 @@ def swap(ref: Ref, idx: Index | None, value: ArrayLike) -> Array:
     >>> ft.ref.swap(ref, 2, 9).item(), ref
     (2, Ref([0, 1, 9], dtype=int32))
     """
-    before = checked(ref, "swap")[_index(idx)]
+    before = _viewed(ref, "swap")[_index(idx)]
     ref[_index(idx)] = value
     return before
 
@@ -199,7 +200,7 @@ def addupdate(ref: Ref, idx: Index | None, x: ArrayLike) -> None:
     >>> ref
     Ref([0., 4.], dtype=float32)
     """
-    checked(ref, "addupdate").addupdate(x, _index(idx))
+    _viewed(ref, "addupdate").addupdate(x, _index(idx))
 
 
 def checked(ref: Any, name: str) -> Ref:
@@ -211,6 +212,11 @@ def checked(ref: Any, name: str) -> Ref:
     if not isinstance(ref, Ref):
         raise error(DtypeError, f"{name} takes a Ref, got {ref!r:.60} of type {type(ref).__name__}", "ft.new_ref(x)")
     return ref
+
+
+def _viewed(ref: Any, name: str) -> Ref | RefView:
+    """Return the argument of a function if it is a Ref or a view of one; raise DtypeError for anything else."""
+    return ref if isinstance(ref, RefView) else checked(ref, name)
 
 
 def _index(idx: Any) -> Any:

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import dtypes, source_info
+from functorch_like import source_info
 from functorch_like.avals import ShapedArray
-from functorch_like.core import EVALUATE, ArrayImpl, Trace, Tracer, argument_aval, leak, state, transform_stack
+from functorch_like.core import EVALUATE, ArrayImpl, Trace, Tracer, leak, state, transform_stack
 from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, LeakError, UnsupportedError
 from functorch_like.interpreters.batching import BatchTrace
 from functorch_like.ir.trace_to_jaxpr import StageTrace
+from functorch_like.ref import slices
 from functorch_like.ref.cells import AbstractRef, Cell, as_held, error, refuse_paths
+from functorch_like.ref.views import Viewed, new_value
 
 if TYPE_CHECKING:
     from functorch_like.arrays.array_type import Sharding
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Index, Shape
 
 
-class Ref:
+class Ref(Viewed):
     """A mutable reference to an array: `ref[...]` reads it, `ref[...] = x` writes it.
 
     `ft.new_ref` makes one. It is not an array: functions of arrays take `ref[...]`. Shape and dtype never change.
@@ -138,7 +140,7 @@ class Ref:
     # ----------------------------------------------------------------------------------------------------- reading
     def __getitem__(self, index: Index) -> Array:
         value = self.read()
-        return value if index is Ellipsis else value[index]
+        return value if index is Ellipsis else slices.read(value, index)
 
     def read(self) -> Array:
         """Return the whole value."""
@@ -146,35 +148,16 @@ class Ref:
 
     # ----------------------------------------------------------------------------------------------------- writing
     def __setitem__(self, index: Index, value: ArrayLike) -> None:
+        self.combine(index, value, "set")
+
+    def combine(self, index: Index, value: ArrayLike, how: str) -> None:
+        """Update the indexed elements by a method of `array.at[index]`."""
         cell, owner = self.cell(True)
-        self._put(cell, owner, self._updated(cell.value, index, value, "set"))
+        self._put(cell, owner, new_value(cell.value, index, value, how))
 
     def put(self, value: Array) -> None:
         """Write all of it: a result of a program, of the right shape and dtype, with no other owner."""
         self._put(*self.cell(True), value)
-
-    def addupdate(self, x: ArrayLike, idx: Index = ...) -> None:
-        """Add to the indexed elements. Where a position occurs several times, all its addends are added.
-
-        Args:
-            x: an array that broadcasts to the indexed elements, or a number.
-            idx: an index as of arrays; all of it by default.
-        """
-        cell, owner = self.cell(True)
-        self._put(cell, owner, self._updated(cell.value, idx, x, "add"))
-
-    def _updated(self, held: Any, index: Any, value: Any, how: str) -> Any:
-        if isinstance(value, Ref):
-            raise error(DtypeError, f"a Ref holds an array, got {value!r}", "write its value: ref[...]")
-        aval = argument_aval(value)
-        fits = aval.dtype == self.dtype or (aval.weak_type and dtypes.promote(self._aval, aval)[0] == self.dtype)
-        if not fits:
-            raise error(
-                DtypeError, f"a Ref of {self._aval!r} got {aval!r}", f"convert it: x.astype({self.dtype.name!r})"
-            )
-        if index is Ellipsis and how == "set" and aval.shape == self.shape:
-            return as_held(value, self.dtype)
-        return getattr(held.at[index], how)(value)
 
     def _put(self, cell: Cell, owner: Trace, value: Any) -> None:
         """Store a value computed here, if it is valid in the trace that the cell belongs to."""

@@ -69,6 +69,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/scipy",),
     ("functorch_like/checkify",),
     ("functorch_like/debug", "functorch_like/adapters.py"),
+    ("functorch_like/experimental/pallas",),  # its kernels print and check
     ("functorch_like/array_methods.py", "functorch_like/custom_batching.py", "functorch_like/inspect.py"),
     ("functorch_like/distributed",),
     ("functorch_like/multihost_utils.py",),
