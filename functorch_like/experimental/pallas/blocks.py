@@ -22,7 +22,7 @@ from functorch_like.experimental.pallas.specs import (
     Squeezed,
     no_block_spec,
 )
-from functorch_like.ir.jaxpr import Jaxpr, Var, evaluate
+from functorch_like.ir.jaxpr import Atom, Jaxpr, Var, evaluate
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs, stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.updates import dynamic_slice
@@ -65,6 +65,29 @@ class Blocks:
     def level(self) -> int:
         """Number of the grid's axes, from the first on, whose indices determine the block."""
         return max(self.axes, default=-1) + 1
+
+    def along(self, axis: int, size: int) -> int | None:
+        """Return the axis of the array whose block number is the index along an axis of the grid.
+
+        Args:
+            axis: the axis of the grid.
+            size: its size, which must be the number of blocks.
+
+        Returns:
+            The axis; None where blocks follow from the index in another way.
+        """
+        if self.starts is None:
+            return None
+        index = self.starts.inputs[len(self.consts) + axis]
+        places = [d for d, out in enumerate(self.starts.outputs) if out is index]
+        if len(places) != 1:
+            return None
+        (d,) = places
+        others = [out for k, out in enumerate(self.starts.outputs) if k != d]
+        padded = self.shape[d] + sum(self.padding[d])
+        if self.units[d] != self.sizes[d] or padded != size * self.sizes[d]:
+            return None
+        return None if axis in _axes_of(self.starts, len(self.consts), axis + 1, others) else d
 
     def pad(self, x: Any) -> Any:
         """Return the array with its padding, of undefined elements."""
@@ -214,7 +237,7 @@ def _index_map(
             return indices(*args)
 
         jaxpr, consts = stage(closed, avals, name="index_map")
-    return jaxpr, consts, _dependencies(jaxpr, len(consts), grid)
+    return jaxpr, consts, _axes_of(jaxpr, len(consts), grid, jaxpr.outputs)
 
 
 def _checked(index: Any, kind: _Dimension, what: str, kernel: str) -> Any:
@@ -244,12 +267,14 @@ def _checked(index: Any, kind: _Dimension, what: str, kernel: str) -> Any:
     return index
 
 
-def _dependencies(jaxpr: Jaxpr, num_consts: int, grid: int) -> frozenset[int]:
-    """Return the axes of the grid that the results of an index map depend on."""
-    depends: dict[Any, frozenset[int]] = {v: frozenset({k}) for k, v in enumerate(jaxpr.inputs[num_consts:][:grid])}
+def _axes_of(jaxpr: Jaxpr, num_consts: int, grid: int, outputs: Sequence[Atom]) -> frozenset[int]:
+    """Return the axes of the grid that some results of an index map depend on."""
+    depends: dict[Any, frozenset[int]] = {
+        v: frozenset({k}) for k, v in enumerate(jaxpr.inputs[num_consts : num_consts + grid])
+    }
     none: frozenset[int] = frozenset()
     for equation in jaxpr.equations:
         axes = none.union(*(depends.get(a, none) for a in equation.inputs if type(a) is Var))
         for out in equation.outputs:
             depends[out] = axes
-    return none.union(*(depends.get(a, none) for a in jaxpr.outputs if type(a) is Var))
+    return none.union(*(depends.get(a, none) for a in outputs if type(a) is Var))

@@ -17,6 +17,7 @@ from functorch_like.experimental.pallas.blocks import Blocks, blocks_of
 from functorch_like.experimental.pallas.environment import Step, grid_sizes, tracing
 from functorch_like.experimental.pallas.grid import GridLoop
 from functorch_like.experimental.pallas.specs import BlockSpec, GridSpec, no_block_spec
+from functorch_like.experimental.pallas.staged_kernel import staged_step
 from functorch_like.numpy.creation import asarray
 from functorch_like.primitives import structural
 from functorch_like.ref.reference import Ref
@@ -63,7 +64,8 @@ def pallas_call(
         interpret: taken for JAX's sake: True and False give the same program. Of `pltpu.InterpretParams`,
             `uninitialized_memory="zero"` has an effect, others have none.
         name: name of the program; the kernel's by default.
-        compiler_params: taken, and without effect.
+        compiler_params: of `pltpu.CompilerParams`, `dimension_semantics` declares axes "parallel": none of their steps
+            reads what another one has left in scratch. Others have no effect.
         cost_estimate: taken, and without effect.
         metadata: taken, and without effect.
 
@@ -102,6 +104,9 @@ def pallas_call(
             fix="put them into the grid_spec",
         )
     call = KernelCall(kernel, title, grid_spec, out_shape, dict(input_output_aliases or {}))
+    semantics = getattr(compiler_params, "dimension_semantics", None) or ()
+    names = [getattr(kind, "value", kind) for kind in semantics]
+    call.parallel = frozenset(k for k, kind in enumerate(names) if kind in ("parallel", "core_parallel"))
     call.zeros = getattr(interpret, "uninitialized_memory", "nan") == "zero"
 
     @wraps(kernel)
@@ -131,6 +136,7 @@ class KernelCall:
         spec: grid, blocks and scratch.
         aliases: positions of results by positions of operands.
         zeros: whether memory is zero at first, instead of NaN.
+        parallel: axes of the grid that the user has declared parallel.
     """
 
     def __init__(
@@ -141,6 +147,7 @@ class KernelCall:
         self.several = isinstance(out_shape, tuple)
         self.out_tree, self.out_avals = self._results(out_shape)
         self.zeros = False
+        self.parallel: frozenset[int] = frozenset()
 
     def _results(self, out_shape: Any) -> tuple[Any, list[ShapedArray]]:
         leaves, structure = tree.flatten(out_shape, is_leaf=lambda x: hasattr(x, "shape"))
@@ -196,8 +203,15 @@ class KernelCall:
             values = [_last(b, ref, x) for b, ref, x in zip(outputs, out_refs, outs, strict=True)]
             return values, [ref.read() for ref in kept]
 
-        loop = GridLoop(sizes, inputs, outputs, scalars, body)
-        results, _ = loop.run(leaves, self._first([*scalars, *leaves]), [*scratch, random])
+        firsts = self._first([*scalars, *leaves])
+        held = [*scratch, random]
+        block_avals = [ShapedArray(b.sizes, aval_of(x).dtype) for b, x in zip(inputs, leaves, strict=True)]
+        out_avals = [ShapedArray(b.sizes, aval.dtype) for b, aval in zip(outputs, self.out_avals, strict=True)]
+        step, outside = staged_step(body, len(sizes), block_avals, out_avals, held, self.name)
+        loop = GridLoop(sizes, inputs, outputs, scalars, step, self.parallel)
+        results, last = loop.run(leaves, firsts, [*held, *(ref.read() for ref in outside)])
+        for ref, value in zip(outside, last[len(held) :], strict=True):
+            ref.put(value)
         return self.out_tree.unflatten(results)
 
     def _split(self, operands: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -14,6 +14,7 @@ from functorch_like.experimental.pallas.blocks import blocks_of
 from functorch_like.experimental.pallas.environment import Step, grid_sizes, innermost, tracing
 from functorch_like.experimental.pallas.grid import GridLoop
 from functorch_like.experimental.pallas.specs import BlockSpec, no_block_spec
+from functorch_like.experimental.pallas.staged_kernel import staged_step
 from functorch_like.ref.reference import Ref
 from functorch_like.source_info import name_of
 
@@ -93,9 +94,13 @@ def emit_pipeline(
             after = zip(blocks[len(ins) :], made[len(ins) :], strict=True)
             return [b.unsqueeze(ref.read()) for b, ref in after], [ref.read() for ref in kept]
 
-        loop = GridLoop(sizes, blocks[: len(ins)], blocks[len(ins) :], [], step)
-        results, held = loop.run(values[: len(ins)], values[len(ins) :], [ref[...] for ref in scratches])
-        for ref, value in zip([*refs[len(ins) :], *scratches], [*results, *held], strict=True):
+        held = [ref[...] for ref in scratches]
+        avals = [ShapedArray(b.sizes, aval_of(x).dtype) for b, x in zip(blocks, values, strict=True)]
+        staged, outside = staged_step(step, len(sizes), avals[: len(ins)], avals[len(ins) :], held, name)
+        loop = GridLoop(sizes, blocks[: len(ins)], blocks[len(ins) :], [], staged)
+        more = [ref.read() for ref in outside]
+        results, last = loop.run(values[: len(ins)], values[len(ins) :], [*held, *more])
+        for ref, value in zip([*refs[len(ins) :], *scratches, *outside], [*results, *last], strict=True):
             ref[...] = value
 
     return pipeline

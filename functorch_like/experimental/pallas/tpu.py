@@ -45,7 +45,7 @@ CMEM, SEMAPHORE, HBM = MemorySpace.CMEM, MemorySpace.SEMAPHORE, MemorySpace.HBM
 
 
 class GridDimensionSemantics(enum.Enum):
-    """Orders of the steps along an axis of the grid. They have no effect: steps run in order."""
+    """Orders of the steps along an axis of the grid, for `CompilerParams(dimension_semantics=...)`."""
 
     PARALLEL = "parallel"
     CORE_PARALLEL = "core_parallel"
@@ -67,7 +67,12 @@ class SideEffectType(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class CompilerParams:
-    """Options of Mosaic's compiler. They have no effect: XLA compiles kernels."""
+    """Options of Mosaic's compiler. XLA compiles kernels: all but `dimension_semantics` have no effect.
+
+    Attributes:
+        dimension_semantics: for each axis of the grid, "parallel" or "arbitrary". Of an axis that is parallel, no step
+            reads what another one has left in scratch; so they may be computed at once.
+    """
 
     dimension_semantics: Any = None
     allow_input_fusion: Any = None
