@@ -17,7 +17,8 @@ from functorch_like.ref.views import RefView
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, Index, SupportsDType
+    from functorch_like.ref.slices import RefIndex
+    from functorch_like.typing import ArrayLike, SupportsDType
 
 
 def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None = None, pin: bool = False) -> Ref:
@@ -116,7 +117,7 @@ def free_ref(ref: Ref) -> None:
     checked(ref, "free_ref").end("freed")
 
 
-def get(ref: Ref, idx: Index | None = None) -> Array:
+def get(ref: Ref, idx: RefIndex | None = None) -> Array:
     """Read: `ref[idx]`.
 
     Args:
@@ -136,7 +137,7 @@ def get(ref: Ref, idx: Index | None = None) -> Array:
     return _viewed(ref, "get")[_index(idx)]
 
 
-def set(ref: Ref, idx: Index | None, value: ArrayLike) -> None:
+def set(ref: Ref, idx: RefIndex | None, value: ArrayLike) -> None:
     """Write: `ref[idx] = value`.
 
     Args:
@@ -157,7 +158,7 @@ def set(ref: Ref, idx: Index | None, value: ArrayLike) -> None:
     _viewed(ref, "set")[_index(idx)] = value
 
 
-def swap(ref: Ref, idx: Index | None, value: ArrayLike) -> Array:
+def swap(ref: Ref, idx: RefIndex | None, value: ArrayLike) -> Array:
     """Write, and return the previous values.
 
     Args:
@@ -182,7 +183,7 @@ def swap(ref: Ref, idx: Index | None, value: ArrayLike) -> Array:
     return before
 
 
-def addupdate(ref: Ref, idx: Index | None, x: ArrayLike) -> None:
+def addupdate(ref: Ref, idx: RefIndex | None, x: ArrayLike) -> None:
     """Add to the indexed elements. Where a position occurs several times, all its addends are added.
 
     Args:

@@ -28,7 +28,8 @@ from functorch_like.ref.views import Viewed, new_value
 if TYPE_CHECKING:
     from functorch_like.arrays.array_type import Sharding
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, Index, Shape
+    from functorch_like.ref.slices import RefIndex
+    from functorch_like.typing import ArrayLike, Shape
 
 
 class Ref(Viewed):
@@ -138,7 +139,7 @@ class Ref(Viewed):
         self._mapped = name
 
     # ----------------------------------------------------------------------------------------------------- reading
-    def __getitem__(self, index: Index) -> Array:
+    def __getitem__(self, index: RefIndex) -> Array:
         value = self.read()
         return value if index is Ellipsis else slices.read(value, index)
 
@@ -147,10 +148,10 @@ class Ref(Viewed):
         return self.cell(False)[0].value
 
     # ----------------------------------------------------------------------------------------------------- writing
-    def __setitem__(self, index: Index, value: ArrayLike) -> None:
+    def __setitem__(self, index: RefIndex, value: ArrayLike) -> None:
         self.combine(index, value, "set")
 
-    def combine(self, index: Index, value: ArrayLike, how: str) -> None:
+    def combine(self, index: RefIndex, value: ArrayLike, how: str) -> None:
         """Update the indexed elements by a method of `array.at[index]`."""
         cell, owner = self.cell(True)
         self._put(cell, owner, new_value(cell.value, index, value, how))

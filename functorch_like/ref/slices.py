@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from functorch_like.errors import ArgumentError, BoundsError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.updates import dynamic_slice
 from functorch_like.ref.cells import error
+
+if TYPE_CHECKING:
+    from functorch_like.typing import Index
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +91,9 @@ def dslice(start: Any, size: int | None = None, stride: int | None = None) -> sl
 
 
 ds = dslice
+if TYPE_CHECKING:
+    #: An index of a Ref: that of an array, which may have Slices.
+    RefIndex = Index | Slice | tuple[Any, ...]
 
 
 class Window(NamedTuple):

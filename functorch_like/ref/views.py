@@ -16,7 +16,8 @@ from functorch_like.ref.cells import AbstractRef, as_held, error
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike, Index, Shape
+    from functorch_like.ref.slices import RefIndex
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
 
 class Viewed:
@@ -30,14 +31,14 @@ class Viewed:
             """Return the whole value."""
             raise NotImplementedError
 
-        def __getitem__(self, index: Index) -> Array: ...
-        def __setitem__(self, index: Index, value: ArrayLike) -> None: ...
+        def __getitem__(self, index: RefIndex) -> Array: ...
+        def __setitem__(self, index: RefIndex, value: ArrayLike) -> None: ...
 
-        def combine(self, index: Index, value: ArrayLike, how: str) -> None:
+        def combine(self, index: RefIndex, value: ArrayLike, how: str) -> None:
             """Update the indexed elements by a method of `array.at[index]`: "set", "add", "max"."""
             raise NotImplementedError
 
-    def addupdate(self, x: ArrayLike, idx: Index = ...) -> None:
+    def addupdate(self, x: ArrayLike, idx: RefIndex = ...) -> None:
         """Add to the indexed elements. Where a position occurs several times, all its addends are added.
 
         Args:
@@ -146,14 +147,14 @@ class RefView(Viewed):
         """Return the whole value."""
         return self._forward(self.parent.read())
 
-    def __getitem__(self, index: Index) -> Array:
+    def __getitem__(self, index: RefIndex) -> Array:
         value = self.read()
         return value if index is Ellipsis else slices.read(value, index)
 
-    def __setitem__(self, index: Index, value: ArrayLike) -> None:
+    def __setitem__(self, index: RefIndex, value: ArrayLike) -> None:
         self.combine(index, value, "set")
 
-    def combine(self, index: Index, value: ArrayLike, how: str) -> None:
+    def combine(self, index: RefIndex, value: ArrayLike, how: str) -> None:
         """Update the indexed elements by a method of `array.at[index]`."""
         parent = self.parent.read()
         held: Any = self._forward(parent)
@@ -199,7 +200,7 @@ class Parts:
     def __init__(self, ref: Viewed) -> None:
         self._ref = ref
 
-    def __getitem__(self, index: Index) -> RefView:
+    def __getitem__(self, index: RefIndex) -> RefView:
         if index is Ellipsis:
             return RefView(self._ref, lambda x: x, lambda _, part: part)
         return RefView(

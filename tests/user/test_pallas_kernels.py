@@ -356,6 +356,12 @@ def test_gradients_under_vmap():
     np.testing.assert_allclose(got, 2 * (x @ y) @ y.T, rtol=1e-12)
 
 
+def test_kernels_that_are_computed_again():
+    x, y = normal(8, 9), normal(9, 6)
+    f = ft.checkpoint(lambda x: fnp.sin(matmul(x, y)))
+    np.testing.assert_allclose(ft.grad(lambda x: f(x).sum())(x), np.cos(x @ y) @ y.T, rtol=1e-11)
+
+
 def test_a_rule_of_ones_own_around_a_kernel():
     @ft.custom_vjp
     def square(x):

@@ -133,7 +133,7 @@ def _axis(step: Step, axis: Any, name: str) -> int:
     return k
 
 
-def program_id(axis: int) -> Array:
+def program_id(axis: int | str) -> Array:
     """Return the index of the current step along an axis of the grid.
 
     Args:
@@ -159,7 +159,7 @@ def program_id(axis: int) -> Array:
     return as_int32(step.ids[k])
 
 
-def num_programs(axis: int) -> int | Array:
+def num_programs(axis: int | str) -> int | Array:
     """Return the size of the grid along an axis.
 
     Args:

@@ -25,7 +25,8 @@ from functorch_like.ref.views import RefView
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, Index
+    from functorch_like.ref.slices import RefIndex
+    from functorch_like.typing import ArrayLike
 
 
 def load(ref: Ref | RefView, *, mask: ArrayLike | None = None, other: ArrayLike | None = None) -> Array:
@@ -182,7 +183,7 @@ def _room(entries: list[Any], shape: tuple[int, ...]) -> tuple[tuple[int, int, i
     return tuple((0, max(end - n, 0), 0) for end, n in zip(ends, shape, strict=True))
 
 
-def atomic_update(ref: Ref | RefView, idx: Index, val: ArrayLike, mask: ArrayLike | None, how: str) -> Array:
+def atomic_update(ref: Ref | RefView, idx: RefIndex, val: ArrayLike, mask: ArrayLike | None, how: str) -> Array:
     """Update elements, and return those before.
 
     Args:

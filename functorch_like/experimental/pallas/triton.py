@@ -16,8 +16,9 @@ from functorch_like.experimental.pallas.sizes import max_contiguous as max_conti
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.ref.reference import Ref
+    from functorch_like.ref.slices import RefIndex
     from functorch_like.ref.views import RefView
-    from functorch_like.typing import ArrayLike, Index
+    from functorch_like.typing import ArrayLike
 
 __all__ = (
     "CompilerParams", "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or",
@@ -119,7 +120,7 @@ def debug_barrier() -> None:
     """
 
 
-def atomic_add(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_add(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
     """Add to elements of a Ref. A position that occurs several times gets all its addends.
 
     Args:
@@ -145,7 +146,7 @@ def atomic_add(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "add")
 
 
-def atomic_max(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_max(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
     """Replace elements of a Ref by the larger of them and a value.
 
     Args:
@@ -171,7 +172,7 @@ def atomic_max(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "max")
 
 
-def atomic_min(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_min(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
     """Replace elements of a Ref by the smaller of them and a value.
 
     Args:
@@ -197,7 +198,7 @@ def atomic_min(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "min")
 
 
-def atomic_xchg(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_xchg(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
     """Replace elements of a Ref.
 
     Args:
@@ -222,7 +223,7 @@ def atomic_xchg(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mas
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "set")
 
 
-def atomic_and(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_and(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
     """Replace elements of a Ref by their bits that a value has, too. Positions must differ from each other.
 
     Args:
@@ -248,7 +249,7 @@ def atomic_and(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "and")
 
 
-def atomic_or(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_or(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
     """Set the bits of elements of a Ref that a value has. Positions must differ from each other.
 
     Args:
@@ -274,7 +275,7 @@ def atomic_or(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask:
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "or")
 
 
-def atomic_xor(x_ref_or_view: Ref | RefView, idx: Index, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_xor(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
     """Invert the bits of elements of a Ref that a value has. Positions must differ from each other.
 
     Args:

@@ -35,6 +35,7 @@ def roll(x: Array, shift: ArrayLike, axis: int, *, stride: int | None = None, st
         >>> pltpu.roll(fnp.arange(4), 1, 0).tolist()
         [3, 0, 1, 2]
     """
+    x = fnp.asarray(x)
     if (stride is None) != (stride_axis is None):
         raise ArgumentError(f"roll got stride={stride} and stride_axis={stride_axis}", fix="give both, or none")
     if stride is None or stride_axis is None:
@@ -48,7 +49,7 @@ def roll(x: Array, shift: ArrayLike, axis: int, *, stride: int | None = None, st
     return fnp.take_along_axis(x, index, axis)
 
 
-def bitcast(x: Array, ty: DTypeLike) -> Array:
+def bitcast(x: ArrayLike, ty: DTypeLike) -> Array:
     """Return the same bits as another dtype; the last axis but one has more elements, or fewer, if widths differ.
 
     Args:
@@ -64,6 +65,7 @@ def bitcast(x: Array, ty: DTypeLike) -> Array:
         >>> pltpu.bitcast(fnp.asarray([[1, 65536]], "int32"), "int16").tolist()
         [[1, 0], [0, 1]]
     """
+    x = fnp.asarray(x)
     dtype, width = np.dtype(ty), aval_of(x).dtype.itemsize
     cast = lambda x: bitcast_convert_type(x, dtype)
     if dtype.itemsize == width:
