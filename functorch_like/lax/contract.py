@@ -11,6 +11,7 @@ from functorch_like.backends.precision_names import ALGORITHMS, canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.operands import error, ints, value
+from functorch_like.primitives import structural
 from functorch_like.primitives.contractions import dot_general as contract
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def dot_general(
 
     Args:
         lhs: array.
-        rhs: array of the same dtype.
+        rhs: array; where dtypes differ, both are converted to the dtype that they promote to.
         dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), tuples of dimensions.
         precision: a `Precision`, its name, or a pair of these for the two operands; or a `DotAlgorithmPreset` or its
             name, such as "BF16_BF16_F32_X3"; None for the setting of `ft.default_matmul_precision` and `ft.backends`:
@@ -104,15 +105,19 @@ def dot_general(
 
     Raises:
         ShapeError: where paired sizes differ.
-        DtypeError: where the dtypes differ.
+        DtypeError: where no dtype is that of both, under strict promotion.
 
     >>> lax.dot_general(fnp.ones((5, 2, 3)), fnp.ones((5, 3, 4)), (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
     """
     (lc, rc), (lb, rb) = dimension_numbers
     lc, rc, lb, rb = (ints(dims, "dimension_numbers") for dims in (lc, rc, lb, rb))
+    left, right = value(lhs), value(rhs)
+    if aval_of(left).dtype != aval_of(right).dtype:
+        dtype, _ = dtypes.promote(aval_of(left), aval_of(right))
+        left, right = (structural.convert_element_type(x, new_dtype=dtype, weak_type=False) for x in (left, right))
     return contract.dot_general(
-        value(lhs), value(rhs), dimension_numbers=((lc, rc), (lb, rb)), precision=canonical(precision),
+        left, right, dimension_numbers=((lc, rc), (lb, rb)), precision=canonical(precision),
         preferred_element_type=dtype_of(preferred_element_type),
     )  # fmt: skip
 

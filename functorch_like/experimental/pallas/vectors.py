@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, DTypeLike
 
 
-def roll(x: Array, shift: ArrayLike, axis: int, *, stride: int | None = None, stride_axis: int | None = None) -> Array:
+def roll(
+    x: ArrayLike, shift: ArrayLike, axis: int, *, stride: int | None = None, stride_axis: int | None = None
+) -> Array:
     """Rotate an array along an axis.
 
     Args:
