@@ -17,7 +17,7 @@ from functorch_like.core import EVALUATE, ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs, stage
-from functorch_like.lax.operands import error
+from functorch_like.lax.operands import error, held_refs
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow import cond as cond_primitives
 from functorch_like.primitives.higher_order.control_flow.cond_branches import branches_memo, united
@@ -141,7 +141,12 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
 
 # ------------------------------------------------------------------------------------------------------------ choosing
 def choose(
-    which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any], what: str, order: Sequence[int]
+    which: Any,
+    functions: Sequence[Callable[..., Any]],
+    operands: Sequence[Any],
+    what: str,
+    order: Sequence[int],
+    handed: bool = False,
 ) -> Any:
     """Stage all functions, and apply the primitive. If the index is known while staging, apply that function alone.
 
@@ -151,7 +156,10 @@ def choose(
         operands: pytrees.
         what: the name of the user's function.
         order: the indices of the functions as the user passed them, for notices and errors.
+        handed: whether the operands include the values of Refs.
     """
+    if not handed and (refs := held_refs()):
+        return _handing(refs, which, functions, operands, what, order)
     try:
         call = traced_function.arguments(operands)
         bodies = {k: traced_function.staged(functions[k], call, what) for k in order}
@@ -183,18 +191,25 @@ def _with_refs(failed: FtError, which: Any, functions: Any, operands: Any, what:
     Raises:
         FtError: `failed`, where Refs are not its cause.
     """
-    from functorch_like.ref.captured import Handed, among, closing_over_refs  # few functions have Refs
+    from functorch_like.ref.captured import among, captured_here, closing_over_refs  # few functions have Refs
 
     if isinstance(failed, CapturedRefs):
-        handed = Handed(failed)
-        functions = [handed.function(f) for f in functions]
-        values, result = choose(which, functions, (handed.values(), *operands), what, order)
-        handed.put(values)
-        return result
+        return _handing(captured_here(failed), which, functions, operands, what, order)
     if not among(tree.leaves(tuple(operands))):
         raise failed
     functions, arrays = closing_over_refs(functions, operands)
-    return choose(which, functions, arrays, what, order)
+    return choose(which, functions, arrays, what, order, True)
+
+
+def _handing(refs: Any, which: Any, functions: Any, operands: Any, what: str, order: Sequence[int]) -> Any:
+    """Apply `choose` with the values of Refs among the operands; their new values are written afterwards."""
+    from functorch_like.ref.captured import Handed
+
+    handed = Handed(refs)
+    functions = [handed.function(f) for f in functions]
+    values, result = choose(which, functions, (handed.values(), *operands), what, order, True)
+    handed.put(values)
+    return result
 
 
 def _united(found: Sequence[TracedFunction], promoted: Sequence[Jaxpr]) -> Any:

@@ -19,7 +19,7 @@ from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs
 from functorch_like.lax.carries import fixed_point, merged, unchanged
-from functorch_like.lax.operands import error
+from functorch_like.lax.operands import error, held_refs
 from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.control_flow import scan as scan_primitives
 from functorch_like.transforms.disable_jit import jit_is_disabled
@@ -113,14 +113,17 @@ def loop(
     unroll: Any,
     what: str,
     through: Callable[[Any], Callable[..., Any]] | None = None,
+    handed: bool = False,
 ) -> Any:
-    """Run a scan; `through` makes its body from the user's function."""
+    """Run a scan; `through` makes its body from the user's function; `handed` if the carry has the values of Refs."""
     call = traced_function.arguments((init, xs))
     carried = len(tree.leaves(init))
     steps = _length(call, carried, xs, length, what)
     rounds = _unroll(unroll, steps, what)
     if jit_is_disabled():
         return _python_scan(f if through is None else through(f), init, xs, steps, reverse)
+    if not handed and (refs := held_refs()):
+        return _handing(refs, f, init, xs, length, reverse, unroll, what, through)
     leaves = traced_function.operands(call)
     call.avals[carried:] = [a.update(shape=a.shape[1:]) for a in call.avals[carried:]]
     try:
@@ -130,9 +133,18 @@ def loop(
     else:
         outs = apply(body.jaxpr, body.consts, body.starts, leaves[carried:], steps, bool(reverse), rounds)
         return body.carry_tree.unflatten(outs[:carried]), body.y_tree.unflatten(outs[carried:])
-    from functorch_like.ref.captured import Handed  # few functions have Refs
+    from functorch_like.ref.captured import captured_here  # few functions have Refs
 
-    handed = Handed(captured)
+    return _handing(captured_here(captured), f, init, xs, length, reverse, unroll, what, through)
+
+
+def _handing(
+    refs: Any, f: Any, init: Any, xs: Any, length: Any, reverse: Any, unroll: Any, what: str, through: Any
+) -> Any:
+    """Run a scan with the values of Refs in its carry; their new values are written afterwards."""
+    from functorch_like.ref.captured import Handed
+
+    handed = Handed(refs)
     step = handed.function(f if through is None else through(f))
 
     @wraps(f)
@@ -142,7 +154,7 @@ def loop(
             return result  # the loop raises for it
         return (values, result[0]), result[1]
 
-    (values, carry), ys = loop(threaded, (handed.values(), init), xs, length, reverse, unroll, what)
+    (values, carry), ys = loop(threaded, (handed.values(), init), xs, length, reverse, unroll, what, None, True)
     handed.put(values)
     return carry, ys
 

@@ -266,3 +266,12 @@ def binary(name: str, primitive: Callable[[Any, Any], Any], summary: str, exampl
         return fast(*checked(x, y))
 
     return _named(function, name, summary, ("x", "y"), example, gives)
+
+
+def held_refs() -> list[Any]:
+    """Return the Refs whose values the function that is being staged holds, as `ref.captured.held_here`."""
+    if not getattr(state.trace, "cells", None):
+        return []
+    from functorch_like.ref.captured import held_here  # few functions have Refs
+
+    return held_here()

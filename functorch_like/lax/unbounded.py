@@ -12,7 +12,7 @@ from functorch_like.calling.type_variables import Carry
 from functorch_like.errors import DtypeError, ShapeError, TreeError
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs
 from functorch_like.lax.carries import LoopBody, described, fixed_point, merged, unchanged
-from functorch_like.lax.operands import error
+from functorch_like.lax.operands import error, held_refs
 from functorch_like.primitives.higher_order.control_flow import while_loop as while_primitives
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
 from functorch_like.transforms.disable_jit import jit_is_disabled
@@ -66,7 +66,14 @@ def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry
 
 
 def run_while(
-    cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: Any = None, *, expected_steps: int | None = None
+    cond_fun: Any,
+    body_fun: Any,
+    init_val: Any,
+    what: str,
+    through: Any = None,
+    *,
+    expected_steps: int | None = None,
+    handed: bool = False,
 ) -> Any:
     """Run a while loop.
 
@@ -77,12 +84,15 @@ def run_while(
         what: name for errors.
         through: makes the body from the user's function.
         expected_steps: number of steps of most runs, for loops that take few; None if unknown.
+        handed: whether the carry has the values of Refs.
     """
     if jit_is_disabled():
         step = body_fun if through is None else through(body_fun)
         while cond_fun(init_val):
             init_val = step(init_val)
         return init_val
+    if not handed and (refs := held_refs()):
+        return _with_refs(refs, cond_fun, body_fun if through is None else through(body_fun), init_val, what)
     call = traced_function.arguments((init_val,))
     try:
         body = fixed_point(body_fun, call, traced_function.operands(call), what, through, pair=False)
@@ -92,7 +102,11 @@ def run_while(
     else:
         hints = {} if expected_steps is None else {"expected_steps": expected_steps}
         return _apply(body, cond, cond_fun, hints)
-    return _with_refs(captured, cond_fun, body_fun if through is None else through(body_fun), init_val, what)
+    from functorch_like.ref.captured import captured_here  # few functions have Refs
+
+    return _with_refs(
+        captured_here(captured), cond_fun, body_fun if through is None else through(body_fun), init_val, what
+    )
 
 
 def _apply(body: LoopBody, cond: TracedFunction, cond_fun: Any, hints: dict[str, int]) -> Any:
@@ -115,17 +129,18 @@ def _apply(body: LoopBody, cond: TracedFunction, cond_fun: Any, hints: dict[str,
     return body.carry_tree.unflatten(merged(body.starts, same, outs))
 
 
-def _with_refs(captured: CapturedRefs, cond_fun: Any, step: Any, init_val: Any, what: str) -> Any:
+def _with_refs(refs: Any, cond_fun: Any, step: Any, init_val: Any, what: str) -> Any:
     """Run the loop with the values of Refs in its carry; the new values are written afterwards."""
-    from functorch_like.ref.captured import Handed  # few functions have Refs
+    from functorch_like.ref.captured import Handed
 
-    handed = Handed(captured)
+    handed = Handed(refs)
     condition, steps = handed.function(cond_fun, writes=False), handed.function(step)
     values, result = run_while(
         wraps(cond_fun)(lambda held: condition(*held)[1]),
         wraps(step)(lambda held: steps(*held)),
         (handed.values(), init_val),
         what,
+        handed=True,
     )
     handed.put(values)
     return result

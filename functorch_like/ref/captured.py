@@ -30,15 +30,33 @@ def captured_here(captured: CapturedRefs) -> list[Ref]:
     return captured.refs
 
 
+def held_here() -> list[Ref]:
+    """Return the Refs whose values the function that is being staged holds: those that its loops may use.
+
+    They are handed to its loops and branches at once. Else each of these would be staged a second time after it turns
+    out to use a Ref, and loops in loops 2^n times.
+    """
+    trace = state.trace
+    cells = trace.cells if isinstance(trace, StageTrace) else None
+    return [ref for ref in cells or () if ref.alive]
+
+
+def register(refs: Sequence[Ref]) -> None:
+    """Add Refs that were made in the function that is being staged to those of `held_here`."""
+    trace = state.trace
+    if isinstance(trace, StageTrace):
+        trace.cells = {**(trace.cells or {}), **{ref: ref.cell(False)[0] for ref in refs}}
+
+
 class Handed:
     """Refs whose values are operands and results of a loop or a branch.
 
     Args:
-        captured: the error of the first attempt to stage the functions, with the Refs.
+        refs: the Refs.
     """
 
-    def __init__(self, captured: CapturedRefs) -> None:
-        self.refs = captured_here(captured)
+    def __init__(self, refs: Sequence[Ref]) -> None:
+        self.refs = list(refs)
         self._written = [False] * len(self.refs)
 
     def values(self) -> list[Any]:

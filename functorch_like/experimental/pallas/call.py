@@ -20,6 +20,7 @@ from functorch_like.experimental.pallas.specs import BlockSpec, GridSpec, no_blo
 from functorch_like.experimental.pallas.staged_kernel import staged_step
 from functorch_like.numpy.creation import asarray
 from functorch_like.primitives import structural
+from functorch_like.ref.captured import register
 from functorch_like.ref.reference import Ref
 from functorch_like.ref.views import RefView
 from functorch_like.source_info import name_of
@@ -184,12 +185,14 @@ class KernelCall:
             refs = [Ref(b.squeeze(x), lent=True) for b, x in zip(inputs, blocks, strict=True)]
             out_refs = [Ref(b.squeeze(x), lent=True) for b, x in zip(outputs, outs, strict=True)]
             kept = [Ref(x, lent=True) for x in held]
+            first = [Ref(x, lent=True) for x in scalars]
+            register([*first, *refs, *out_refs, *kept])
             step = Step(self.name, sizes, ids, self.spec.grid_names, kept[-1])
             some = scratch_tree.unflatten(kept[:-1])
             results = self.out_tree.unflatten(out_refs)
             with tracing(step):
                 returned = self.kernel(
-                    *scalar_tree.unflatten([Ref(x, lent=True) for x in scalars]),
+                    *scalar_tree.unflatten(first),
                     *in_tree.unflatten(refs),
                     *(results if self.several else (results,)),
                     *(() if isinstance(some, dict) else some),

@@ -15,6 +15,7 @@ from functorch_like.experimental.pallas.environment import Step, grid_sizes, inn
 from functorch_like.experimental.pallas.grid import GridLoop
 from functorch_like.experimental.pallas.specs import BlockSpec, no_block_spec
 from functorch_like.experimental.pallas.staged_kernel import staged_step
+from functorch_like.ref.captured import register
 from functorch_like.ref.reference import Ref
 from functorch_like.source_info import name_of
 
@@ -89,6 +90,7 @@ def emit_pipeline(
         ) -> tuple[list[Any], list[Any]]:
             made = [Ref(b.squeeze(x), lent=True) for b, x in zip(blocks, [*parts, *results], strict=True)]
             kept = [Ref(x, lent=True) for x in held]
+            register([*made, *kept])
             with tracing(Step(name, sizes, ids, None, outer.random if outer is not None else None)):
                 body(*made, *kept)
             after = zip(blocks[len(ins) :], made[len(ins) :], strict=True)

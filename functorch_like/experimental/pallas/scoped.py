@@ -13,6 +13,7 @@ from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.errors import ArgumentError
 from functorch_like.experimental.pallas import memory
 from functorch_like.primitives import structural
+from functorch_like.ref.captured import register
 from functorch_like.ref.functions import empty_ref, new_ref
 from functorch_like.ref.reference import Ref
 
@@ -52,7 +53,9 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
     made = lambda t: tree.map(
         lambda s: new_ref(memory.initial(memory.described(s))), t, is_leaf=lambda s: hasattr(s, "shape") or _is_kind(s)
     )
-    return f(*(made(t) for t in types), **{name: made(t) for name, t in kw_types.items()})
+    args, kwargs = [made(t) for t in types], {name: made(t) for name, t in kw_types.items()}
+    register(tree.leaves((args, kwargs)))
+    return f(*args, **kwargs)
 
 
 def _is_kind(x: Any) -> bool:
