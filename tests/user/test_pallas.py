@@ -341,6 +341,27 @@ def test_loops_with_a_carry_and_a_step():
     assert total == 45
 
 
+def test_the_innermost_of_nested_loops_is_traced_once():
+    seen = []
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+        @pl.loop(0, 2)
+        def _(i):
+            @pl.loop(0, 2)
+            def _(j):
+                @pl.when(i == j)
+                def _():
+                    @pl.loop(0, 3)
+                    def _(k):
+                        seen.append(1)
+                        o_ref[k] += x_ref[i]
+
+    np.testing.assert_array_equal(call(kernel, floats(10), X), X + (np.arange(10) < 3))
+    assert len(seen) == 1
+
+
 def test_a_condition_that_is_known_runs_at_once():
     seen = []
     pl.when(False)(lambda: seen.append(1))

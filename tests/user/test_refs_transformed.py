@@ -306,3 +306,24 @@ def test_clearing_caches_and_waiting_for_the_last_tier():
     ft.clear_caches()
     f()
     assert ref[...].tolist() == [3.0, 0.0]
+
+
+def test_loops_in_loops_are_traced_a_linear_number_of_times():
+    seen = []
+
+    @ft.jit
+    def f(x):
+        ref = ft.new_ref(x)
+
+        def nested(depth):
+            if depth == 0:
+                seen.append(1)
+                ref[...] *= 2
+            else:
+                lax.fori_loop(0, 2, lambda i, c: nested(depth - 1) or c, 0)
+
+        nested(4)
+        return ref[...]
+
+    assert f(1.0) == 2.0**16
+    assert len(seen) <= 5

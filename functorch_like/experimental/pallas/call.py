@@ -253,9 +253,7 @@ class KernelCall:
 
     def _first(self, operands: Sequence[Any]) -> list[Any]:
         """Return the first values of the results: operands that they alias, and else undefined values."""
-        firsts = [
-            memory.initial(memory.MemoryRef(aval.shape, aval.dtype, memory.ANY), self.zeros) for aval in self.out_avals
-        ]
+        firsts = [memory.initial(memory.MemoryRef(aval), self.zeros) for aval in self.out_avals]
         for source, target in self.aliases.items():
             if not (0 <= source < len(operands) and 0 <= target < len(firsts)):
                 raise ArgumentError(

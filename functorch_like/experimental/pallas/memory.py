@@ -24,26 +24,29 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class MemoryRef:
-    """Shape, dtype and memory of a Ref that a kernel gets as scratch.
+    """Type of a Ref that a kernel gets as scratch.
 
     Attributes:
-        shape: sizes of the axes.
-        dtype: the dtype.
+        inner_aval: shape and dtype of the value.
         memory_space: kind of memory.
     """
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    memory_space: Any
+    inner_aval: ShapedArray
+    memory_space: Any = None
 
     @property
-    def inner_aval(self) -> ShapedArray:
-        """Shape and dtype of the value."""
-        return ShapedArray(self.shape, self.dtype)
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype."""
+        return self.inner_aval.dtype
 
 
 def _described(space: Any, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
-    return MemoryRef(tuple(map(int, shape)), dtypes.narrowed(np.dtype(dtype)), space)
+    return MemoryRef(ShapedArray(tuple(map(int, shape)), dtypes.narrowed(np.dtype(dtype))), space)
 
 
 class MemorySpace(enum.Enum):
@@ -91,7 +94,7 @@ class SemaphoreType(enum.Enum):
 
     def __call__(self, shape: Sequence[int] = ()) -> MemoryRef:
         """Return the description of an array of semaphores."""
-        return MemoryRef(tuple(map(int, shape)), np.dtype(np.int32), TpuMemorySpace.SEMAPHORE)
+        return MemoryRef(ShapedArray(tuple(map(int, shape)), np.dtype(np.int32)), TpuMemorySpace.SEMAPHORE)
 
 
 ANY, HOST, SEMAPHORE = MemorySpace.ANY, MemorySpace.HOST, TpuMemorySpace.SEMAPHORE
@@ -108,7 +111,7 @@ def described(scratch: Any) -> MemoryRef:
     if isinstance(scratch, SemaphoreType):
         return scratch()
     if hasattr(scratch, "shape") and hasattr(scratch, "dtype"):
-        return MemoryRef(tuple(scratch.shape), dtypes.narrowed(np.dtype(scratch.dtype)), MemorySpace.ANY)
+        return _described(MemorySpace.ANY, scratch.shape, scratch.dtype)
     raise ArgumentError(
         f"{scratch!r:.60} of type {type(scratch).__name__} does not describe a scratch array",
         fix="pltpu.VMEM(shape, dtype), pl.ANY(shape, dtype), or pltpu.SemaphoreType.REGULAR",

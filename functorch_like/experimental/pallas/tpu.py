@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from functorch_like.experimental.pallas import masks
@@ -35,7 +37,7 @@ __all__ = (
     "ARBITRARY", "CMEM", "CORE_PARALLEL", "HBM", "PARALLEL", "SEMAPHORE", "SMEM", "SUBCORE_PARALLEL", "VMEM",
     "VMEM_SHARED", "CompilerParams", "GridDimensionSemantics", "InterpretParams", "MemorySpace",
     "PrefetchScalarGridSpec", "SemaphoreType", "SideEffectType", "TensorCoreMesh", "async_copy", "bitcast",
-    "create_tensorcore_mesh", "emit_pipeline", "is_tpu_device", "load", "make_async_copy",
+    "create_tensorcore_mesh", "emit_pipeline", "force_tpu_interpret_mode", "is_tpu_device", "load", "make_async_copy",
     "make_async_remote_copy", "prng_random_bits", "prng_seed", "roll", "store", "sync_copy", "touch",
     "with_memory_space_constraint",
 )  # fmt: skip
@@ -112,6 +114,21 @@ class InterpretParams:
     grid_point_recorder: Any = None
     allow_hbm_allocation_in_run_scoped: bool = False
     buffer_bounds: str = "logical"
+
+
+@contextlib.contextmanager
+def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Iterator[None]:
+    """Do nothing in a `with` block: kernels run as XLA programs everywhere.
+
+    Args:
+        params: taken, and without effect.
+
+    Example:
+        >>> from functorch_like.experimental.pallas import tpu as pltpu
+        >>> with pltpu.force_tpu_interpret_mode():
+        ...     pass
+    """
+    yield
 
 
 def load(ref: Ref | RefView, *, mask: ArrayLike | None = None) -> Array:
