@@ -20,6 +20,7 @@ from functorch_like.primitives.updates import dynamic_slice
 from functorch_like.ref.cells import error
 
 if TYPE_CHECKING:
+    from functorch_like.core import Array
     from functorch_like.typing import Index
 
 
@@ -65,7 +66,7 @@ class Slice:
         return isinstance(self.start, (Tracer, ArrayImpl))
 
 
-def dslice(start: Any, size: int | None = None, stride: int | None = None) -> slice | Slice:
+def dslice(start: int | Array | None, size: int | None = None, stride: int | None = None) -> slice | Slice:
     """Make a slice from a start and a size.
 
     Args:
@@ -86,7 +87,8 @@ def dslice(start: Any, size: int | None = None, stride: int | None = None) -> sl
     """
     if start is None:
         return slice(None)
-    begin, count = (0, start) if size is None else (start, size)
+    begin: Any = 0 if size is None else start
+    count: Any = start if size is None else size
     return Slice(begin, count, 1 if stride is None else stride)
 
 

@@ -51,7 +51,6 @@ with _lazy_imports.block(__name__):
     from functorch_like.experimental.pallas.sizes import multiple_of as multiple_of
     from functorch_like.experimental.pallas.sizes import next_power_of_2 as next_power_of_2
     from functorch_like.experimental.pallas.sizes import strides_from_shape as strides_from_shape
-    from functorch_like.experimental.pallas.specs import BlockDim as BlockDim
     from functorch_like.experimental.pallas.specs import Blocked as Blocked
     from functorch_like.experimental.pallas.specs import BlockSpec as BlockSpec
     from functorch_like.experimental.pallas.specs import BoundedSlice as BoundedSlice

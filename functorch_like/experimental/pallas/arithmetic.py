@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from functorch_like import numpy as fnp
 from functorch_like.errors import ArgumentError
@@ -11,7 +11,7 @@ from functorch_like.lax.contract import dot_general
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, PrecisionLike
 
 
 def reciprocal(x: ArrayLike, *, approx: bool = False, full_range: bool = True) -> Array:
@@ -56,7 +56,7 @@ def dot(
     trans_a: bool = False,
     trans_b: bool = False,
     allow_tf32: bool | None = None,
-    precision: Any = None,
+    precision: PrecisionLike = None,
 ) -> Array:
     """Return the product of two matrices, summed in float32, or in int32 for integers.
 

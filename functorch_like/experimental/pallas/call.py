@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,22 +26,25 @@ from functorch_like.ref.views import RefView
 from functorch_like.source_info import name_of
 from functorch_like.transforms.jit import jit
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 def pallas_call(
     kernel: Callable[..., None],
-    out_shape: Any,
+    out_shape: PyTree,
     *,
     grid_spec: GridSpec | None = None,
-    grid: Any = (),
-    in_specs: Any = no_block_spec,
-    out_specs: Any = no_block_spec,
-    scratch_shapes: Any = (),
+    grid: int | Sequence[Hashable] = (),
+    in_specs: PyTree = no_block_spec,
+    out_specs: PyTree = no_block_spec,
+    scratch_shapes: PyTree = (),
     input_output_aliases: Mapping[int, int] | None = None,
     debug: bool = False,
-    interpret: Any = False,
+    interpret: object = False,
     name: str | None = None,
-    compiler_params: Any = None,
-    cost_estimate: Any = None,
+    compiler_params: object = None,
+    cost_estimate: object = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Callable[..., Any]:
     """Make a function of arrays from a kernel that works on one block of each at a time.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like.calling.traced_function import wraps
+from functorch_like.calling.type_variables import Carry
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.errors import ArgumentError
 from functorch_like.experimental.pallas.environment import as_int32
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
 
 
-def when(condition: ArrayLike) -> Callable[[Callable[[], Any]], None]:
+def when(condition: ArrayLike) -> Callable[[Callable[[], object]], None]:
     """Run a function where a condition holds; it writes its results into Refs.
 
     Args:
@@ -47,7 +48,7 @@ def when(condition: ArrayLike) -> Callable[[Callable[[], Any]], None]:
         [6.0, 9.0]
     """
 
-    def run(fun: Callable[[], Any]) -> None:
+    def run(fun: Callable[[], object]) -> None:
         if not isinstance(condition, (Tracer, ArrayImpl)):
             if condition:
                 fun()
@@ -63,8 +64,13 @@ def when(condition: ArrayLike) -> Callable[[Callable[[], Any]], None]:
 
 
 def loop(
-    lower: Any, upper: Any, *, init_carry: Any = None, step: Any = 1, unroll: int | bool | None = None
-) -> Callable[[Callable[..., Any]], Any]:
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    init_carry: Carry | None = None,
+    step: ArrayLike = 1,
+    unroll: int | bool | None = None,
+) -> Callable[[Callable[..., Carry | None]], Carry | None]:
     """Run a function for whole numbers from `lower` on, below `upper`.
 
     Args:
@@ -90,21 +96,24 @@ def loop(
         >>> pl.pallas_call(kernel, ft.ShapeDtypeStruct((6,), "int32"))().tolist()
         [0, 1, 4, 9, 16, 25]
     """
-    known = not any(isinstance(x, (Tracer, ArrayImpl)) for x in (lower, upper, step))
-    if not isinstance(step, (Tracer, ArrayImpl)) and step < 1:
+    begin: Any = lower
+    end: Any = upper
+    pace: Any = step
+    known = not any(isinstance(x, (Tracer, ArrayImpl)) for x in (begin, end, pace))
+    if not isinstance(pace, (Tracer, ArrayImpl)) and pace < 1:
         raise ArgumentError(f"pl.loop got step={step!r}", fix="give a step of at least 1; reverse indices in the body")
 
     def run(body: Callable[..., Any]) -> Any:
-        simple = known and lower == 0 and step == 1
-        count: Any = cdiv(upper - lower, step)
+        simple = known and begin == 0 and pace == 1
+        count: Any = cdiv(end - begin, pace)
         if known:
-            count, first, pace = (np.asarray(x, np.int32) for x in (max(count, 0), lower, step))
+            count, first, stride = (np.asarray(x, np.int32) for x in (max(count, 0), begin, pace))
         else:
-            count, first, pace = map(as_int32, (count, lower, step))
+            count, first, stride = map(as_int32, (count, begin, pace))
 
         @wraps(body)
         def each(k: Any, carry: Any) -> Any:
-            i = k if simple else k * pace + first
+            i = k if simple else k * stride + first
             if init_carry is None:
                 body(i)
                 return None

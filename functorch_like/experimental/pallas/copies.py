@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.experimental.pallas.semaphores import refuse_remote, semaphore_signal, semaphore_wait
@@ -132,7 +130,7 @@ def sync_copy(src_ref: Ref | RefView, dst_ref: Ref | RefView, *, add: bool = Fal
     copy(src_ref, dst_ref, add)
 
 
-def make_async_remote_copy(*args: Any, **kwargs: Any) -> Any:
+def make_async_remote_copy(*args: object, **kwargs: object) -> AsyncCopyDescriptor:
     """Refuse a copy to another device.
 
     Args:

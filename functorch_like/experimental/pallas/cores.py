@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from functorch_like.experimental.pallas.scoped import run_scoped
 from functorch_like.experimental.pallas.specs import GridSpec
 from functorch_like.lax.counted import fori_loop
 from functorch_like.source_info import name_of
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +40,7 @@ class TensorCoreMesh:
 
 
 def create_tensorcore_mesh(
-    axis_name: str, devices: Sequence[Any] | None = None, num_cores: int | None = None
+    axis_name: str, devices: Sequence[object] | None = None, num_cores: int | None = None
 ) -> TensorCoreMesh:
     """Make a mesh of cores.
 
@@ -64,13 +67,13 @@ def _checked(mesh: Any, name: str) -> TensorCoreMesh:
 
 def kernel(
     body: Callable[..., None] | None = None,
-    out_type: Any = (),
+    out_type: PyTree = (),
     *,
-    mesh: Any,
-    scratch_types: Any = (),
-    compiler_params: Any = None,
-    interpret: Any = False,
-    cost_estimate: Any = None,
+    mesh: TensorCoreMesh,
+    scratch_types: PyTree = (),
+    compiler_params: object = None,
+    interpret: object = False,
+    cost_estimate: object = None,
     debug: bool = False,
     name: str | None = None,
     metadata: Mapping[str, str] | None = None,
@@ -131,15 +134,15 @@ def kernel(
 
 
 def core_map(
-    mesh: Any,
+    mesh: TensorCoreMesh,
     *,
-    compiler_params: Any = None,
+    compiler_params: object = None,
     interpret: bool = False,
     debug: bool = False,
-    cost_estimate: Any = None,
+    cost_estimate: object = None,
     name: str | None = None,
     metadata: Mapping[str, str] | None = None,
-    scratch_shapes: Any = (),
+    scratch_shapes: PyTree = (),
 ) -> Callable[[Callable[..., None]], None]:
     """Run a function on each core of a mesh, in order; it reads and writes Refs that it closes over.
 

@@ -6,13 +6,16 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from functorch_like import tree
 from functorch_like.compiler.tier_costs import steps
 from functorch_like.ir.jaxpr import Equation, Jaxpr, inner_jaxprs
 from functorch_like.primitives.contractions.precision import Product
 from functorch_like.transforms.abstract_calls import make_jaxpr
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +39,7 @@ class CostEstimate:
         return json.dumps(dataclasses.asdict(self)).encode("ascii")
 
 
-def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
+def estimate_cost(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -> CostEstimate:
     """Count the operations of a function of arrays. A loop of unknown length counts as often as jit assumes.
 
     Args:

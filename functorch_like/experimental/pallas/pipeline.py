@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
@@ -19,17 +19,20 @@ from functorch_like.ref.captured import register
 from functorch_like.ref.reference import Ref
 from functorch_like.source_info import name_of
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 def emit_pipeline(
     body: Callable[..., None],
     *,
-    grid: Any,
-    in_specs: Any = (),
-    out_specs: Any = (),
-    tiling: Any = None,
-    core_axis: Any = None,
-    core_axis_name: Any = None,
-    dimension_semantics: Any = None,
+    grid: int | Sequence[object],
+    in_specs: PyTree = (),
+    out_specs: PyTree = (),
+    tiling: object = None,
+    core_axis: object = None,
+    core_axis_name: object = None,
+    dimension_semantics: object = None,
     trace_scopes: bool = True,
     no_pipelining: bool = False,
 ) -> Callable[..., None]:

@@ -10,6 +10,7 @@ import numpy as np
 from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling.traced_function import check_callable, wraps
+from functorch_like.calling.type_variables import R, X
 from functorch_like.errors import ArgumentError
 from functorch_like.experimental.pallas import memory
 from functorch_like.primitives import structural
@@ -19,10 +20,10 @@ from functorch_like.ref.reference import Ref
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import DTypeLike
+    from functorch_like.typing import DTypeLike, PyTree, SupportsDType
 
 
-def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
+def run_scoped(f: Callable[..., R], *types: PyTree, collective_axes: object = (), **kw_types: PyTree) -> R:
     """Call a function with new Refs, which hold undefined values at first.
 
     Args:
@@ -63,8 +64,8 @@ def _is_kind(x: Any) -> bool:
 
 
 def with_scoped(
-    *types: Any, collective_axes: Any = (), **kw_types: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    *types: PyTree, collective_axes: object = (), **kw_types: PyTree
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Make a decorator that passes new Refs behind the arguments of a function, as `run_scoped` does.
 
     Args:
@@ -89,7 +90,7 @@ def with_scoped(
         4.0
     """
 
-    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(f: Callable[..., R]) -> Callable[..., R]:
         @wraps(f)
         def call(*args: Any, **kwargs: Any) -> Any:
             inner = lambda *refs, **named: f(*args, *refs, **kwargs, **named)
@@ -100,7 +101,7 @@ def with_scoped(
     return decorate
 
 
-def run_state(f: Callable[[Any], None]) -> Callable[[Any], Any]:
+def run_state(f: Callable[[PyTree], object]) -> Callable[[X], X]:
     """Make a function of arrays from one that reads and writes Refs.
 
     Args:
@@ -149,7 +150,7 @@ def empty(shape: int | Sequence[int], dtype: DTypeLike, *, out_sharding: None = 
     return structural.zeros(ShapedArray(tuple(map(int, sizes)), dtypes.narrowed(np.dtype(dtype))))
 
 
-def empty_like(x: Any) -> Any:
+def empty_like(x: X) -> X:
     """Return arrays whose values are not defined; they are zeros.
 
     Args:
@@ -164,7 +165,7 @@ def empty_like(x: Any) -> Any:
     return tree.map(lambda leaf: empty(leaf.shape, leaf.dtype), x, is_leaf=lambda leaf: hasattr(leaf, "shape"))
 
 
-def empty_ref_like(x: Any) -> Ref:
+def empty_ref_like(x: SupportsDType) -> Ref:
     """Return a Ref of a shape and dtype, whose value is not defined; it holds zeros.
 
     Args:

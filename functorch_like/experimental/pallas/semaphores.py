@@ -42,7 +42,7 @@ def semaphore_signal(
     sem: Ref | RefView,
     inc: ArrayLike = 1,
     *,
-    device_id: Any = None,
+    device_id: object = None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
     core_index: ArrayLike | None = None,
 ) -> None:

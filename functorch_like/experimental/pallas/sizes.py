@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
+
+from functorch_like.calling.type_variables import X
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
 
 
-def cdiv(a: Any, b: Any) -> Any:
+def cdiv(a: int | Array, b: int | Array) -> int | Array:
     """Return a / b, rounded up.
 
     Args:
@@ -22,7 +27,7 @@ def cdiv(a: Any, b: Any) -> Any:
     return -(-a // b) if isinstance(a, int) and isinstance(b, int) else (a + b - 1) // b
 
 
-def align_to(a: Any, alignment: Any) -> Any:
+def align_to(a: int | Array, alignment: int | Array) -> int | Array:
     """Return the least multiple of `alignment` that is not below a.
 
     Args:
@@ -65,7 +70,7 @@ def strides_from_shape(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
-def multiple_of(x: Any, values: int | Sequence[int]) -> Any:
+def multiple_of(x: X, values: int | Sequence[int]) -> X:
     """Return x, which is known to be a multiple of some numbers. XLA makes no use of it.
 
     Args:
@@ -80,7 +85,7 @@ def multiple_of(x: Any, values: int | Sequence[int]) -> Any:
     return x
 
 
-def max_contiguous(x: Any, values: int | Sequence[int]) -> Any:
+def max_contiguous(x: X, values: int | Sequence[int]) -> X:
     """Return x, which is known to count up in runs of some length. XLA makes no use of it.
 
     Args:

@@ -112,13 +112,14 @@ class BlockSpec:
             shape = (self.block_shape,) if isinstance(self.block_shape, int) else tuple(self.block_shape)
             object.__setattr__(self, "block_shape", shape)
 
-    def replace(self, **changes: Any) -> BlockSpec:
+    def replace(self, **changes: object) -> BlockSpec:
         """Return a spec with some fields changed.
 
         Args:
             changes: new values by name.
         """
-        return dataclasses.replace(self, **changes)
+        values: dict[str, Any] = dict(changes)
+        return dataclasses.replace(self, **values)
 
 
 class GridSpec:

@@ -6,7 +6,7 @@ The steps of a grid run one after the other, so that an update is atomic anyway.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from functorch_like import numpy as fnp
 from functorch_like.experimental.pallas import masks
@@ -120,7 +120,7 @@ def debug_barrier() -> None:
     """
 
 
-def atomic_add(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_add(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: ArrayLike | None = None) -> Array:
     """Add to elements of a Ref. A position that occurs several times gets all its addends.
 
     Args:
@@ -146,7 +146,7 @@ def atomic_add(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, m
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "add")
 
 
-def atomic_max(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_max(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: ArrayLike | None = None) -> Array:
     """Replace elements of a Ref by the larger of them and a value.
 
     Args:
@@ -172,7 +172,7 @@ def atomic_max(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, m
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "max")
 
 
-def atomic_min(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_min(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: ArrayLike | None = None) -> Array:
     """Replace elements of a Ref by the smaller of them and a value.
 
     Args:
@@ -198,7 +198,7 @@ def atomic_min(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, m
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "min")
 
 
-def atomic_xchg(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_xchg(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: ArrayLike | None = None) -> Array:
     """Replace elements of a Ref.
 
     Args:
@@ -223,7 +223,7 @@ def atomic_xchg(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, 
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "set")
 
 
-def atomic_and(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_and(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: ArrayLike | None = None) -> Array:
     """Replace elements of a Ref by their bits that a value has, too. Positions must differ from each other.
 
     Args:
@@ -249,7 +249,7 @@ def atomic_and(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, m
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "and")
 
 
-def atomic_or(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_or(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: ArrayLike | None = None) -> Array:
     """Set the bits of elements of a Ref that a value has. Positions must differ from each other.
 
     Args:
@@ -275,7 +275,7 @@ def atomic_or(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, ma
     return masks.atomic_update(x_ref_or_view, idx, val, mask, "or")
 
 
-def atomic_xor(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: Any = None) -> Array:
+def atomic_xor(x_ref_or_view: Ref | RefView, idx: RefIndex, val: ArrayLike, *, mask: ArrayLike | None = None) -> Array:
     """Invert the bits of elements of a Ref that a value has. Positions must differ from each other.
 
     Args:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from functorch_like import numpy as fnp
+from functorch_like.calling.type_variables import X
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.shapes import bitcast_convert_type
@@ -83,7 +84,7 @@ def bitcast(x: ArrayLike, ty: DTypeLike) -> Array:
     return cast(fnp.swapaxes(x.reshape((*lead, rows // ratio, ratio, columns)), -1, -2))
 
 
-def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
+def with_memory_space_constraint(x: X, memory_space: object) -> X:
     """Return x: all memory is the device's.
 
     Args:
@@ -98,7 +99,7 @@ def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
     return x
 
 
-def touch(ref: Any) -> None:
+def touch(ref: object) -> None:
     """Do nothing: a Ref that is not read or written needs no copy.
 
     Args:
