@@ -1,4 +1,4 @@
-"""Modules that may still change, such as `ode`, differential equations, `sparse`, sparse arrays, and `pallas`, kernels."""
+"""Modules that may still change, such as `ode`, differential equations, `sparse`, arrays, and `pallas`, kernels."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -24,7 +24,9 @@ from functorch_like.transforms.jvp_vjp import vjp
 from functorch_like.transforms.vmap import vmap
 
 if TYPE_CHECKING:
-    from functorch_like.typing import ArrayLike
+    from functorch_like.calling.type_variables import T
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, PyTree
 
 __all__ = ("odeint",)
 
@@ -57,11 +59,33 @@ class _Limits(NamedTuple):
     longest: float
 
 
+@overload
+def odeint(
+    func: Field,
+    y0: ArrayLike,
+    t: ArrayLike,
+    *args: PyTree,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    mxstep: float = math.inf,
+    hmax: float = math.inf,
+) -> Array: ...
+@overload
+def odeint(
+    func: Field,
+    y0: T,
+    t: ArrayLike,
+    *args: PyTree,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    mxstep: float = math.inf,
+    hmax: float = math.inf,
+) -> T: ...
 def odeint(
     func: Field,
     y0: Any,
     t: ArrayLike,
-    *args: Any,
+    *args: PyTree,
     rtol: float = 1.4e-8,
     atol: float = 1.4e-8,
     mxstep: float = math.inf,

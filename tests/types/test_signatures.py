@@ -24,7 +24,6 @@ ANY_RESULT = re.compile(ANY.pattern + r"|\bPyTree\b")
 #: The most places without a type, by prefix of the module's name. Lower them where a count has fallen.
 MOST = {
     "functorch_like": 200,
-    "functorch_like.experimental.pallas": 2,  # results have the structure of an argument
     "functorch_like.numpy": 9,
     "functorch_like.lax": 4,
     "functorch_like.random": 0,
