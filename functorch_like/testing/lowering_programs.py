@@ -8,7 +8,7 @@ from functorch_like.testing.source_programs import Program, Value
 
 _LENGTHS = (3, 1, 2, 7, 12, 13, 31, 32, 33, 64, 65, 100, 255, 256, 257, 1025, 2047, 2048, 2049)
 _FOLDED = (*_LENGTHS, 2050, 2055, 2056, 2057, 4096, 4097)
-_SORTED = (*_LENGTHS, 8191, 8192, 8200)
+_SORTED = (*_LENGTHS, 8191, 8192, 8192, 8200, 8200)
 _FLAT = (3, 8192, 1, 8191, 8193)
 _ELEMENTWISE = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "cbrt")
 _DOUBLE = (
@@ -31,7 +31,8 @@ class LoweringDrawer(Drawer):
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
-            self._double, self._double, self._placed, self._with_holes,
+            self._double, self._double, self._placed, self._with_holes, self._ragged,
+            self._sorted, self._by_columns, self._greatest,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -154,6 +155,18 @@ class LoweringDrawer(Drawer):
             "fnp.tensordot({0}, {1}, (0, 0))",
         )
         return self.w.write(self.c.pick(forms).format(x, y))
+
+    def _ragged(self) -> Value | None:
+        """Products of groups of rows; the groups may have more rows than there are, or fewer."""
+        c = self.c
+        rows, groups = c.pick((40, 1, 7, 300)), c.pick((3, 1, 2, 8))
+        depth, columns = c.pick((4, 1, 33)), c.pick((5, 1, 32))
+        sizes = f"fnp.abs({self.w.argument((groups,), 'int32').name}) % {rows // groups + 2}"
+        x = self.operand((rows, depth), 1)
+        if c.below(2):
+            return self.w.write(f"lax.ragged_dot({x}, {self.operand((groups, depth, columns), 1)}, {sizes})")
+        dims = "lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), (0,), ())"
+        return self.w.write(f"lax.ragged_dot_general({x}, {self.operand((rows, columns), 1)}, {sizes}, {dims})")
 
     def _many_rows(self) -> Value | None:
         c = self.c

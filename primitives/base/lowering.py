@@ -29,6 +29,7 @@ class Alternative(NamedTuple):
         slow_compile: whether XLA takes much longer to compile it than the standard form.
         optimised_only: whether the quick tier takes another form, which compiles sooner and, under quick options, runs
             about as fast.
+        here: False on processors that run another form faster, where it is never taken.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Alternative(NamedTuple):
     conditional: bool = False
     slow_compile: bool = False
     optimised_only: bool = False
+    here: bool = True
 
 
 class Lowering:
@@ -63,7 +65,7 @@ class Lowering:
         """The alternative that is taken for operands and results of these avals, if any; `quick`: in the quick tier."""
         if platform != "cpu" or not self._on():
             return None
-        allowed = self.alternatives if host_kernels else [a for a in self.alternatives if not a.on_host]
+        allowed = [a for a in self.alternatives if a.here and (host_kernels or not a.on_host)]
         return next((a for a in allowed if not (quick and a.optimised_only) and a.takes(ins, outs, **params)), None)
 
     def __call__(self, e: Any, *operands: Any, **params: Any) -> Any:

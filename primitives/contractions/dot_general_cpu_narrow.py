@@ -48,7 +48,7 @@ def _is_square(
     ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *, dimension_numbers: Any, precision: Any = None, **_: Any
 ) -> bool:
     (lc, rc), (lb, rb) = dimension_numbers
-    if _INSTRUCTION or ins[0].dtype != dtypes.bfloat16 or outs[0].dtype not in (dtypes.bfloat16, dtypes.float32):
+    if ins[0].dtype != dtypes.bfloat16 or outs[0].dtype not in (dtypes.bfloat16, dtypes.float32):
         return False
     if isinstance(precision, str) and precision in ALGORITHMS:
         return False
@@ -66,15 +66,15 @@ def _widened(e: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, **_: Any) ->
 def _square_edges() -> list[tuple[SampleInput, bool]]:
     matrix = lambda m, n, **params: dot_sample((m, 5), (5, n), ((1,), (0,)), **{"dtype": "bfloat16", **params})
     return [
-        (matrix(MANY, MANY), not _INSTRUCTION),
+        (matrix(MANY, MANY), True),
         (matrix(MANY - 1, MANY), False),
         (matrix(MANY, MANY - 1), False),
-        (matrix(MANY, MANY, preferred_element_type=dtypes.float32), not _INSTRUCTION),
+        (matrix(MANY, MANY, preferred_element_type=dtypes.float32), True),
         (matrix(MANY, MANY, dtype="float16"), False),
-        (matrix(MANY, MANY, precision="high"), not _INSTRUCTION),
+        (matrix(MANY, MANY, precision="high"), True),
         (matrix(MANY, MANY, precision="BF16_BF16_F32"), False),
-        (dot_sample((6, 2, MANY), (MANY, 6, 2), ((0, 1), (1, 2)), dtype="bfloat16"), not _INSTRUCTION),
-        (dot_sample((6, 2, MANY), (2, MANY, 6), ((0,), (2,)), ((1,), (0,)), dtype="bfloat16"), not _INSTRUCTION),
+        (dot_sample((6, 2, MANY), (MANY, 6, 2), ((0, 1), (1, 2)), dtype="bfloat16"), True),
+        (dot_sample((6, 2, MANY), (2, MANY, 6), ((0,), (2,)), ((1,), (0,)), dtype="bfloat16"), True),
     ]
 
 
@@ -85,4 +85,5 @@ WIDENED = Alternative(
     _is_square,
     _widened,
     _square_edges,
+    here=not _INSTRUCTION,
 )

@@ -17,12 +17,13 @@ APPLY = (
     "functorch_like/numpy", "functorch_like/lax", "functorch_like/nn", "functorch_like/scipy", "functorch_like/random",
     "functorch_like/image.py", "functorch_like/jax_alias", "functorch_like/examples", "functorch_like/testing",
     "functorch_like/parallel", "functorch_like/data", "functorch_like/array_methods.py", "functorch_like/foreign/",
-    "primitives/higher_order",
+    "primitives/higher_order", "functorch_like/experimental/sparse/convolutions.py",
 )  # fmt: skip
 #: Lists that users choose from, and rules of interpreters that not every primitive has.
 AUTOCAST = "functorch_like/amp/policy.py"
 BUCKETS = "functorch_like/transforms/buckets/rules.py"
 CHECKPOINT = "functorch_like/checkpoint_policies.py"
+SPARSE = "functorch_like/experimental/sparse/sparsify_rules.py"
 SERIES = "functorch_like/transforms/taylor/power_series.py"
 #: Operations of StableHLO, some of which have the names of primitives.
 STABLEHLO = "backends/xla/small_parts.py"
@@ -42,7 +43,7 @@ FILES = {
     "cumlogsumexp": {"primitives/reductions/cumlogsumexp.py", AUTOCAST, BUCKETS},
     "top_k": {"primitives/ordering/top_k.py", BUCKETS},
     "cholesky": {"primitives/linalg/cholesky_lu.py", BUCKETS},
-    "conv_general_dilated": {"primitives/contractions/convolution.py", AUTOCAST, BUCKETS, CHECKPOINT},
+    "conv_general_dilated": {"primitives/contractions/convolution.py", AUTOCAST, BUCKETS, CHECKPOINT, SPARSE},
 }
 
 
