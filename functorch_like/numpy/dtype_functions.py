@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,9 +34,8 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike | ShapeDtypeStruct) ->
     >>> fnp.result_type(fnp.float16, 2.0).name, fnp.result_type(fnp.int32, fnp.float16).name
     ('float16', 'float16')
     """
-    given: Sequence[Any] = arrays_and_dtypes
-    arguments = [a.dtype if hasattr(a, "is_reference") else a for a in given]
-    kinds = [argument_aval(a) if is_value(a) else a for a in arguments]
+    of_ref: Any = lambda a: a.dtype if hasattr(a, "is_reference") else a
+    kinds = [argument_aval(a) if is_value(a) else a for a in map(of_ref, arrays_and_dtypes)]
     return dtypes.result_type(*kinds)
 
 
