@@ -7,6 +7,7 @@ and directions, then the biases.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,15 @@ def _shapes(
         yield 3, k, (gates,)
 
 
+def _places(*sizes: Any) -> Iterator[tuple[int, int, tuple[int, ...], slice]]:
+    """Yield what `_shapes` does, with the place of each weight in the vector."""
+    start = 0
+    for kind, k, shape in _shapes(*sizes):
+        end = start + math.prod(shape)
+        yield kind, k, shape, slice(start, end)
+        start = end
+
+
 def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> int:
     """Return the number of weights.
 
@@ -55,7 +65,7 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
     >>> get_num_params_in_lstm(3, 4, 1, False)  # 4 gates of 4 features: from 3 inputs, 4 states and 2 biases each
     144
     """
-    return sum(int(np.prod(shape)) for _, _, shape in _shapes(input_size, hidden_size, num_layers, bidirectional))
+    return sum(math.prod(shape) for _, _, shape in _shapes(input_size, hidden_size, num_layers, bidirectional))
 
 
 @api_boundary.public
@@ -109,11 +119,8 @@ def unpack_lstm_weights(
     """
     kinds: tuple[Weights, ...] = ({}, {}, {}, {})
     flat = _vector(weights, input_size, hidden_size, num_layers, bidirectional)
-    start = 0
-    for kind, k, shape in _shapes(input_size, hidden_size, num_layers, bidirectional):
-        size = int(np.prod(shape))
-        kinds[kind][k] = flat[start : start + size].reshape(shape)
-        start += size
+    for kind, k, shape, place in _places(input_size, hidden_size, num_layers, bidirectional):
+        kinds[kind][k] = flat[place].reshape(shape)
     return kinds[0], kinds[1], kinds[2], kinds[3]
 
 
@@ -149,13 +156,9 @@ def swap_lstm_gates(
     [0, 1, 3, 2, 4, 5, 7, 6, 8, 9, 11, 10, 12, 13, 15, 14]
     """
     flat = _vector(weights, input_size, hidden_size, num_layers, bidirectional)
-    order: list[Any] = []
-    start = 0
-    for _, _, shape in _shapes(input_size, hidden_size, num_layers, bidirectional):
-        size = int(np.prod(shape))
-        order.append(start + np.arange(size).reshape(4, -1)[[0, 1, 3, 2]].ravel())
-        start += size
-    return flat[np.concatenate(order)]
+    places = [place for *_, place in _places(input_size, hidden_size, num_layers, bidirectional)]
+    gates = [np.arange(place.start, place.stop).reshape(4, -1)[[0, 1, 3, 2]].ravel() for place in places]
+    return flat[np.concatenate(gates)]
 
 
 @api_boundary.public

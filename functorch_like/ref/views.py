@@ -15,6 +15,7 @@ from functorch_like.ref import slices
 from functorch_like.ref.cells import AbstractRef, as_held, error
 
 if TYPE_CHECKING:
+    from functorch_like.avals import ShapedArray
     from functorch_like.core import Array
     from functorch_like.ref.slices import RefIndex
     from functorch_like.typing import ArrayLike, DTypeLike, Shape
@@ -208,6 +209,11 @@ class Parts:
         )
 
 
+def fits(held: ShapedArray, value: ShapedArray) -> bool:
+    """Return True if a Ref of one aval takes a value of the other: of its dtype, or a number that adapts to it."""
+    return value.dtype == held.dtype or (value.weak_type and dtypes.promote(held, value)[0] == held.dtype)
+
+
 def new_value(held: Any, index: Any, value: Any, how: str) -> Any:
     """Return a Ref's new value.
 
@@ -223,8 +229,7 @@ def new_value(held: Any, index: Any, value: Any, how: str) -> Any:
     if isinstance(value, Viewed):
         raise error(DtypeError, f"a Ref holds an array, got {value!r}", "write its value: ref[...]")
     aval, mine = argument_aval(value), aval_of(held)
-    fits = aval.dtype == mine.dtype or (aval.weak_type and dtypes.promote(mine, aval)[0] == mine.dtype)
-    if not fits:
+    if not fits(mine, aval):
         raise error(DtypeError, f"a Ref of {mine!r} got {aval!r}", f"convert it: x.astype({mine.dtype.name!r})")
     if index is Ellipsis and how == "set" and aval.shape == mine.shape:
         return as_held(value, mine.dtype)

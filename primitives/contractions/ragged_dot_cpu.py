@@ -94,7 +94,7 @@ class _Tiles(NamedTuple):
             return [f.compare("LT", i, f.full(self.groups, _COUNT), _FLAG, "SIGNED")]
 
         def body(f: Any, i: Any, starts: Any, ends: Any, result: Any, *read: Any) -> list[Any]:
-            start, end = (f.reshape(piece(f, x, [i], flat.update(shape=(1,))), flat, _COUNT) for x in (starts, ends))
+            start, end = (f.reshape(_piece(f, x, [i], flat.update(shape=(1,))), flat, _COUNT) for x in (starts, ends))
             made = step(f, i, start, end, result, *read)
             return [f.op("stablehlo.add", [i, f.full(1, _COUNT)], [_COUNT]), starts, ends, made, *read]
 
@@ -143,7 +143,7 @@ class _Tiles(NamedTuple):
         return e.loop([start, end, *operands], [_COUNT, _COUNT, *avals], more, body)[2]
 
 
-def piece(e: Any, x: Any, starts: Sequence[Any], aval: ShapedArray) -> Any:
+def _piece(e: Any, x: Any, starts: Sequence[Any], aval: ShapedArray) -> Any:
     """Emit the piece of `x` that begins at `starts`, 0 in the dimensions that these leave out."""
     places = [*starts, *[e.full(0, _COUNT)] * (aval.ndim - len(starts))]
     return e.op("stablehlo.dynamic_slice", [x, *places], [aval], {"slice_sizes": e.i64s(aval.shape)})
@@ -183,12 +183,12 @@ def _dot(e: Any, lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, prefe
 
     def of_tile(f: Any, row: Any, inside: Any, result: Any, rows: Any, matrix_: Any) -> Any:
         y = emit_dot(
-            f, piece(f, rows, [row], tile), matrix_, tile, matrix, widened(made), ((1,), (0,)), ((), ()), precision
+            f, _piece(f, rows, [row], tile), matrix_, tile, matrix, widened(made), ((1,), (0,)), ((), ()), precision
         )
-        return _put(f, result, _only(f, inside, f.convert(y, made), piece(f, result, [row], made), made), row, narrow)
+        return _put(f, result, _only(f, inside, f.convert(y, made), _piece(f, result, [row], made), made), row, narrow)
 
     def of_group(f: Any, group: Any, start: Any, end: Any, result: Any, lhs: Any, rhs: Any) -> Any:
-        own = f.reshape(piece(f, rhs, [group], one), one, matrix)
+        own = f.reshape(_piece(f, rhs, [group], one), one, matrix)
         return tiles.each_tile(f, start, end, [result, lhs, own], [narrow, rows, matrix], of_tile)
 
     operands = [e.full(0, narrow), e.reshape(lhs, left, rows), e.reshape(rhs, right, matrices)]
@@ -210,7 +210,7 @@ def _contract(
 
     def of_tile(f: Any, row: Any, inside: Any, total: Any, lhs: Any, rhs: Any) -> Any:
         # Both: 0 times what is not finite in another group's row would be NaN.
-        own = lambda x, aval: _only(f, inside, piece(f, x, [row], aval), f.full(0, aval), aval)
+        own = lambda x, aval: _only(f, inside, _piece(f, x, [row], aval), f.full(0, aval), aval)
         y = emit_dot(f, own(lhs, tile), own(rhs, other), tile, other, sums, ((0,), (0,)), ((), ()), precision)
         return f.op("stablehlo.add", [total, y], [sums])
 

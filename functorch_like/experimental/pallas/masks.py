@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
@@ -21,7 +20,7 @@ from functorch_like.primitives.updates import dynamic_slice
 from functorch_like.ref import slices
 from functorch_like.ref.reference import Ref
 from functorch_like.ref.slices import Slice, Window
-from functorch_like.ref.views import RefView
+from functorch_like.ref.views import RefView, fits
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -87,7 +86,7 @@ def store(ref: Ref | RefView, val: ArrayLike, *, mask: ArrayLike | None = None) 
         return
     held = parent.read()
     aval = aval_of(val)
-    if not (aval.dtype == held.dtype or (aval.weak_type and dtypes.promote(held.aval, aval)[0] == held.dtype)):
+    if not fits(held.aval, aval):
         raise DtypeError(f"store of {aval!r} into a Ref of {held.aval!r}", fix=f"x.astype({held.dtype.name!r})")
     parent[...] = _Reach(held, index).written(fnp.asarray(val, held.dtype), mask)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from functorch_like import dtypes
-from functorch_like import numpy as fnp
+from functorch_like import lax
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion
@@ -44,17 +43,23 @@ def scaled_matmul(
     >>> nn.scaled_matmul(a, b, fnp.asarray([[[0.5, 2.0]]]), fnp.asarray([[[1.0]]])).tolist()
     [[[15.5]]]
     """
-    left, right = _scaled(lhs, lhs_scales, "lhs"), _scaled(rhs, rhs_scales, "rhs")
-    a, b = aval_of(left).shape, aval_of(right).shape
+    a, b = _checked(lhs, lhs_scales, "lhs"), _checked(rhs, rhs_scales, "rhs")
     if a[0] != b[0] or a[2] != b[2]:
         raise promotion.error(
             ShapeError, f"nn.scaled_matmul of shapes {a} and {b}", "give (B, M, K) and (B, N, K): both are rows"
         )
-    return fnp.einsum("bmk,bnk->bmn", left, right).astype(dtypes.as_dtype(preferred_element_type))
+    return lax.scaled_dot(
+        lhs,
+        rhs,
+        lhs_scale=lhs_scales,
+        rhs_scale=rhs_scales,
+        dimension_numbers=(((2,), (2,)), ((0,), (0,))),
+        preferred_element_type=preferred_element_type,
+    )
 
 
-def _scaled(x: Any, scales: Any, name: str) -> Any:
-    """Return elements times the scales of their blocks, in float32."""
+def _checked(x: Any, scales: Any, name: str) -> tuple[int, ...]:
+    """Return the shape of an operand; raise ShapeError unless its scales are those of blocks of its rows."""
     shape, blocks = aval_of(x).shape, aval_of(scales).shape
     fits = len(shape) == len(blocks) == 3 and shape[:2] == blocks[:2] and blocks[2] and shape[2] % blocks[2] == 0
     if not fits:
@@ -63,5 +68,4 @@ def _scaled(x: Any, scales: Any, name: str) -> Any:
             f"nn.scaled_matmul: {name} of shape {shape} with scales of shape {blocks}",
             "give a scale for each block of a row, (B, M, K / block)",
         )
-    x, scales = (promotion.convert(v, dtypes.float32) for v in (x, scales))
-    return x * fnp.repeat(scales, shape[2] // blocks[2], axis=2)
+    return shape
