@@ -2,12 +2,12 @@
 
 # Other compile options: max-autotune tries several, and must run no callback twice.
 
-import gc
 import threading
 import weakref
 
 import numpy as np
 import pytest
+from support import lifetimes
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -383,9 +383,7 @@ def test_functions_die_with_their_programs():
         return weakref.ref(note)
 
     gone = make()
-    for _ in range(4):  # C++ releases Python objects in its next call, one layer at a time
-        gc.collect()
-        fnp.asarray(np.ones(1))
+    lifetimes.collect()
     assert gone() is None
 
 

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from support import background
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -284,6 +285,7 @@ def test_clear_caches_forgets_everything_and_nothing_breaks():
     earlier = {id(o) for o in kept()}
     first = f(X)
     assert len({id(o) for o in kept()} - earlier) > 5
+    background.finish()
     ft.clear_caches()
     assert {id(o) for o in kept()} <= earlier  # ids of objects that died meanwhile may be reused
     before = counters.snapshot()

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from support import background
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -224,6 +225,7 @@ def test_nothing_is_traced_or_compiled_again():
 
 def test_functions_made_anew_for_each_call_do_not_pile_up():
     def alive():
+        background.finish()
         gc.collect()
         return sum(isinstance(o, Jaxpr) for o in gc.get_objects())
 

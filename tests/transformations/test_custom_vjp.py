@@ -1,11 +1,11 @@
 """custom_vjp: reverse mode uses the user's rules, under all transformations."""
 
 import functools
-import gc
 import weakref
 
 import numpy as np
 import pytest
+from support import lifetimes
 from support.nestings import DERIVATIVES, REVERSE, nested, nestings
 
 import functorch_like as ft
@@ -339,8 +339,7 @@ def test_functions_die_with_what_was_made_of_them():
         return weakref.ref(f)
 
     gone = used()
-    for _ in range(3):  # compiled calls are C++ objects; they and Python functions refer to each other
-        gc.collect()
+    lifetimes.collect()
     assert gone() is None
 
 

@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
+from support import lifetimes
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -34,7 +35,7 @@ def test_a_function_dies_with_its_transformed_form(name):
     transformed(X)
     gone = weakref.ref(fun)
     del fun, transformed
-    gc.collect()
+    lifetimes.collect()
     assert gone() is None
 
 
@@ -49,7 +50,7 @@ def test_tracers_die_with_their_trace(name):
 
     transformed = TRANSFORMS[name](fun)
     transformed(X)
-    gc.collect()
+    lifetimes.collect()
     assert seen and all(ref() is None for ref in seen)
 
 

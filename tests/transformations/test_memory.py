@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+from support import background
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -103,6 +104,7 @@ def test_clearing_lets_traces_programs_and_avals_go():
     traced = [weakref.ref(f.trace(np.ones(n, np.float32))) for n in range(7001, 7011)]
     jaxprs = [weakref.ref(t().jaxpr) for t in traced]
     assert programs() >= before + 20 and len(ShapedArray._interned) >= avals + 20
+    background.finish()
     ft.clear_caches()
     assert programs() <= before and not any(r() for r in [*traced, *jaxprs])
     assert len(ShapedArray._interned) <= avals + 2

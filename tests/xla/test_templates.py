@@ -1,10 +1,10 @@
 """Templates: equations with equal primitives, avals and parameters share one lowering, written for other operands."""
 
-import gc
 import weakref
 
 import numpy as np
 import pytest
+from support import lifetimes
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -108,7 +108,5 @@ def test_no_template_keeps_a_function_or_a_jaxpr_of_the_user():
         return weakref.ref(held)
 
     gone = make()
-    for _ in range(4):  # C++ releases Python objects at its next call, one layer at a time
-        gc.collect()
-        fnp.asarray(np.ones(1))
+    lifetimes.collect()
     assert gone() is None
