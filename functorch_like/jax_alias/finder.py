@@ -178,6 +178,7 @@ def install() -> None:
         return
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
     _source(".modules.sharding").attach()
+    _source(".modules.attributes").attach()
     Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are not
     scalar_types.ScalarType.__hash__ = scalar_types.hash_of_type  # type: ignore[method-assign]
     promotion.widening = "allow"  # programs for JAX freely mix in NumPy's float64 arrays

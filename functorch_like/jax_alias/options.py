@@ -7,9 +7,11 @@ force: results are split as it says.
 from __future__ import annotations
 
 import functools
+from ast import literal_eval
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from functorch_like.errors import ArgumentError
 from functorch_like.sharding import get_mesh
 
 _PLACED = "bincount broadcast_to dot matmul matvec percentile ravel repeat reshape tensordot vdot vecdot vecmat"
@@ -71,6 +73,14 @@ IGNORED: tuple[tuple[str, str, str], ...] = (
     ("jax.scipy.special", "log_ndtr", "series_order"),
 )
 
+#: Module, its functions, and parameters that take nothing but their default, here as in JAX: "name=default".
+FIXED: tuple[tuple[str, str, str], ...] = (
+    ("jax", "vmap", "sum_match=False"),
+    ("jax.numpy", "isneginf isposinf", "out=None"),
+    ("jax.scipy.linalg", "eigh", "eigvals=None"),
+    ("jax.scipy.linalg", "funm", "disp=True"),
+)
+
 _SWITCHES = "check_tracer_leaks debug_infs debug_nans log_compiles no_tracing"
 
 #: Module, its functions, and parameters that have another name here: "JAX's=name here". A number is a position.
@@ -95,10 +105,13 @@ RENAMED: tuple[tuple[str, str, str], ...] = (
     ("jax.profiler", "save_device_memory_profile", "filename=file"),
     ("jax.profiler", "trace", "log_dir=directory"),
     ("jax.scipy.special", "kl_div rel_entr", "p=0 q=1"),
+    ("jax.scipy.stats.gumbel_l", "ppf", "p=0"),
+    ("jax.scipy.stats.logistic", "isf ppf", "x=0"),
     ("jax.scipy.special", "loggamma", "x=0"),
     ("jax.scipy.special", "ndtri", "p=0"),
     ("jax.sharding", "reshard", "xs=x"),
     ("jax.tree", "reduce", "function=f"),
+    ("jax.tree_util", "is_tree_node", "typ=0"),
     ("jax.tree_util", "tree_reduce", "function=f"),
     ("jax.tree_util", "keystr", "keys=path"),
 )
@@ -110,10 +123,12 @@ class Adaption(NamedTuple):
     Attributes:
         ignored: names of those that have no effect.
         renamed: names in JAX, each with the name here or its position, in order.
+        fixed: names of those that take their default only, each with it.
     """
 
     ignored: tuple[str, ...]
     renamed: dict[str, str]
+    fixed: dict[str, Any]
 
 
 @functools.cache
@@ -121,12 +136,16 @@ def _table() -> dict[tuple[str, str], Adaption]:
     table: dict[tuple[str, str], Adaption] = {}
     for module, names, options in IGNORED:
         for name in names.split():
-            known = table.get((module, name), Adaption((), {}))
+            known = table.get((module, name), Adaption((), {}, {}))
             table[module, name] = known._replace(ignored=(*known.ignored, *options.split()))
     for module, names, pairs in RENAMED:
         for name in names.split():
-            known = table.get((module, name), Adaption((), {}))
+            known = table.get((module, name), Adaption((), {}, {}))
             table[module, name] = known._replace(renamed=dict(pair.split("=") for pair in pairs.split()))
+    for module, names, pairs in FIXED:
+        defaults = {name: literal_eval(value) for name, value in (pair.split("=") for pair in pairs.split())}
+        for name in names.split():
+            table[module, name] = table.get((module, name), Adaption((), {}, {}))._replace(fixed=defaults)
     return table
 
 
@@ -139,7 +158,7 @@ def adapted(module: str, name: str, fun: Any) -> Any:
 
 @functools.cache
 def _adapted(module: str, name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
-    ignored, renamed = _table()[module, name]
+    ignored, renamed, fixed = _table()[module, name]
 
     positions = [name for name, here in renamed.items() if here.isdigit()]
     places = "out_sharding" in ignored
@@ -149,6 +168,9 @@ def _adapted(module: str, name: str, fun: Callable[..., Any]) -> Callable[..., A
         where = None
         if kwargs:
             where = kwargs.get("out_sharding") if places else None
+            for option, default in fixed.items():
+                if kwargs.pop(option, default) is not default:
+                    raise ArgumentError(f"{module}.{name} takes {option}={default} only", fix="leave it out")
             args = (*args, *(kwargs.pop(name) for name in positions if name in kwargs))
             kwargs = {renamed.get(name, name): value for name, value in kwargs.items() if name not in ignored}
         result = fun(*args, **kwargs)

@@ -221,7 +221,6 @@ _MOVING = (
     "repeat",
     "take",
     "copy",
-    "copy_to_host_async",
 )
 _OF_WORDS = (
     "addressable_shards", "committed", "copy_to_host_async", "delete", "device", "devices", "is_deleted",

@@ -10,8 +10,10 @@ from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling.call_signature import as_tuple
 from functorch_like.core import argument_aval, is_value
-from functorch_like.jax_alias.modules.core import DebugInfo
+from functorch_like.jax_alias.modules.debug_info import debug_info
 from functorch_like.jax_alias.modules.linear_util import Store, WrappedFun
+
+__all__ = ["debug_info"]
 
 safe_map: Callable[..., list[Any]] = lambda f, *xs: [f(*items) for items in zip(*xs, strict=True)]
 
@@ -56,11 +58,6 @@ def argnums_partial(
         return fun.call_wrapped(*full, **kwargs)
 
     return WrappedFun(call, debug_info=fun.debug_info), tuple(args[p] for p in chosen)
-
-
-def debug_info(traced_for: str, fun: Any, args: Any, kwargs: Any, **options: Any) -> DebugInfo:
-    """Return the name of a function for messages."""
-    return DebugInfo(traced_for, getattr(fun, "__name__", repr(fun)))
 
 
 def infer_argnums_and_argnames(

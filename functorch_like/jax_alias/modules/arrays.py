@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import functorch_like as ft
@@ -18,9 +19,10 @@ class _ArrayType(type):
         return subclass is cls or subclass is KeyArray or issubclass(subclass, (ft.Array, Tracer))
 
     def __getattr__(cls, name: str) -> Any:
-        if name.startswith("_"):
+        value = getattr(ArrayImpl, name, None) if name.startswith("_") else getattr(ArrayImpl, name)
+        if name.startswith("_") and not (name.startswith("__") and inspect.isfunction(value)):
             raise AttributeError(name)
-        return getattr(ArrayImpl, name)
+        return value
 
 
 class Array(metaclass=_ArrayType):

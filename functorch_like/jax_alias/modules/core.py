@@ -16,6 +16,7 @@ from functorch_like.core import Trace as Trace
 from functorch_like.core import Tracer as Tracer
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Atom, Literal, Var
+from functorch_like.jax_alias.modules.debug_info import DebugInfo
 from functorch_like.jax_alias.modules.programs import (
     ClosedJaxpr,
     DropVar,
@@ -33,12 +34,13 @@ from functorch_like.jax_alias.modules.programs import (
     trace_state_clean,
     unmapped_aval,
 )
+from functorch_like.jax_alias.modules.tokens import Token
 from functorch_like.jax_alias.modules.user_primitives import CallPrimitive, Primitive
 
 __all__ = [
-    "Atom", "CallPrimitive", "ClosedJaxpr", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "Literal", "Primitive",
-    "ShapedArray", "Trace", "Tracer", "Var", "eval_jaxpr", "gensym", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval",
-    "new_jaxpr_eqn", "no_effects", "subjaxprs", "trace_state_clean", "unmapped_aval",
+    "Atom", "CallPrimitive", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "Literal",
+    "Primitive", "ShapedArray", "Token", "Trace", "Tracer", "Var", "eval_jaxpr", "gensym", "jaxpr_as_fun",
+    "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects", "subjaxprs", "trace_state_clean", "unmapped_aval",
 ]  # fmt: skip
 
 AbstractValue = ShapedArray
@@ -53,21 +55,7 @@ array_types = {_core.ArrayImpl}
 pytype_aval_mappings: dict[Any, Any] = {np.ndarray: _core.aval_of}
 
 
-class Token:
-    """Class of tokens, which programs here do not hold as values."""
-
-
 AbstractToken = abstract_token = Token
-
-
-class DebugInfo:
-    """Names of a function's arguments and results, for messages."""
-
-    def __init__(
-        self, traced_for: str = "", func_src_info: str = "", arg_names: Any = (), result_paths: Any = ()
-    ) -> None:
-        self.traced_for, self.func_src_info = traced_for, func_src_info
-        self.arg_names, self.result_paths = arg_names, result_paths
 
 
 class LiteralArray:

@@ -21,6 +21,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     load()
     primitive = TABLE.get(_RENAMED.get(name[:-2], name[:-2]))
-    if primitive is None:
+    if primitive is not None:
+        return primitive_of(primitive)
+    from functorch_like.jax_alias.modules.composed_primitives import PRIMITIVES  # late: few programs read them
+
+    if name[:-2] not in PRIMITIVES:
         raise AttributeError(name)
-    return primitive_of(primitive)
+    return PRIMITIVES[name[:-2]]

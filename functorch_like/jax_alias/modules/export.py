@@ -41,6 +41,24 @@ def export(fun_jit: Any, **options: Any) -> Any:
     return ft.export.export(ft.jit(fun_jit) if own else fun_jit, **options)
 
 
+def _attach() -> None:
+    """Give `Exported` the attributes of JAX's: those of a program for one device, which has no effects."""
+    exported: Any = ft.export.Exported
+    exported.nr_devices = 1
+    exported.ordered_effects = exported.unordered_effects = exported.disabled_safety_checks = ()
+    exported.uses_global_constants = False
+    exported.calling_convention_version = maximum_supported_calling_convention_version
+    exported.module_kept_var_idx = property(lambda self: tuple(range(len(self.in_avals))))
+    exported.in_shardings_hlo = property(lambda self: (None,) * len(self.in_avals))
+    exported.out_shardings_hlo = property(lambda self: (None,) * len(self.out_avals))
+    exported.in_shardings_jax = lambda self, mesh: (None,) * len(self.in_avals)
+    exported.out_shardings_jax = lambda self, mesh: (None,) * len(self.out_avals)
+    exported.mlir_module_serialized = property(lambda self: self.portable_artifact())
+
+
+_attach()
+
+
 def default_export_platform() -> str:
     """Return the platform that a program is exported for by default."""
     platform = xla.default_device().platform

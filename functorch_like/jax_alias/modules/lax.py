@@ -6,12 +6,16 @@ import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from functorch_like import lax
+from functorch_like import dtypes, lax
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import UnsupportedError
 from functorch_like.jax_alias.modules import core_primitives
 from functorch_like.jax_alias.modules.numpy import moving_keys
 from functorch_like.jax_alias.modules.sharding import concrete, reshard
+from functorch_like.jax_alias.modules.tokens import after_all, create_token
 
-__all__ = ["reshard"]
+__all__ = ["after_all", "create_token", "reshard"]
 
 DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 ConvGeneralDilatedDimensionNumbers = Any
@@ -48,6 +52,42 @@ del _name
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """Call `ft.lax.with_sharding_constraint`; a mesh without devices stands for the mesh in force."""
     return lax.with_sharding_constraint(x, concrete(shardings))
+
+
+def dot(
+    lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any = None, *, dimension_numbers: Any = None
+) -> Any:
+    """Return `ft.lax.dot`, or with dimension numbers `ft.lax.dot_general`."""
+    if dimension_numbers is None:
+        return lax.dot(lhs, rhs, precision, preferred_element_type)
+    return lax.dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
+    """Return `ft.lax.mul`; `out_dtype` is a dtype in which the product is computed, if it is wider than theirs."""
+    if out_dtype is None:
+        return lax.mul(x, y)
+    kind = aval_of(x).dtype
+    wide = dtypes.as_dtype(out_dtype)
+    exact = wide.itemsize >= kind.itemsize and dtypes.is_float(wide) == dtypes.is_float(kind)
+    if exact:
+        return lax.mul(lax.convert_element_type(x, wide), lax.convert_element_type(y, wide))
+    return lax.convert_element_type(lax.mul(x, y), wide)
+
+
+def stage(x: Any, /) -> Any:
+    """Return a value as an array."""
+    return fnp.asarray(x)
+
+
+def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+    """Do nothing: unused operations are removed, as XLA removes them after JAX.
+
+    Raises:
+        UnsupportedError: with `prevent_mlir_dce`, which keeps them.
+    """
+    if prevent_mlir_dce:
+        raise UnsupportedError("lax.dce_sink cannot keep unused operations", fix="return the value")
 
 
 def pvary(x: Any, axis_name: Any = None) -> Any:

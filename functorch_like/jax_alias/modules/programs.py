@@ -16,12 +16,14 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.ir import jaxpr as recorded
 from functorch_like.ir.jaxpr import Equation, Literal, Var
+from functorch_like.jax_alias.modules.debug_info import DebugInfo
 from functorch_like.jax_alias.modules.source_info import SourceInfo, place_of
 from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
 from functorch_like.numpy import promotion
 from functorch_like.primitives.base.shapes import broadcast_in_dim
 from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, conv_general_dilated
 from functorch_like.primitives.effects.callbacks import debug_callback
+from functorch_like.sharding import AbstractMesh
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -74,6 +76,11 @@ class EqnContext:
     compute_type = None
     xla_metadata = None
     threefry_partitionable = True
+
+    @property
+    def cur_abstract_mesh(self) -> Any:
+        """The mesh that was in force, of which a program here keeps none: an empty one."""
+        return AbstractMesh((), ())
 
     @property
     def manager(self) -> AbstractContextManager[None]:
@@ -186,6 +193,9 @@ def _without_arrays(atom: Any, constvars: dict[Literal, Var]) -> Any:
 class Jaxpr:
     """A program: variables, equations and results."""
 
+    #: Whether values of types of the user's own are in it; those of recorded programs are arrays.
+    is_high = False
+
     def __init__(
         self,
         constvars: Sequence[Any],
@@ -215,6 +225,10 @@ class Jaxpr:
         """The avals of the results."""
         return [v.aval for v in self.outvars]
 
+    def pretty_print(self, **options: Any) -> str:
+        """Return the program as text; options of JAX have no effect."""
+        return str(self)
+
     def __str__(self) -> str:
         return str(self._text) if self._text is not None else f"Jaxpr({self.eqns})"
 
@@ -232,6 +246,20 @@ class ClosedJaxpr:
     in_avals = property(lambda self: self.jaxpr.in_avals)
     out_avals = property(lambda self: self.jaxpr.out_avals)
     effects = property(lambda self: self.jaxpr.effects)
+    constvars = property(lambda self: self.jaxpr.constvars)
+    invars = property(lambda self: self.jaxpr.invars)
+    outvars = property(lambda self: self.jaxpr.outvars)
+    debug_info = property(lambda self: self.jaxpr.debug_info)
+    #: Whether values of types of the user's own are in the program; those of recorded programs are arrays.
+    is_high = False
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+        """Return the same with a function applied to the program."""
+        return ClosedJaxpr(f(self.jaxpr), self.consts)
+
+    def pretty_print(self, **options: Any) -> str:
+        """Return the program as text; options of JAX have no effect."""
+        return str(self)
 
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
         """Return the same with some attributes changed."""
@@ -243,8 +271,8 @@ class ClosedJaxpr:
     __repr__ = __str__
 
 
-def view(program: recorded.Jaxpr, consts: Sequence[Any] = ()) -> ClosedJaxpr:
-    """Return JAX's view of a recorded program, whose first inputs are `consts`."""
+def view(program: recorded.Jaxpr, consts: Sequence[Any] = (), debug_info: DebugInfo | None = None) -> ClosedJaxpr:
+    """Return JAX's view of a recorded program, whose first inputs are `consts`; by default its names are unknown."""
     count = len(consts)
     constvars: dict[Literal, Var] = {}
     scalars = _scalars(program)
@@ -253,13 +281,19 @@ def view(program: recorded.Jaxpr, consts: Sequence[Any] = ()) -> ClosedJaxpr:
     outvars = [_without_arrays(atom, constvars) for atom in program.outputs]
     known = [*program.inputs[:count], *constvars.values()]
     effects = no_effects.union(*(e.effects for e in eqns))
-    inner = Jaxpr(known, program.inputs[count:], outvars, eqns, effects, text=program)
+    names = DebugInfo("jit", program.name) if debug_info is None else debug_info
+    inner = Jaxpr(known, program.inputs[count:], outvars, eqns, effects, names, text=program)
     return ClosedJaxpr(inner, [*consts, *(literal.value for literal in constvars)])
+
+
+def view_of(program: recorded.Jaxpr) -> ClosedJaxpr:
+    """Return JAX's view of a recorded program without constants; it is made once."""
+    return program.memo("jax view", lambda: view(program))
 
 
 def _view(value: Any) -> Any:
     if isinstance(value, recorded.Jaxpr):
-        return value.memo("jax view", lambda: view(value))
+        return view_of(value)
     if type(value) is tuple and any(isinstance(v, recorded.Jaxpr) for v in value):
         return tuple(map(_view, value))
     return value

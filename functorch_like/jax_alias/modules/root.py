@@ -19,6 +19,7 @@ from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
 from functorch_like.jax_alias.modules.configuration import config
+from functorch_like.jax_alias.modules.debug_info import debug_info, result_paths
 from functorch_like.jax_alias.modules.name_stack import named_scope
 from functorch_like.jax_alias.modules.sharding import P, concrete, make_mesh, reshard, set_mesh, without_formats
 from functorch_like.primitives.higher_order.call import CallSpec
@@ -101,7 +102,9 @@ def make_jaxpr(
             for axis_name, size in axis_env or ():
                 stack.enter_context(named_axis(axis_name, size))
             traced = Traced(fun, call, CallSpec(name), origin="traced by make_jaxpr", trace_name=f"make_jaxpr({name})")
-        closed = programs.view(traced.jaxpr, traced.consts)
+        names = debug_info("jit", fun, args, kwargs, static_argnums=static_argnums)
+        names = names._replace(result_paths=result_paths(traced.out_info))
+        closed = programs.view(traced.jaxpr, traced.consts, names)
         return (closed, traced.out_info) if return_shape else closed
 
     return made
@@ -136,6 +139,14 @@ def host_id(backend: str | None = None) -> int:
 
 
 host_count = ft.process_count
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
+    """Return the devices of a process, by default this one; `host_id` is an older name of its index."""
+    index = host_id if process_index is None else process_index
+    return [d for d in ft.devices(backend) if d.process_index == (ft.process_index() if index is None else index)]
 
 
 def copy_to_host_async(x: Any) -> Any:

@@ -15,7 +15,6 @@ from functorch_like.backends.xla import named_sharding as _named_sharding
 from functorch_like.core import ArrayImpl as _ArrayImpl
 from functorch_like.core import Trace as _Trace
 from functorch_like.errors import ArgumentError
-from functorch_like.ir.jaxpr import Jaxpr as _Jaxpr
 from functorch_like.ir.jaxpr import Literal as _Literal
 from functorch_like.jax_alias.modules.layout import Format as _Format
 from functorch_like.jax_alias.modules.layout import format_of as _format_of
@@ -197,13 +196,6 @@ class _Unplaced:
         return hash(self.spec)
 
 
-def _viewed(program: Any) -> Any:
-    """Return a program, as `jit(f).trace(x).jaxpr` is one, in JAX's form."""
-    from functorch_like.jax_alias.modules.programs import view  # which needs this file
-
-    return program.memo("jax view", lambda: view(program))
-
-
 def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
     local = set(_ft.local_devices())
     mesh = getattr(sharding, "mesh", None)
@@ -226,8 +218,6 @@ def attach() -> None:
     trace.main = property(lambda self: self)  # in JAX, an object that the traces of one transformation shared
     literal: Any = _Literal
     literal.val = property(lambda self: self.value.item() if self.aval.weak_type else self.value)
-    for name in ("jaxpr", "eqns", "invars", "outvars"):
-        setattr(_Jaxpr, name, property(lambda self, name=name: getattr(_viewed(self), name)))
     array: Any = _ArrayImpl
     array.format = property(_format_of)
     aval: Any = _ShapedArray

@@ -54,6 +54,10 @@ class SourceInfo(NamedTuple):
     traceback: Any
     name_stack: NameStack = NameStack()
 
+    def replace(self, **changes: Any) -> SourceInfo:
+        """Return the same with some attributes changed."""
+        return self._replace(**changes)
+
 
 def new_source_info() -> SourceInfo:
     """Return a place that is not known."""

@@ -106,6 +106,8 @@ class Primitive:
     call_primitive = False
     map_primitive = False
     is_builtin = False
+    #: Function of the parameters that tells whether there are effects; here `abstract_eval` does.
+    is_effectful = None
 
     def __init__(self, name: str) -> None:
         self.name = name
