@@ -32,6 +32,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.experimental.compilation_cache.compilation_cache": (".modules.compilation_cache",),
     "jax.experimental.jet": ("transforms.taylor.jet",),
     "jax.experimental.custom_partitioning": ("experimental.custom_partitioning",),
+    "jax.experimental.hijax": (".modules.hijax",),
     "jax.experimental.key_reuse": (),
     "jax.experimental.layout": (".modules.layout",),
     "jax.experimental.mesh_utils": (".modules.mesh_utils",),

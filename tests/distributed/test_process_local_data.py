@@ -110,3 +110,33 @@ UNEQUAL = """
 def test_processes_with_different_amounts_of_data():
     ended = start(UNEQUAL, range(2), 2)
     assert [e.status for e in ended] == [0, 0], ended
+
+
+BY_JAX_S_NAMES = """
+    from functorch_like.jax_alias.modules.multihost_utils import (
+        global_array_to_host_local_array as local, host_local_array_to_global_array as joined,
+    )
+    from functorch_like.sharding import PartitionSpec as P
+    initialize()
+    mesh = ft.make_mesh((2, 2), ("a", "b"))  # the processes differ along a
+    x = np.arange(32.0).reshape(8, 4)
+    own = x[4 * RANK : 4 * RANK + 4]
+    for spec in (P("a"), P("a", "b"), P(("a", "b"))):
+        made = joined({"x": own}, mesh, spec)["x"]
+        assert made.shape == (8, 4) and made.sharding.spec == spec
+        for shard in made.addressable_shards:
+            np.testing.assert_array_equal(np.asarray(shard.data), x[shard.index])
+        back = local({"x": made}, mesh, spec)["x"]
+        assert back.is_fully_addressable and back.sharding.mesh == mesh.local_mesh
+        np.testing.assert_array_equal(np.asarray(back), own)
+        assert joined(made, mesh, spec) is made and local(back, mesh, spec) is back
+    whole = joined([x, x[:4]], mesh, [P(None, "b"), P()])
+    assert whole[0].shape == (8, 4) and whole[1].shape == (4, 4)
+    np.testing.assert_array_equal(np.asarray(local(whole[0], mesh, P(None, "b"))), x)
+    np.testing.assert_array_equal(np.asarray(local(whole[0], mesh, P("a", "b"))), own)  # split in another way
+"""
+
+
+def test_host_local_arrays_of_two_processes():
+    ended = start(BY_JAX_S_NAMES, range(2), 2, FT_CPU_DEVICES="2")
+    assert [e.status for e in ended] == [0, 0], ended

@@ -15,7 +15,7 @@ from functorch_like.backends.xla.guard import check_jaxlib
 from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.core import Tracer, named_axis
 from functorch_like.ir import trace_constants
-from functorch_like.jax_alias.modules import programs
+from functorch_like.jax_alias.modules import hi_types, programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
 from functorch_like.jax_alias.modules.configuration import config
@@ -210,5 +210,7 @@ def block_until_ready(x: Any) -> Any:
 
 
 def typeof(x: Any) -> Any:
-    """Return `ft.typeof(x)`; for typed keys, their shape and dtype."""
-    return x.dtype.aval_of_shape(x.shape) if is_keys(x) else ft.typeof(x)
+    """Return `ft.typeof(x)`; for typed keys, their shape and dtype; for values of hi types, these."""
+    if is_keys(x):
+        return x.dtype.aval_of_shape(x.shape)
+    return hi_types.typeof(x) if hi_types.is_high_value(x) else ft.typeof(x)

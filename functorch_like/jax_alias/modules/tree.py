@@ -1,6 +1,6 @@
-"""`jax.tree`: functions of trees, for which an array of typed keys is a leaf.
+"""`jax.tree`: functions of trees, for which an array of typed keys is a leaf, and a value of a hi type is one, too.
 
-To transformations it is a node that holds words.
+To transformations they are nodes that hold words, and parts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from functorch_like import tree
+from functorch_like.jax_alias.modules import hi_types
 from functorch_like.random import typed_keys
 from functorch_like.tree import static, unflatten
 
@@ -17,11 +18,11 @@ __all__ = ["static", "unflatten"]
 
 
 def _keys_are_leaves(fun: Callable[..., Any], position: int | None = None) -> Callable[..., Any]:
-    """Make typed keys leaves for a function of trees; `position` is that of its argument `is_leaf`."""
+    """Make typed keys and values of hi types leaves for a function of trees; `position` is that of `is_leaf`."""
 
     @functools.wraps(fun)
     def of_trees(*args: Any, **kwargs: Any) -> Any:
-        if typed_keys.made:
+        if typed_keys.made or hi_types.TYPES:
             if position is not None and len(args) > position:
                 kwargs["is_leaf"] = args[position]
                 args = (*args[:position], *args[position + 1 :])
@@ -33,8 +34,12 @@ def _keys_are_leaves(fun: Callable[..., Any], position: int | None = None) -> Ca
 
 def _or_keys(is_leaf: Callable[..., bool] | None) -> Callable[..., bool]:
     if is_leaf is None:
-        return lambda *node: type(node[-1]) is typed_keys.KeyArray
-    return lambda *node: type(node[-1]) is typed_keys.KeyArray or is_leaf(*node)
+        return lambda *node: _is_whole(node[-1])
+    return lambda *node: _is_whole(node[-1]) or is_leaf(*node)
+
+
+def _is_whole(x: Any) -> bool:
+    return type(x) is typed_keys.KeyArray or type(x) in hi_types.TYPES
 
 
 map = _keys_are_leaves(tree.map)

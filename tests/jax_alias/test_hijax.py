@@ -1,0 +1,209 @@
+"""Types and primitives of a library's own: `jax.experimental.hijax`."""
+
+_POWER = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.experimental import hijax
+
+
+class Power(hijax.VJPHiPrimitive):
+    '''x ** n times y; its cotangents are those of the power rule times `factor`, which shows that they are used.'''
+
+    def __init__(self, x, y, *, n, factor=1.0):
+        self.in_avals, self.out_aval = ({"x": x}, y), (x, {"sum": x})
+        self.params = {"n": n, "factor": factor}
+        super().__init__()
+
+    def expand(self, d, y):
+        return d["x"] ** self.n * y, {"sum": d["x"] + y}
+
+    def vjp_fwd(self, nonzero, d, y):
+        assert nonzero == ({"x": True}, True) or nonzero == ({"x": True}, False), nonzero
+        return self(d, y), (d["x"], y, "a text")
+
+    def vjp_bwd_retval(self, residuals, ct):
+        x, y, text = residuals
+        assert text == "a text"
+        dx = self.factor * (ct[0] * self.n * x ** (self.n - 1) * y + ct[1]["sum"])
+        return {"x": dx}, self.factor * (ct[0] * x**self.n + ct[1]["sum"])
+
+
+class MappedPower(Power):
+    def vjp_fwd(self, nonzero, d, y):
+        return self(d, y), (d["x"], y)
+
+    def vjp_bwd(self, residuals, ct, d, y):
+        back = super().vjp_bwd_retval((*residuals, "a text"), ct)
+        d["x"].accum(back[0]["x"])
+        y.accum(back[1])
+
+    def batch_dim_rule(self, axis, dims):
+        assert axis.size == 3 and dims in (({"x": 0}, None), ({"x": 1}, None), ({"x": 0}, 0)), dims
+        return 0
+
+
+scalar = jax.typeof(jnp.float32(0))
+power = lambda x, y, kind=Power, **options: kind(scalar, scalar, n=3, **options)({"x": x}, y)
+close = lambda found, wanted: np.testing.assert_allclose(found, wanted, rtol=1e-5)
+"""
+
+
+def test_operations_with_rules_as_methods(run):
+    text = (
+        _POWER
+        + """
+x, y = jnp.float32(1.5), jnp.float32(2.0)
+for call in (power, jax.jit(power), jax.checkpoint(power)):
+    out, rest = call(x, y)
+    close([out, rest["sum"]], [1.5**3 * 2, 3.5])
+assert Power(scalar, scalar, n=3) == Power(scalar, scalar, n=3) != Power(scalar, scalar, n=4)
+(eqn,) = jax.make_jaxpr(power)(x, y).eqns
+assert eqn.primitive.name == "call_hi_primitive" and eqn.params["_prim"] == Power(scalar, scalar, n=3)
+
+both = lambda x, y, **options: power(x, y, **options)[0] * 2 + power(x, y, **options)[1]["sum"]
+for factor in (1.0, 10.0):
+    grad = jax.grad(lambda x, y: both(x, y, factor=factor), argnums=(0, 1))
+    wanted = [factor * (2 * 3 * 1.5**2 * 2 + 1), factor * (2 * 1.5**3 + 1)]
+    close(grad(x, y), wanted)
+    close(jax.jit(grad)(x, y), wanted)
+    moved = jax.jvp(lambda x: both(x, y, factor=factor), (x,), (jnp.float32(1),))[1]  # the transpose of the vjp rule
+    close(moved, wanted[0])
+    close(jax.linearize(lambda x: both(x, y, factor=factor), x)[1](1.0), wanted[0])
+close(jax.grad(jax.grad(lambda x: power(x, y)[0]))(x), 6 * 1.5 * 2)
+try:
+    jax.vmap(power)(jnp.ones(3), jnp.ones(3))
+except NotImplementedError as error:
+    print("batch_dim_rule" in str(error))
+"""
+    )
+    assert run(text) == "True"
+
+
+def test_operations_are_mapped(run):
+    text = (
+        _POWER
+        + """
+import functools
+power = functools.partial(power, kind=MappedPower)
+xs, ys = np.array([0.5, 1.5, -2], np.float32), np.array([2, 3, 4], np.float32)
+out, rest = jax.vmap(power, in_axes=(0, None))(xs, 2.0)
+close(out, xs**3 * 2)
+close(rest["sum"], xs + 2)
+close(jax.jit(jax.vmap(power))(xs, ys)[0], xs**3 * ys)
+one = lambda x, y: power(x, y, factor=10.0)[0]
+close(jax.vmap(jax.grad(one))(xs, ys), 30 * xs**2 * ys)
+total = lambda x, y: jax.vmap(one, in_axes=(0, None))(x, y).sum()
+dx, dy = jax.grad(total, argnums=(0, 1))(xs, 2.0)  # the vjp rule of the mapped operation
+close(dx, 60 * xs**2)
+close(dy, 10 * (xs**3).sum())
+grid = np.stack([xs, xs + 1, xs - 1])
+twice = jax.vmap(jax.vmap(one, in_axes=(0, None)), in_axes=(0, None))
+close(twice(grid, 2.0), grid**3 * 2)
+close(jax.grad(lambda x: twice(x, 2.0).sum())(grid), 60 * grid**2)
+"""
+    )
+    run(text)
+
+
+def test_forward_rules_and_transposes(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.experimental import hijax
+
+    class Sine(hijax.VJPHiPrimitive):
+        def __init__(self, x):
+            self.in_avals, self.out_aval, self.params = (x,), x, {}
+            super().__init__()
+        expand = staticmethod(jnp.sin)
+        def jvp(self, primals, tangents):
+            (x,), (t,) = primals, tangents
+            return self(x), 7 * t * jnp.cos(x)
+
+    class Linearized(Sine):
+        def jvp(self, primals, tangents): raise AssertionError
+        def lin(self, nonzero, x): return self(x), jnp.cos(x)
+        def linearized(self, slope, t): return 7 * t * slope
+    Linearized.jvp = hijax.VJPHiPrimitive.jvp
+
+    class Twice(hijax.VJPHiPrimitive):
+        def __init__(self, x):
+            self.in_avals, self.out_aval, self.params = (x,), x, {}
+            super().__init__()
+        def expand(self, x): return 2 * x
+        def transpose(self, ct, x): x.accum(5 * ct)
+
+    x = jnp.asarray([0.5, 1.0, 2.0])
+    aval = jax.typeof(x)
+    for kind in (Sine, Linearized):
+        sine = kind(aval)
+        np.testing.assert_allclose(jax.jvp(sine, (x,), (x,))[1], 7 * x * np.cos(x), rtol=1e-6)
+        np.testing.assert_allclose(jax.grad(lambda x: sine(x).sum())(x), 7 * np.cos(x), rtol=1e-6)
+    (back,) = jax.linear_transpose(Twice(aval), x)(x)
+    np.testing.assert_allclose(back, 5 * x)
+    try:
+        Twice(aval)(x, x)
+    except ValueError as error:
+        print(type(error).__name__)
+    """
+    assert run(text) == "ArgumentError"
+
+
+def test_values_of_own_types(run):
+    text = """
+    import dataclasses, jax, jax.numpy as jnp, numpy as np
+    from jax.experimental import hijax
+
+    @dataclasses.dataclass(frozen=True)
+    class Scaled:
+        values: object
+        scale: object
+
+    @dataclasses.dataclass(frozen=True)
+    class ScaledType(hijax.HiType):
+        shape: tuple
+        def lo_ty(self): return [jax.core.ShapedArray(self.shape, jnp.dtype("float32")), jax.typeof(jnp.float32(0))]
+        def lower_val(self, x): return [x.values, x.scale]
+        def raise_val(self, values, scale): return Scaled(values, scale)
+        def to_tangent_aval(self): return self
+
+    hijax.register_hitype(Scaled, lambda x: ScaledType(jnp.shape(x.values)))
+
+    class Pack(hijax.HiPrimitive):
+        def abstract_eval(self, values, scale): return ScaledType(values.shape), set()
+        def to_lojax(self, values, scale): return Scaled(values, scale)
+        def jvp(self, primals, tangents): return pack(*primals), pack(*tangents)
+        def transpose(self, ct, values, scale):
+            assert hijax.is_undefined_primal(values) and hijax.is_undefined_primal(scale)
+            return [ct.values, ct.scale]
+
+    class Unpack(hijax.HiPrimitive):
+        multiple_results = True
+        def abstract_eval(self, x): return ScaledType.lo_ty(x), set()
+        def to_lojax(self, x): return [x.values, x.scale]
+        def jvp(self, primals, tangents): return unpack(*primals), unpack(*tangents)
+        def transpose(self, cts, x): return [pack(*cts)]
+
+    pack, unpack = Pack("pack").bind, Unpack("unpack").bind
+
+    def loss(values, scale):
+        values, scale = unpack(pack(values, scale))
+        return (values**2).sum() * scale
+
+    x, s = np.array([1, 2, 3], np.float32), np.float32(4)
+    packed = Scaled(jnp.asarray(x), jnp.asarray(s))
+    assert jax.typeof(packed) == ScaledType((3,)) and jax.tree.leaves([packed, 1]) == [packed, 1]
+    for f in (loss, jax.jit(loss)):
+        np.testing.assert_allclose(f(x, s), 56)
+        dx, ds = jax.grad(f, argnums=(0, 1))(x, s)
+        np.testing.assert_allclose(dx, 8 * x)
+        np.testing.assert_allclose(ds, 14)
+        np.testing.assert_allclose(jax.jvp(f, (x, s), (x, s))[1], 3 * 56)
+    of_packed = lambda p: unpack(p)[0].sum() * unpack(p)[1]
+    grad = jax.jit(jax.grad(of_packed))(packed)
+    assert isinstance(grad, Scaled)
+    np.testing.assert_allclose(grad.values, 4 * np.ones(3))
+    np.testing.assert_allclose(grad.scale, 6)
+    kept = jax.lax.fori_loop(0, 3, lambda i, p: pack(*[2 * part for part in unpack(p)]), packed)
+    np.testing.assert_allclose(kept.values, 8 * x)
+    assert jax.jit(lambda p: p)(packed).scale == 4
+    """
+    run(text)
