@@ -30,6 +30,8 @@ class ResizeMethod(enum.Enum):
     LANCZOS3 = 2
     LANCZOS5 = 3
     CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
@@ -54,6 +56,8 @@ _NAMES = {
     "lanczos3": ResizeMethod.LANCZOS3,
     "lanczos5": ResizeMethod.LANCZOS5,
     **dict.fromkeys(("cubic", "bicubic", "tricubic"), ResizeMethod.CUBIC),
+    **dict.fromkeys(("cubic-pytorch", "bicubic-pytorch", "tricubic-pytorch"), ResizeMethod.CUBIC_PYTORCH),
+    "area": ResizeMethod.AREA,
 }
 
 
@@ -62,11 +66,15 @@ def _triangle(x: Any) -> Any:
     return fnp.maximum(0, 1 - x)
 
 
-def _cubic(x: Any) -> Any:
-    """R. G. Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -1/2."""
-    near = ((1.5 * x - 2.5) * x) * x + 1
-    far = ((-0.5 * x + 2.5) * x - 4) * x + 2
-    return fnp.where(x < 1, near, fnp.where(x < 2, far, 0))
+def _cubic(a: float) -> Callable[[Any], Any]:
+    """R. G. Keys, "Cubic convolution interpolation for digital image processing", 1981; a is the slope at 1."""
+
+    def kernel(x: Any) -> Any:
+        near = (((a + 2) * x - (a + 3)) * x) * x + 1
+        far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+        return fnp.where(x < 1, near, fnp.where(x < 2, far, 0))
+
+    return kernel
 
 
 def _lanczos(radius: int) -> Callable[[Any], Any]:
@@ -76,7 +84,8 @@ def _lanczos(radius: int) -> Callable[[Any], Any]:
 
 _KERNELS = {
     ResizeMethod.LINEAR: _triangle,
-    ResizeMethod.CUBIC: _cubic,
+    ResizeMethod.CUBIC: _cubic(-0.5),
+    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.5),  # without antialiasing it has a = -3/4, see _clamped_cubic
     ResizeMethod.LANCZOS3: _lanczos(3),
     ResizeMethod.LANCZOS5: _lanczos(5),
 }
@@ -85,7 +94,12 @@ _KERNELS = {
 def _weights(method: ResizeMethod, size: int, out: int, scale: Any, translation: Any, antialias: bool) -> Any:
     """Return (size, out): the weight of each pixel in each new pixel. Pixel i has its centre at i + 1/2."""
     dtype = aval_of(scale).dtype
+    if method is ResizeMethod.AREA:
+        return _overlaps(size, out, scale, translation)
     centres = (fnp.arange(out, dtype=dtype) + 0.5 - translation) / scale - 0.5
+    if method is ResizeMethod.CUBIC_PYTORCH and not antialias:
+        weights = _clamped_cubic(size, centres)
+        return fnp.where(((centres >= -0.5) & (centres <= size - 0.5))[None], weights, 0)
     wide = fnp.maximum(1, 1 / scale) if antialias else 1
     weights = _KERNELS[method](abs(centres[None] - fnp.arange(size, dtype=dtype)[:, None]) / wide)
     total = weights.sum(0)
@@ -93,6 +107,24 @@ def _weights(method: ResizeMethod, size: int, out: int, scale: Any, translation:
     weights = fnp.where(nonzero[None], weights / fnp.where(nonzero, total, 1)[None], 0)
     # New pixels outside of the image are 0.
     return fnp.where(((centres >= -0.5) & (centres <= size - 0.5))[None], weights, 0)
+
+
+def _clamped_cubic(size: int, centres: Any) -> Any:
+    """Return (size, out): weights of a cubic kernel with a = -3/4; pixels beyond an edge count as that of the edge."""
+    dtype = aval_of(centres).dtype
+    pixels, kernel = fnp.arange(size, dtype=dtype)[:, None], _cubic(-0.75)
+    taps = [fnp.floor(centres)[None] + d for d in (-1, 0, 1, 2)]
+    return sum(fnp.where(pixels == fnp.clip(tap, 0, size - 1), kernel(abs(centres - tap)), 0) for tap in taps)
+
+
+def _overlaps(size: int, out: int, scale: Any, translation: Any) -> Any:
+    """Return (size, out): the part of each new pixel that each pixel covers, of what the image covers of it."""
+    dtype = aval_of(scale).dtype
+    edges = (fnp.arange(out + 1, dtype=dtype) - translation) / scale
+    first = fnp.arange(size, dtype=dtype)[:, None]
+    overlaps = fnp.maximum(fnp.minimum(first + 1, edges[None, 1:]) - fnp.maximum(first, edges[None, :-1]), 0)
+    total = overlaps.sum(0)
+    return overlaps / fnp.where(total > 0, total, 1)[None]
 
 
 # ----------------------------------------------------------------------------------------------------------- functions
@@ -118,7 +150,7 @@ def scale_and_translate(
         spatial_dims: the k dimensions that are scaled.
         scale: (k,) floats; may be traced, and has derivatives.
         translation: (k,) floats; likewise.
-        method: a `ResizeMethod` or its name, but not "nearest": "linear", "cubic", "lanczos3", "lanczos5", ...
+        method: a `ResizeMethod` or its name, but not "nearest": "linear", "cubic", "lanczos3", "area", ...
         antialias: widen the kernel where the image becomes smaller, so that all pixels count.
         precision: precision of the products, as in `lax.dot_general`.
 
@@ -189,7 +221,8 @@ def resize(
         image: array; integers become the default float.
         shape: shape of the result. Dimensions whose size stays equal are not interpolated.
         method: a `ResizeMethod` or its name: "nearest", "linear" ("bilinear", "trilinear", "triangle"), "cubic"
-            ("bicubic", "tricubic"), "lanczos3", "lanczos5".
+            ("bicubic", "tricubic"), "cubic-pytorch" (PyTorch's kernels), "lanczos3", "lanczos5", or "area": means over
+            the area that a new pixel covers.
         antialias: widen the kernel where the image becomes smaller, so that all pixels count; not for "nearest".
         precision: precision of the products, as in `lax.dot_general`.
 

@@ -39,6 +39,9 @@ _CHECKED = (
 IGNORED: tuple[tuple[str, str, str], ...] = (
     ("jax", "grad linear_transpose value_and_grad vjp", "reduce_axes"),
     ("jax", "pmap", "backend"),
+    ("jax.debug", "callback log print", "partitioned"),
+    ("jax.debug", "log print", "skip_format_check _use_logging"),
+    ("jax.distributed", "initialize", "partition_index slice_index"),
     ("jax.export", "export", "disabled_checks"),
     ("jax.export", "register_pytree_node_serialization", "from_children"),
     ("jax.numpy", _PLACED, "out_sharding"),
@@ -76,6 +79,7 @@ IGNORED: tuple[tuple[str, str, str], ...] = (
 #: Module, its functions, and parameters that take nothing but their default, here as in JAX: "name=default".
 FIXED: tuple[tuple[str, str, str], ...] = (
     ("jax", "vmap", "sum_match=False"),
+    ("jax.lax.linalg", "tridiagonal_solve", "perturb_singular=False"),
     ("jax.numpy", "isneginf isposinf", "out=None"),
     ("jax.scipy.linalg", "eigh", "eigvals=None"),
     ("jax.scipy.linalg", "funm", "disp=True"),
@@ -90,6 +94,7 @@ RENAMED: tuple[tuple[str, str, str], ...] = (
     ("jax", "default_matmul_precision", "new_val=precision"),
     ("jax", "reshard", "xs=x"),
     ("jax", "shard_map", "f=fun"),
+    ("jax.export", "is_symbolic_dim", "p=0"),
     ("jax.export", "symbolic_shape", "shape_spec=shape"),
     ("jax.dtypes", "iinfo", "int_type=dtype"),
     ("jax.dtypes", "issubdtype", "a=dtype b=kind"),

@@ -225,12 +225,13 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
 
 
 class SvdAlgorithm(enum.StrEnum):
-    """Algorithm of `svd`: the platform's best, QR iterations, Jacobi rotations, or polar factors."""
+    """Algorithm of `svd`: the platform's best, QR iterations, Jacobi rotations, polar factors, divide and conquer."""
 
     DEFAULT = "default"
     QR = "qr"
     JACOBI = "jacobi"
     POLAR = "polar"
+    DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
 @overload
@@ -267,7 +268,8 @@ def svd(
         compute_uv: False for the singular values alone.
         subset_by_index: `(start, end)`: return values `start` to `end - 1`, the largest being 0, and their vectors.
             All are computed.
-        algorithm: a `SvdAlgorithm` or its name. CPUs have the default and "qr", GPUs "jacobi" too.
+        algorithm: a `SvdAlgorithm` or its name. CPUs have the default and "qr", GPUs "jacobi" too; "divide_and_conquer"
+            is the default, which it is on CPUs.
 
     Returns:
         U (..., m, k), S (..., k) and Vh (..., k, n); S alone without vectors.
@@ -279,7 +281,7 @@ def svd(
     >>> lax.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False).tolist()
     [3.0, 2.0]
     """
-    how = str(algorithm or "default").lower()
+    how = str(algorithm or "default").lower().replace("divide_and_conquer", "default")
     if how == "polar":
         raise error(UnsupportedError, "lax.linalg.svd does not support algorithm='polar'", "leave algorithm= out")
     subset = _subset(subset_by_index, min(aval_of(x).shape[-2:], default=0))

@@ -131,12 +131,15 @@ def test_exported_programs_have_jax_s_attributes(run):
 
 def test_parameters_of_functions(run):
     text = """
-    import jax, jax.numpy as jnp, numpy as np, jax.scipy.linalg, jax.scipy.stats as stats
+    import jax, jax.numpy as jnp, numpy as np, jax.image, jax.scipy.linalg, jax.scipy.stats as stats
     from jax import lax
     x = jnp.asarray([1 + 2.0**-7, 3], jnp.bfloat16)
     wide = lax.mul(x, x, out_dtype=jnp.float32)
     assert wide.dtype == "float32" and float(wide[0]) == (1 + 2.0**-7) ** 2
     assert lax.mul(x, x, out_dtype=jnp.int32).tolist() == [1, 9] and lax.mul(x, x).dtype == x.dtype
+    whole = jnp.asarray([100], jnp.int8)
+    assert int(lax.mul(whole, whole, out_dtype=jnp.int32)[0]) == 10000
+    assert lax.mul(1.5, 1.5, out_dtype=jnp.int32) == 1  # operands are converted before the product
     rng = np.random.default_rng(0)
     a = rng.normal(size=(5, 3)).astype(np.float32)
     numbers = (((0,), (0,)), ((), ()))
@@ -149,9 +152,18 @@ def test_parameters_of_functions(run):
         found = jnp.linalg.lstsq(left, right, numpy_resid=True)[1]
         assert found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+    u, values, vh = np.linalg.svd(a, full_matrices=False)
+    part = jnp.linalg.svd(a, full_matrices=False, subset_by_index=(1, 3))
+    np.testing.assert_allclose((part.U * part.S) @ part.Vh, (u * values)[:, 1:] @ vh[1:], atol=1e-5)
+    dc = lax.linalg.svd(a, compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.DIVIDE_AND_CONQUER)
+    np.testing.assert_allclose(dc, values, rtol=1e-5)
     np.testing.assert_allclose(stats.logistic.isf(x=0.3), -np.log(0.3 / 0.7), rtol=1e-5)
     np.testing.assert_allclose(stats.gumbel_l.ppf(p=0.5), np.log(np.log(2)), rtol=1e-5)
     assert jax.vmap(jnp.sin, sum_match=False)(a).shape == (5, 3) and jnp.isneginf(-jnp.inf, out=None)
+    jax.debug.callback(lambda v: None, 1.0, partitioned=False)
+    jax.debug.print("value {x}", x=7, partitioned=True, skip_format_check=True)
+    jax.effects_barrier()
+    assert jax.image.ResizeMethod.from_string("area") is jax.image.ResizeMethod.AREA
     square = a.T @ a
     assert jax.scipy.linalg.eigh(square, eigvals=None)[0].shape == (3,)
     for refused in (
@@ -164,7 +176,7 @@ def test_parameters_of_functions(run):
         except ValueError as error:
             print(type(error).__name__)
     """
-    assert run(text).split() == ["ArgumentError"] * 3
+    assert run(text).split() == ["value", "7", *["ArgumentError"] * 3]
 
 
 def test_residual_of_attention_is_the_logsumexp_of_its_logits(run):
@@ -232,3 +244,40 @@ def test_primitives_that_are_composed_here(run):
             print(type(error).__name__)
     """
     assert run(text).split() == ["ArgumentError", "UnsupportedError", "UnsupportedError"]
+
+
+def test_unused_parts_of_programs(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.extend.core import Effect
+    from jax.interpreters import mlir, partial_eval
+    t, u = jnp.arange(3.0), 2 * jnp.arange(3.0)
+    def f(x, y):
+        jax.debug.callback(lambda v: None, y + 1)
+        return x + t, jnp.sin(x) * u, x - 1
+    closed = jax.make_jaxpr(f)(t, t)
+    x, y = np.ones(3, np.float32), np.full(3, 2, np.float32)
+    cases = [
+        ([True, False, False], [True, False], [x + np.arange(3)]),
+        ([False, True, False], [False, True], [np.sin(x) * 2 * np.arange(3)]),
+        ([False, False, True], [False, False], [x - 1]),
+        (False, [False, False], []),
+    ]
+    for used, wanted_consts, wanted in cases:
+        part, consts, args = partial_eval.dce_jaxpr_consts(closed.jaxpr, used)
+        assert consts == wanted_consts and args == [used is not False, True], (consts, args)  # the callback needs y
+        assert len(part.eqns) < len(closed.jaxpr.eqns)
+        values = [c for c, kept in zip(closed.consts, consts) if kept], [v for v, kept in zip((x, y), args) if kept]
+        found = jax.core.eval_jaxpr(part, values[0], *values[1])
+        assert len(found) == len(wanted)
+        for out, expected in zip(found, wanted):
+            np.testing.assert_allclose(out, expected, rtol=1e-6)
+        _, consts, args = partial_eval.dce_jaxpr_consts(closed.jaxpr, used, instantiate=True)
+        assert consts == args == [True, True]
+        part, args = partial_eval.dce_jaxpr(closed.jaxpr, used, instantiate=[True, False])
+        assert args == [True, True] and len(part.constvars) == 2
+    class Printing(Effect): pass
+    mlir.lowerable_effects.add_type(Printing)
+    assert mlir.lowerable_effects.contains(Printing()) and not mlir.lowerable_effects.contains(Effect())
+    """
+    run(text)

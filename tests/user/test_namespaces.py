@@ -163,6 +163,39 @@ def test_resized_lines(method, antialias):
         np.testing.assert_allclose(got, resized(line, size, KERNELS[method], antialias), rtol=1e-9, atol=1e-12)
 
 
+def test_areas_of_new_pixels():
+    line = RNG.normal(size=7)
+    sums = np.concatenate([[0], np.cumsum(line)])  # the integral of the line, linear between whole numbers
+    for size in (3, 7, 12):
+        edges = np.linspace(0, 7, size + 1)
+        expected = np.diff(np.interp(edges, np.arange(8), sums)) / np.diff(edges)
+        for antialias in (True, False):
+            np.testing.assert_allclose(image.resize(line, (size,), "area", antialias), expected, rtol=1e-9, atol=1e-12)
+    moved = image.scale_and_translate(line, (7,), (0,), np.ones(1), np.array([0.25]), "area")
+    expected = np.concatenate([line[:1], 0.25 * line[:-1] + 0.75 * line[1:]])
+    np.testing.assert_allclose(moved, expected, rtol=1e-9)
+    check_grads(lambda x: image.resize(x, (3,), ft.image.ResizeMethod.AREA), (line,), order=1)
+
+
+def test_pytorch_s_cubic_kernels():
+    line = RNG.normal(size=7)
+    padded = np.pad(line, 3, "edge")  # pixels beyond an edge count as that of the edge
+
+    def kernel(x):
+        x, a = abs(x), -0.75
+        near, far = (a + 2) * x**3 - (a + 3) * x**2 + 1, a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
+        return np.select([x < 1, x < 2], [near, far], 0.0)
+
+    for size in (3, 12):
+        centres = (np.arange(size) + 0.5) * 7 / size - 0.5
+        expected = kernel(centres[:, None] + 3 - np.arange(13)) @ padded
+        got = image.resize(line, (size,), "cubic-pytorch", antialias=False)
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(
+            image.resize(line, (size,), "bicubic-pytorch"), image.resize(line, (size,), "cubic")
+        )
+
+
 def test_resized_images():
     picture = RNG.normal(size=(2, 4, 6, 3))
     got = image.resize(picture, (2, 8, 3, 3), "bilinear")
@@ -175,7 +208,7 @@ def test_resized_images():
     assert image.resize(picture, (0, 4, 6, 3), "cubic").shape == (0, 4, 6, 3)
     check_grads(lambda x: image.resize(x, (2, 3, 9, 3), "lanczos3"), (picture,), order=1)
     with pytest.raises(ArgumentError, match="bicubic"):
-        image.resize(picture, (2, 8, 3, 3), "area")
+        image.resize(picture, (2, 8, 3, 3), "sinc")
     with pytest.raises(ShapeError, match="rank"):
         image.resize(picture, (8, 3), "cubic")
 

@@ -14,8 +14,12 @@ from functorch_like.jax_alias.modules.user_primitives import (
     fancy_primitive_batchers,
     primitive_batchers,
 )
+from functorch_like.jax_alias.modules.vmappables import register_vmappable, unregister_vmappable
 
-__all__ = ["AxisData", "axis_primitive_batchers", "fancy_primitive_batchers", "primitive_batchers"]
+__all__ = [
+    "AxisData", "axis_primitive_batchers", "fancy_primitive_batchers", "primitive_batchers", "register_vmappable",
+    "unregister_vmappable",
+]  # fmt: skip
 
 #: Mark of an operand that is not mapped.
 not_mapped = None

@@ -6,9 +6,8 @@ import enum
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from functorch_like import dtypes, lax
+from functorch_like import lax
 from functorch_like import numpy as fnp
-from functorch_like.core import aval_of
 from functorch_like.errors import UnsupportedError
 from functorch_like.jax_alias.modules import core_primitives
 from functorch_like.jax_alias.modules.numpy import moving_keys
@@ -64,15 +63,10 @@ def dot(
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
-    """Return `ft.lax.mul`; `out_dtype` is a dtype in which the product is computed, if it is wider than theirs."""
+    """Return `ft.lax.mul`; `out_dtype` is a dtype that both operands are converted to."""
     if out_dtype is None:
         return lax.mul(x, y)
-    kind = aval_of(x).dtype
-    wide = dtypes.as_dtype(out_dtype)
-    exact = wide.itemsize >= kind.itemsize and dtypes.is_float(wide) == dtypes.is_float(kind)
-    if exact:
-        return lax.mul(lax.convert_element_type(x, wide), lax.convert_element_type(y, wide))
-    return lax.convert_element_type(lax.mul(x, y), wide)
+    return lax.mul(*(lax.convert_element_type(operand, out_dtype) for operand in (x, y)))
 
 
 def stage(x: Any, /) -> Any:

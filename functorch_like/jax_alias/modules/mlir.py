@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from functorch_like.jax_alias.modules.effect_types import lowerable_effects
 from functorch_like.jax_alias.modules.lowering_contexts import (
     LoweringParameters,
     LoweringRuleContext,
@@ -23,7 +24,7 @@ from functorch_like.jax_alias.modules.sharding import Mesh
 
 __all__ = [
     "LoweringParameters", "LoweringRuleContext", "Mesh", "ModuleContext", "SPMDAxisContext", "ShapePolyLoweringState",
-    "ShardingContext", "TokenSet",
+    "ShardingContext", "TokenSet", "lowerable_effects",
 ]  # fmt: skip
 
 LoweringRule = Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 from functorch_like.core import Tracer
@@ -20,6 +21,9 @@ JaxprTracer = Tracer
 custom_partial_eval_rules: dict[Any, Any] = {}
 dce_rules: dict[Any, Any] = {}
 partial_eval_jaxpr_custom_rules: dict[Any, Any] = {}
+
+
+Val = Any
 
 
 class PartialVal(tuple[Any, Any]):
@@ -98,11 +102,59 @@ def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **options: Any) ->
     return closed.jaxpr, closed.out_avals, closed.consts
 
 
-def dce_jaxpr(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: Any = False) -> tuple[Jaxpr, list[bool]]:
-    """Return the part of a program that computes the used results, and which arguments it needs."""
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool]]:
+    """Return the part of a program that computes the used results, and which arguments it has; it has all constants.
+
+    Args:
+        jaxpr: the program.
+        used_outputs: one bool, or one for each result.
+        instantiate: whether arguments are kept even if they are not needed; one bool, or one for each argument.
+    """
+    used = _each(used_outputs, jaxpr.outvars)
     program = jaxpr._text
-    if not isinstance(program, Recorded) or jaxpr.constvars:
-        return jaxpr, [True] * len(jaxpr.invars)
-    live, needed = passes.without_unused(program, tuple(used_outputs))
-    needed = [bool(n) or instantiate is True for n in needed]
-    return view(live).jaxpr, list(needed)
+    if isinstance(program, Recorded) and not jaxpr.constvars and not any(_each(instantiate, jaxpr.invars)):
+        live, needed = passes.without_unused(program, tuple(used))
+        return view(live).jaxpr, [bool(n) for n in needed]
+    part, _, needed = dce_jaxpr_consts(jaxpr, used, instantiate)
+    return part.replace(constvars=jaxpr.constvars), needed
+
+
+def dce_jaxpr_consts(
+    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool], list[bool]]:
+    """Return the part of a program that computes the used results, and which constants and arguments it has.
+
+    Equations with effects are kept.
+
+    Args:
+        jaxpr: the program.
+        used_outputs: one bool, or one for each result.
+        instantiate: True to keep all constants and arguments; or one bool for each argument.
+    """
+    outs = [v for v, used in zip(jaxpr.outvars, _each(used_outputs, jaxpr.outvars), strict=True) if used]
+    live, eqns = set(filter(_is_var, outs)), []
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.effects or any(v in live for v in eqn.outvars):
+            live.update(filter(_is_var, eqn.invars))
+            eqns.append(eqn)
+    consts = [instantiate is True or v in live for v in jaxpr.constvars]
+    args = [keep or v in live for v, keep in zip(jaxpr.invars, _each(instantiate, jaxpr.invars), strict=True)]
+    names = None if jaxpr.debug_info is None else jaxpr.debug_info.with_unknown_names()
+    part = jaxpr.replace(
+        constvars=list(compress(jaxpr.constvars, consts)),
+        invars=list(compress(jaxpr.invars, args)),
+        outvars=outs,
+        eqns=eqns[::-1],
+        debug_info=names,
+    )
+    return part, consts, args
+
+
+def _each(flags: bool | Sequence[bool], variables: Sequence[Any]) -> list[bool]:
+    return [flags] * len(variables) if isinstance(flags, bool) else [bool(flag) for flag in flags]
+
+
+def _is_var(atom: Any) -> bool:
+    return isinstance(atom, Var)

@@ -15,7 +15,7 @@ from functorch_like.backends.xla.guard import check_jaxlib
 from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.core import Tracer, named_axis
 from functorch_like.ir import trace_constants
-from functorch_like.jax_alias.modules import hi_types, programs
+from functorch_like.jax_alias.modules import hi_types, programs, vmappables
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
 from functorch_like.jax_alias.modules.configuration import config
@@ -108,6 +108,14 @@ def make_jaxpr(
         return (closed, traced.out_info) if return_shape else closed
 
     return made
+
+
+@functools.wraps(ft.vmap)
+def vmap(fun: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """`ft.vmap`; if classes are registered by `batching.register_vmappable`, it maps over their values, too."""
+    if vmappables.TYPES:
+        return vmappables.vmap(fun, *args, **options)
+    return ft.vmap(fun, *args, **options)
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
