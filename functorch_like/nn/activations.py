@@ -10,7 +10,7 @@ from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -151,6 +151,7 @@ _leaky_relu = with_parameter(
 )
 
 
+@with_kernel(1, values=("negative_slope",))
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x for x >= 0, negative_slope x below.
 

@@ -14,7 +14,7 @@ from functorch_like.nn.softmax import array_of, axes_of, floats_of, mask_of
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import reductions
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -68,6 +68,7 @@ def _one_hot(x: Any, count: int, dtype: Any, axis: int) -> Any:
     return promotion.convert(elementwise.eq(wide, places), dtype)
 
 
+@with_kernel(1, values=("mean", "variance", "epsilon", "where"))
 def standardize(
     x: ArrayLike,
     axis: Axis = -1,

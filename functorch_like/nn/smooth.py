@@ -13,7 +13,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.binary import complex_log_add
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -117,6 +117,7 @@ _elu_of, _celu_of = with_parameter("elu", _elu), with_parameter("celu", _celu)
 _squareplus_of = with_parameter("squareplus", _squareplus)
 
 
+@with_kernel(1, values=("alpha",))
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x for x > 0, alpha (exp(x) - 1) below.
 
@@ -138,6 +139,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return _elu_of(x, alpha)
 
 
+@with_kernel(1, values=("alpha",))
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x for x > 0, alpha (exp(x / alpha) - 1) below, with a continuous derivative.
 

@@ -11,7 +11,7 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.matrix_products import _static
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -54,6 +54,7 @@ def _operands(a: Any, v: Any, name: str, mode: Any) -> tuple[Any, Any]:
     return a, v
 
 
+@with_kernel(2)
 def convolve(
     a: ArrayLike,
     v: ArrayLike,
@@ -96,6 +97,7 @@ def _convolve(a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
     return slide(a, fnp.flip(v), [pad], precision, preferred)
 
 
+@with_kernel(2)
 def correlate(
     a: ArrayLike,
     v: ArrayLike,

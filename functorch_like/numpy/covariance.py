@@ -11,13 +11,14 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, DTypeLike, NestedArrayLike
 
 
+@with_kernel(1, values=("y", "fweights", "aweights"))
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -97,6 +98,7 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, 
     return promotion.convert(fnp.squeeze(fnp.matmul(gap, weighted.T) / freedom), dtype)
 
 
+@with_kernel(1, values=("y",))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None) -> Array:
     """Correlation coefficients of variables; arguments as for `cov`.
 

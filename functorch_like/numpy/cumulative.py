@@ -201,6 +201,7 @@ def _diff(a: Any, n: int, d: int) -> Any:
     return a
 
 
+@with_kernel(1, patient=True, values=("to_end", "to_begin"))
 def ediff1d(ary: ArrayLike, to_end: NestedArrayLike | None = None, to_begin: NestedArrayLike | None = None) -> Array:
     """Differences of neighbouring elements of the flattened array.
 
@@ -222,6 +223,7 @@ def ediff1d(ary: ArrayLike, to_end: NestedArrayLike | None = None, to_begin: Nes
     return concatenate([*front, out, *back]) if front or back else out
 
 
+@with_kernel(1, values=("x", "dx"))
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """Integral along an axis by the trapezoidal rule.
 

@@ -105,6 +105,7 @@ def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
     return structural.reduce_sum(elementwise.select_n(on, structural.full_like(a, 0), a), axes=(n - 2, n - 1))
 
 
+@with_kernel(1, patient=True)
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """The diagonal of a matrix; or of a vector, the matrix with that diagonal.
 

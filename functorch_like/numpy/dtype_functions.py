@@ -13,6 +13,7 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.logic import equal, not_equal
 from functorch_like.numpy.unary import imag
+from functorch_like.transforms.eager_jit import with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -198,6 +199,7 @@ def isscalar(element: object) -> bool:
     return is_value(element) and aval_of(element).ndim == 0
 
 
+@with_kernel(1, patient=True)
 def iscomplex(x: ArrayLike) -> Array:
     """Return True where elements have an imaginary part that is not zero.
 
@@ -213,6 +215,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return not_equal(imag(x if is_value(x) else asarray(x)), 0)
 
 
+@with_kernel(1, patient=True)
 def isreal(x: ArrayLike) -> Array:
     """Return True where elements have no imaginary part.
 

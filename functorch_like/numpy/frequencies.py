@@ -14,6 +14,7 @@ from functorch_like.numpy import promotion, shapes
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.repeating import roll
+from functorch_like.transforms.eager_jit import with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -85,6 +86,7 @@ def _shift(x: Any, axes: Any, name: str, back: bool) -> Any:
     return roll(x, tuple(-(shape[d] // 2) if back else shape[d] // 2 for d in over), over)
 
 
+@with_kernel(1, patient=True)
 def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """Move elements cyclically so that frequency 0 is in the middle.
 
@@ -101,6 +103,7 @@ def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     return _shift(x, axes, "fftshift", back=False)
 
 
+@with_kernel(1, patient=True)
 def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """The inverse of `fftshift`.
 

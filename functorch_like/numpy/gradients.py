@@ -12,7 +12,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -31,6 +31,7 @@ def gradient(
 def gradient(
     f: NestedArrayLike, *varargs: ArrayLike | Sequence[ArrayLike], axis: None = None, edge_order: int | None = None
 ) -> Any: ...
+@with_kernel(1)
 def gradient(
     f: NestedArrayLike,
     *varargs: ArrayLike | Sequence[ArrayLike],

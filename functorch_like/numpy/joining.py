@@ -18,7 +18,7 @@ from functorch_like.numpy.operands import given
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import structural
 from functorch_like.primitives.structural.tile_split_barrier import split as split_primitive
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -185,6 +185,7 @@ def column_stack(tup: Arrays) -> Array:
     return concatenate([a if ndim(a) > 1 else structural.reshape(a, shape=(aval_of(a).size, 1)) for a in parts], 1)
 
 
+@with_kernel(2, patient=True)
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Append values to the end of an array; both are flattened if no axis is given.
 

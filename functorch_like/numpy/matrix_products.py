@@ -245,6 +245,7 @@ def _last(x: Any, axis: int) -> Any:
     return structural.move(x, axis_of(axis, n, "fnp.vecdot"), n - 1)
 
 
+@with_kernel(2)
 def inner(
     a: ArrayLike,
     b: ArrayLike,

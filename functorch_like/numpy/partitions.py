@@ -16,7 +16,7 @@ from functorch_like.numpy.indexing import take_along_axis
 from functorch_like.numpy.shapes import ndim, reshape
 from functorch_like.numpy.sorting_searching import METHODS, _searchsorted, argsort, sort
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -139,6 +139,7 @@ def top_k(
     return take_along_axis(a, places, d), places
 
 
+@with_kernel(2)
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin that each element belongs to.
 

@@ -252,6 +252,7 @@ def nanpercentile(
     return _public(a, q, axis, out, method, keepdims, True, weights, "fnp.nanpercentile", 100)
 
 
+@with_kernel(1)
 def nanmedian(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:

@@ -148,6 +148,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 _clip_kernel = eager_jit(ints=True, checked=True)(_clip)
 
 
+@with_kernel(1, values=("nan", "posinf", "neginf"))
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,

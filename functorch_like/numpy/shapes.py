@@ -411,6 +411,7 @@ def flipud(m: ArrayLike) -> Array:
     return flip(m, 0)
 
 
+@with_kernel(1, patient=True)
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by k quarter turns, from the first of the axes towards the second.
 

@@ -203,6 +203,7 @@ def average(
     returned: Literal[True],
     keepdims: bool = False,
 ) -> tuple[Array, Array]: ...
+@with_kernel(1, values=("weights",))
 def average(
     a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
 ) -> Any:

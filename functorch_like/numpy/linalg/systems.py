@@ -237,6 +237,7 @@ def _rank_above(a: Any, tol: Any) -> Any:
     return structural.reduce_sum(promotion.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
 
 
+@with_kernel(1)
 def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """Condition number: the norm of a matrix times that of its inverse.
 
