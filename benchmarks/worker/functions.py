@@ -118,12 +118,21 @@ def cases(side: SimpleNamespace) -> Cases:
         "matmul, 64 of 8 x 8": (fnp.matmul, (many, many)),
         "ragged_dot": (lax.ragged_dot, (normal(1024, 128), normal(16, 128, 128), fnp.full(16, 64, "int32"))),
         "convolve": (fnp.convolve, (v[:4096], w[:64])),
+        "convolve, long": (fnp.convolve, (v[:2000], w[:2000])),
+        "depthwise 7 x 7": (_depthwise(lax), (normal(2, 28, 28, 32), normal(7, 7, 1, 32))),
         "correlate": (lambda x, y: fnp.correlate(x, y, "same"), (v[:4096], w[:64])),
         "cumlogsumexp": (lambda x: lax.cumlogsumexp(x), (v,)),
         "cummax": (lambda x: lax.cummax(x, axis=1), (a,)),
         "fft": (fnp.fft.fft, (v,)),
         "rfft2": (fnp.fft.rfft2, (a,)),
     }  # fmt: skip
+
+
+def _depthwise(lax: Any) -> Any:
+    layout = ("NHWC", "HWIO", "NHWC")
+    return lambda x, w: lax.conv_general_dilated(
+        x, w, (1, 1), "SAME", dimension_numbers=layout, feature_group_count=x.shape[3]
+    )
 
 
 def gradient(side: SimpleNamespace, function: Any, arguments: tuple[Any, ...]) -> Any:

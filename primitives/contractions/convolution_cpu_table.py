@@ -14,6 +14,7 @@ from functorch_like.primitives.contractions import (
     convolution_cpu,
     convolution_cpu_few_outputs,
     convolution_cpu_products,
+    convolution_cpu_steps,
     convolution_cpu_taps,
 )
 from functorch_like.primitives.contractions.convolution_cpu import (
@@ -29,6 +30,7 @@ from functorch_like.primitives.contractions.convolution_cpu_few_outputs import (
     MOST_TERMS,
     ROWS_PER_FEATURE,
 )
+from functorch_like.primitives.contractions.convolution_cpu_steps import MANY_MULTIPLICATIONS as STEPS_WORTHWHILE
 from functorch_like.primitives.contractions.convolution_lowering import Conv
 
 
@@ -68,6 +70,8 @@ def _edges(*made: tuple[bool, Any, Any, dict[str, Any]]) -> Callable[[], list[tu
 _WIDE, _DOUBLE, _AROUND = FEW + 1, {"dtype": "float64"}, ((1, 2), (0, 3))
 _LAST, _TURNED = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)), ((1, 0, 2), (0, 1, 2), (1, 0, 2))
 _HOLES = _DOUBLE | {"lhs_dilation": (2, 2)}
+_ENDS, _BATCHES = ((5, 9),), {"batch_group_count": 3}
+_GROUPS_LAST = ((0, 3, 1, 2), (0, 3, 1, 2), (0, 3, 1, 2))
 _SLOPE = {"numbers": ((3, 0, 1, 2), (3, 0, 1, 2), (2, 3, 0, 1))}  # of a kernel, where features come last
 _IMAGES, _LINES = ((1, 0, 2, 3), (1, 0, 2, 3), (1, 0, 2, 3)), ((1, 0, 2), (1, 0, 2), (1, 0, 2))  # and where they do not
 _FEW_ROWS = (
@@ -187,6 +191,33 @@ FORMS = (
             (False, (2, 3, 5), (6, 1, 2), {"feature_group_count": 3}),
         ),
         slow_compile=True,
+    ),
+    _form(
+        "shifted sums in steps",
+        f"one feature in a group, or one and at most {FEW_OUTPUTS} outputs, kernels of more than {FEW} elements, from "
+        f"{STEPS_WORTHWHILE} multiplications",
+        convolution_cpu_steps.has_long_kernel, convolution_cpu_steps.by_steps,
+        _edges(
+            (True, (1, 1, 300), (1, 1, 65), {"padding": ((64, 64),)}),
+            (True, (2, 1, 40, 41), (3, 1, 7, 6), {"padding": _AROUND, "window_strides": (2, 1)}),
+            (True, (2, 30, 31, 3), (6, 7, 1, 3), {"numbers": _LAST, "feature_group_count": 3, "rhs_dilation": (1, 2)}),
+            (True, (2, 1, 90), (2, 1, 97), _DOUBLE | {"lhs_dilation": (3,), "rhs_dilation": (2,), "padding": _ENDS}),
+            (True, (2, 4, 60), (4, 1, _WIDE), {"feature_group_count": 4, "padding": ((-2, 7),)}),
+            (False, (1, 1, 300), (1, 1, 65), {"padding": ((0, -230),)}), (False, (1, 1, 300), (1, 1, FEW), {}),
+            (False, (2, 2, 300), (1, 2, 65), {}), (False, (2, 3, 300), (6, 1, 65), {"feature_group_count": 3}),
+        ),
+        slow_compile=True, optimised_only=True,
+    ),
+    _form(
+        "a loop over results", f"one feature in a group of the batch, more than {FEW} results in space",
+        convolution_cpu_steps.is_gradient_of_long_kernel, convolution_cpu_steps.by_results,
+        _edges(
+            (True, (3, 2, 30), (3, 2, 70), _BATCHES | {"padding": ((40, 50),)}),
+            (True, (3, 12, 13, 2), (3, 6, 5, 2), _BATCHES | {"numbers": _GROUPS_LAST}),
+            (True, (3, 2, 100), (3, 2, 9), _DOUBLE | _BATCHES | {"window_strides": (2,), "rhs_dilation": (2,)}),
+            (False, (3, 2, FEW), (3, 2, 1), _BATCHES), (False, (6, 2, 90), (3, 2, 2), _BATCHES),
+        ),
+        slow_compile=True, optimised_only=True,
     ),
     _form(
         "a sum for each result", f"one feature in a group of the batch, at most {FEW} results in space",
