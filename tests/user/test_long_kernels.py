@@ -38,6 +38,7 @@ def test_depthwise_kernels_in_two_dimensions(last):
     x, w, ct = (RNG.normal(size=s).astype("float32") for s in ((2, 3, 20, 21), (3, 1, 7, 9), (2, 3, 20, 21)))
     layout = ("NHWC", "HWIO", "NHWC") if last else ("NCHW", "OIHW", "NCHW")
     put = lambda a: a.transpose(0, 2, 3, 1) if last else a
+    first = lambda a: np.moveaxis(np.asarray(a), 3, 1) if last else np.asarray(a)
     weights = lambda a: a.transpose(2, 3, 1, 0) if last else a
     f = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=layout, feature_group_count=3)
     y, back = ft.vjp(ft.jit(f), put(x), weights(w))
@@ -45,9 +46,9 @@ def test_depthwise_kernels_in_two_dimensions(last):
     for b, c in np.ndindex(2, 3):
         wide = lambda a: a.astype("float64")
         exact = signal.correlate2d(wide(x[b, c]), wide(w[c, 0]), "same")
-        np.testing.assert_allclose(np.moveaxis(y, 3, 1)[b, c] if last else y[b, c], exact, atol=1e-4)
+        np.testing.assert_allclose(first(y)[b, c], exact, atol=1e-4)
         exact = signal.convolve2d(wide(ct[b, c]), wide(w[c, 0]), "same")
-        np.testing.assert_allclose(np.moveaxis(by_x, 3, 1)[b, c] if last else by_x[b, c], exact, atol=1e-4)
+        np.testing.assert_allclose(first(by_x)[b, c], exact, atol=1e-4)
     for c in range(3):
         padded = np.pad(x[:, c].astype("float64"), ((0, 0), (3, 3), (4, 4)))
         exact = sum(signal.correlate2d(padded[b], ct[b, c].astype("float64"), "valid") for b in range(2))
