@@ -31,7 +31,7 @@ class LoweringDrawer(Drawer):
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
-            self._double, self._double, self._placed, self._with_holes, self._ragged,
+            self._complex, self._double, self._double, self._placed, self._with_holes, self._ragged,
             self._sorted, self._by_columns, self._greatest,
         ]  # fmt: skip
         return self.c.pick(kinds)()
@@ -155,6 +155,13 @@ class LoweringDrawer(Drawer):
             "fnp.tensordot({0}, {1}, (0, 0))",
         )
         return self.w.write(self.c.pick(forms).format(x, y))
+
+    def _complex(self) -> Value | None:
+        rows, depth, columns = (self.c.pick(sizes) for sizes in ((48, 3, 65), (48, 47, 64), (48, 1, 47)))
+        x, y = (self.operand((rows, depth), 1) for _ in range(2))
+        v, w = (self.operand((depth, columns), 1) for _ in range(2))
+        part = self.c.pick(("real", "imag"))
+        return self.w.write(f"fnp.{part}(({x} + 1j * {y}) @ ({v} + 1j * {w})).astype(F)")
 
     def _ragged(self) -> Value | None:
         """Products of groups of rows; the groups may have more rows than there are, or fewer."""

@@ -22,6 +22,7 @@ from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.dot_general_cpu import UNROLLED, dot_sample
 from functorch_like.primitives.contractions.dot_general_cpu_columns import EXCHANGED, TURNED
+from functorch_like.primitives.contractions.dot_general_cpu_complex import BY_PARTS
 from functorch_like.primitives.contractions.dot_general_cpu_narrow import WIDENED, through_float32
 from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot, exchanged
 
@@ -203,7 +204,7 @@ dot_general = Product(
     "dot_general",
     shape=_shape,
     ref=_ref,
-    lower=Lowering("dot_general", _lower, WIDENED, through_float32(_emit), UNROLLED, EXCHANGED, TURNED),
+    lower=Lowering("dot_general", _lower, WIDENED, through_float32(_emit), UNROLLED, BY_PARTS, EXCHANGED, TURNED),
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
