@@ -31,8 +31,8 @@ class LoweringDrawer(Drawer):
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
-            self._complex, self._double, self._double, self._placed, self._with_holes, self._ragged,
-            self._sorted, self._by_columns, self._greatest,
+            self._complex, self._folded_integers, self._double, self._double, self._placed, self._with_holes,
+            self._ragged, self._sorted, self._by_columns, self._greatest,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -137,6 +137,11 @@ class LoweringDrawer(Drawer):
             "{0} ** ({1} & 31)",
         )
         return self.w.write(f"({self.c.pick(forms).format(x, y)}).astype(F)")
+
+    def _folded_integers(self) -> Value | None:
+        shape, axis = self.c.pick((((4097,), 0), ((4095,), 0), ((64, 65), 1), ((70, 2, 64), (0, 2)), ((80, 63), 1)))
+        x = f"{self.w.argument(shape, 'int32').name}.astype({self.c.pick(('int32', 'int64'))!r})"
+        return self.w.write(f"fnp.{self.c.pick(('max', 'min', 'sum'))}({x} * 1237, axis={axis}).astype(F)")
 
     def _small_products(self) -> Value | None:
         c = self.c

@@ -18,6 +18,7 @@ from functorch_like.caches import cleared
 from functorch_like.core import BatchAxis, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.base.accumulating import accumulated
+from functorch_like.primitives.base.integer_folds_cpu import by_columns
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.reduce_sum_cpu import OWN_LOOP
 
@@ -109,7 +110,12 @@ reduce_sum = linear(
     "reduce_sum",
     shape=_sum_shape,
     ref=_sum_ref,
-    lower=Lowering("reduce_sum", accumulated(lambda e, x, *, axes: e.reduce("add", x, 0, axes, e.outs[0])), OWN_LOOP),
+    lower=Lowering(
+        "reduce_sum",
+        accumulated(lambda e, x, *, axes: e.reduce("add", x, 0, axes, e.outs[0])),
+        OWN_LOOP,
+        by_columns("add", lambda dtype: 0),
+    ),
     transpose=_sum_transpose,
     batch=_sum_batch,
     kind="reduction",

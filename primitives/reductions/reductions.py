@@ -17,6 +17,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.base.integer_folds_cpu import by_columns
 from functorch_like.primitives.base.lowering import Lowering, slow_compile
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
 from functorch_like.primitives.elementwise.extremes_cpu import is_nan
@@ -88,7 +89,7 @@ def _keeps_nan(name: str, kind: str, identity: Callable[[Any], Any]) -> Lowering
     def standard(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
         return extreme(e, kind, x, e.ins[0], axes, e.outs[0], identity)
 
-    return Lowering(name, standard, beside_sums(kind, identity))
+    return Lowering(name, standard, beside_sums(kind, identity), by_columns(kind, identity))
 
 
 def _extreme(
