@@ -178,11 +178,19 @@ def _apply(
     promoted = _promoted(bodies, [(k, name_of(functions[k])) for k in order], what)
     if isinstance(which, int) and (len(bodies) == 1 or state.trace.staging):
         outs = evaluate(promoted[which], [*bodies[which].consts, *leaves])
+        outs = [_array(out, aval) for out, aval in zip(outs, promoted[which].out_avals, strict=True)]
     else:
         consts, branches = _united(bodies, promoted)
         index = np.asarray(which, np.int32) if isinstance(which, int) else which
         outs = cond_primitives.cond(index, *consts, *leaves, branches=branches)
     return bodies[0].out_tree.unflatten(outs)
+
+
+def _array(out: Any, aval: ShapedArray) -> Any:
+    """Return a result as an array: an operand that a branch returns unchanged may be a number of the host."""
+    if not isinstance(out, (np.ndarray, np.generic)):
+        return out
+    return structural.convert_element_type(out, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
 def _with_refs(failed: FtError, which: Any, functions: Any, operands: Any, what: str, order: Sequence[int]) -> Any:

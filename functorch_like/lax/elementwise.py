@@ -29,6 +29,23 @@ def _two(name: str, primitive: Any, summary: str, example: str, gives: str = "")
     return made
 
 
+def _extreme(primitive: Any) -> Any:
+    """Return max or min that also takes complex numbers, ordered by their real parts, then by the imaginary ones."""
+
+    def body(x: Any, y: Any) -> Any:
+        if not dtypes.is_complex(aval_of(x).dtype):
+            return primitive(x, y)
+        (a, b), (c, d) = ((elementwise.real(z), elementwise.imag(z)) for z in (x, y))
+        before = elementwise.gt if primitive is elementwise.max else elementwise.lt
+        first = elementwise.or_(before(a, c), elementwise.and_(elementwise.eq(a, c), before(b, d)))
+        larger = elementwise.select_n(first, y, x)
+        kept = elementwise.select_n(elementwise.ne(y, y), larger, y)
+        return elementwise.select_n(elementwise.ne(x, x), kept, x)
+
+    return body
+
+
+_ORDER = "NaN where either is NaN. Complex numbers are compared by real parts, then by imaginary ones."
 _BOOL = ", boolean"
 _REAL = ", real"
 
@@ -43,8 +60,8 @@ sub = _two("sub", elementwise.sub, "Difference.", "(1.5, 2).item() = -0.5")
 mul = _two("mul", elementwise.mul, "Product.", "(1.5, 2).item() = 3.0")
 div = _two("div", elementwise.div, "Quotient; rounded towards zero for integers.", "(-7, 2).item() = -3")
 rem = _two("rem", elementwise.rem, "Remainder of `div`, with the sign of x.", "(-7, 2).item() = -1")
-max = _two("max", elementwise.max, "Elementwise maximum; NaN where either is NaN.", "(1.5, 2).item() = 2.0")
-min = _two("min", elementwise.min, "Elementwise minimum; NaN where either is NaN.", "(1.5, 2).item() = 1.5")
+max = _two("max", _extreme(elementwise.max), f"Elementwise maximum; {_ORDER}", "(1.5, 2).item() = 2.0")
+min = _two("min", _extreme(elementwise.min), f"Elementwise minimum; {_ORDER}", "(1.5, 2).item() = 1.5")
 nextafter = _two(
     "nextafter",
     elementwise.nextafter,

@@ -6,8 +6,11 @@ import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from functorch_like import dtypes
+from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
+from functorch_like.primitives import structural
 from functorch_like.primitives.contractions import fft as fft_primitive
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -29,7 +32,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     """Discrete Fourier transform over the last one to three dimensions.
 
     Args:
-        x: complex array; for RFFT a real one.
+        x: array; numbers of other kinds become complex, for RFFT real floats.
         fft_type: an `FftType`, or its name.
         fft_lengths: sizes of the transformed dimensions; for IRFFT, those of the result.
 
@@ -38,7 +41,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
 
     Raises:
         ShapeError: where the operand's sizes differ from these lengths.
-        DtypeError: where the operand is not complex, or for RFFT not real.
+        DtypeError: for RFFT of complex numbers.
 
     >>> lax.fft(np.array([1.0, 2.0, 3.0], np.float32), "RFFT", (3,)).shape
     (2,)
@@ -53,4 +56,10 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
 
 @eager_jit(static=("fft_type", "fft_lengths"))
 def _fft(x: Any, fft_type: str, fft_lengths: tuple[int, ...]) -> Any:
+    dtype = aval_of(x).dtype
+    taken = dtypes.complex_of(dtype)
+    if fft_type == "RFFT":
+        taken = dtype if dtypes.is_complex(dtype) else dtypes.real_part(taken)  # the primitive refuses complex numbers
+    if taken != dtype:
+        x = structural.convert_element_type(x, new_dtype=taken, weak_type=False)
     return fft_primitive.fft(x, fft_type=fft_type, fft_lengths=fft_lengths)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """Algorithm that turns counters into bits. The default is Threefry, the faster of the two on CPUs."""
+    """Algorithm that turns counters into bits. The default is Philox, as in XLA on CPUs and GPUs."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -48,15 +48,15 @@ def rng_bit_generator(
 
     >>> state, bits = lax.rng_bit_generator(np.zeros(2, np.uint64), (2,))
     >>> [hex(word) for word in bits.tolist()], state.tolist()
-    (['0x6b200159', '0x99ba4efe'], [0, 1])
+    (['0x6627e8d5', '0xe169c58d'], [0, 1])
     """
     key = value(key)
     aval = aval_of(key)
     if isinstance(algorithm, str):
         name = algorithm.lower().removeprefix("rng_")
-        name = "three_fry" if name == "default" else name
+        name = "philox" if name == "default" else name
     else:
-        name = ("three_fry", "three_fry", "philox")[RandomAlgorithm(algorithm)]
+        name = ("philox", "three_fry", "philox")[RandomAlgorithm(algorithm)]
     params = {"shape": ints(shape, "shape"), "dtype": dtypes.as_dtype(dtype), "algorithm": name}
     if aval.dtype == dtypes.uint32 and aval.shape == (4,):
         state, bits = philox.rng_bit_generator(

@@ -72,7 +72,7 @@ def reduce_window(
             structure of the operand; associative and commutative.
         window_dimensions: sizes of the window, one for each dimension.
         window_strides: steps from one window to the next; 1 by default.
-        padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each dimension.
+        padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each dimension, which crops if it is negative.
         base_dilation: distances between neighbouring elements of the operand; 1 by default.
         window_dilation: likewise of the window.
 
@@ -93,6 +93,8 @@ def reduce_window(
     leaves, starts, structure = operands_of(operand, init_value)
     avals = [aval_of(x) for x in leaves]
     params = _params(avals[0], window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    if any(edge < 0 for pair in params["padding"] for edge in pair):  # primitives do not crop
+        leaves, params = _padded(leaves, starts, params)
     found = known_or_body(_KNOWN, computation, structure, avals, "reduce_window")
     if isinstance(found, Jaxpr):
         return structure.unflatten(higher.reduce_window(*leaves, *starts, jaxpr=found, **params))
@@ -100,15 +102,19 @@ def reduce_window(
     (x,), (start,) = leaves, starts
     if is_identity(start, identity(avals[0].dtype)):
         return structure.unflatten([primitive(x, **params)])
-    config = tuple((lo, hi, b - 1) for (lo, hi), b in zip(params["padding"], params["base_dilation"], strict=True))
-    ones = (1,) * avals[0].ndim
-    out = primitive(
-        structural.pad(x, start, padding_config=config),
-        **params | {"padding": ((0, 0),) * avals[0].ndim, "base_dilation": ones},
-    )
+    (x,), params = _padded([x], [start], params)
+    out = primitive(x, **params)
     return structure.unflatten(
         [combine(out, structural.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))]
     )
+
+
+def _padded(leaves: Any, starts: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Return arrays dilated and padded with the initial values, or cropped, and parameters without these two."""
+    config = tuple((lo, hi, b - 1) for (lo, hi), b in zip(params["padding"], params["base_dilation"], strict=True))
+    rest = {"padding": ((0, 0),) * len(config), "base_dilation": (1,) * len(config)}
+    padded = [structural.pad(x, start, padding_config=config) for x, start in zip(leaves, starts, strict=True)]
+    return padded, params | rest
 
 
 def _params(aval: Any, window: Any, strides: Any, padding: Any, base: Any, holes: Any) -> dict[str, Any]:

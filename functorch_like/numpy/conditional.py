@@ -294,7 +294,8 @@ def put(
         a: array.
         ind: integers.
         v: values, repeated as needed.
-        mode: treatment of positions out of bounds: they are dropped by default; "wrap" (modulo the size) or "clip".
+        mode: treatment of positions out of bounds. By default the nearest is taken, and negative ones count from the
+            end; with "clip" they do not. Others are "wrap" (modulo the size) and "drop".
         inplace: must be False: arrays are immutable, and the result is returned.
 
     Returns:
@@ -314,7 +315,7 @@ def put(
     values = take(new, repeated, mode="clip")
     if mode == "clip":
         places = clip(places, 0, None)  # as in NumPy, negative positions do not count from the end then
-    return reshape(IndexUpdate(ravel(x))[places].set(values, mode=mode), aval_of(x).shape)
+    return reshape(IndexUpdate(ravel(x))[places].set(values, mode=mode or "clip"), aval_of(x).shape)
 
 
 def put_along_axis(

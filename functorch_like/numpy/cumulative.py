@@ -33,6 +33,9 @@ def _running(primitive: Any, name: str) -> Any:
         if axis is None:
             x, axis = structural.reshape(x, shape=(aval_of(x).size,)), 0
         d = axis_of(axis, aval_of(x).ndim, f"fnp.{name}")
+        if aval_of(x).dtype == dtypes.bool_:  # asked for as dtype: a sum is "or", a product "and"
+            counts = primitive(promotion.convert(x, dtypes.default_int()), axis=d, reverse=reverse)
+            return promotion.convert(counts, dtypes.bool_)
         return primitive(x, axis=d, reverse=reverse)
 
     body.__name__ = name

@@ -9,6 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
+from functorch_like.errors import DtypeError
 from functorch_like.numpy import complex_order, promotion, reductions, statistics
 from functorch_like.numpy.axes import hashable
 from functorch_like.numpy.cumulative import _cumprod, _cumsum
@@ -282,6 +283,11 @@ def _nanvar(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: A
     x = reductions.plain(x)
     taken = _taken(x, where)
     out = statistics._var.inline(x, axis, dtype, keepdims, ddof, taken, mean)
+    if not dtypes.is_inexact(aval_of(out).dtype):
+        if taken is not where:
+            why = f"the variance of {aval_of(x)!r} in {aval_of(out).dtype} has no NaN for sets without elements"
+            raise promotion.error(DtypeError, why, "leave out dtype, or give a floating-point dtype")
+        return out
     count = statistics._counted(x, axis, keepdims, taken, out)
     return elementwise.select_n(
         elementwise.gt(count, structural.full_like(count, ddof)), structural.full_like(out, np.nan), out

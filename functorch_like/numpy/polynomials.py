@@ -258,7 +258,7 @@ def poly(seq_of_zeros: NestedArrayLike) -> Array:
         seq_of_zeros: (n,), or a square matrix.
 
     Returns:
-        (n + 1,) in floating point: real if the argument is, otherwise complex.
+        (n + 1,) in floating point: real if the argument is, otherwise complex. A scalar, 1, for no zeros.
 
     Raises:
         ShapeError: for anything else.
@@ -270,7 +270,7 @@ def poly(seq_of_zeros: NestedArrayLike) -> Array:
     shape = aval_of(zeros).shape
     if len(shape) > 2 or (len(shape) == 2 and shape[0] != shape[1]):
         raise promotion.error(ShapeError, f"fnp.poly of {aval_of(zeros)!r}", "give one dimension, or a square matrix")
-    return _poly(zeros)
+    return fnp.ones((), promotion.inexact_dtype(aval_of(zeros).dtype)) if shape == (0,) else _poly(zeros)
 
 
 @eager_jit

@@ -52,12 +52,12 @@ _DOC = """{summary}, sorted and without repetition.
     Args:
         ar1: array, flattened.
         ar2: array, flattened.
-        assume_unique: ignored: it would save no time.
+        assume_unique: it saves no time. As in NumPy, `setdiff1d` then keeps the order of ar1, and what repeats.
         size: the number of results; required for traced values.
-        fill_value: value that fills up to `size`; by default the least of the result.
+        fill_value: value that fills up to `size`; by default the least of the result, or 0 where the order is kept.
 
     Returns:
-        A one-dimensional array of the common dtype.
+        A one-dimensional array of the common dtype; of that of ar1 from `setdiff1d`.
 
     Raises:
         ConcretizationError: for traced arrays without `size`.
@@ -105,16 +105,19 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
 def _set_function(name: str, selection: Callable[[Any, Any], Any], summary: str, value: str, both: bool) -> SetFunction:
     """Make a function that selects elements: of the first array, or of both."""
 
-    @eager_jit(static=("size", "sized_fill"))
-    def chosen(a: Any, b: Any, fill: Any, size: int, sized_fill: bool) -> Any:
+    @eager_jit(static=("size", "sized_fill", "in_order"))
+    def chosen(a: Any, b: Any, fill: Any, size: int, sized_fill: bool, in_order: bool) -> Any:
         x = structural.concatenate(a, b, dimension=0) if both else a
         n = aval_of(x).size
         if not n:
             return promotion.broadcast(promotion.convert(fill, aval_of(x).dtype), (size,))
         tag = structural.iota(dtype=dtypes.int32, shape=(n,), dimension=0)
-        tag = elementwise.ge(tag, structural.full_like(tag, aval_of(a).size))
-        order, new = first_ones([x], n, True, tag if both else None)
-        mask = elementwise.and_(new, getitem(selection(a, b), order))
+        if in_order:
+            order, mask = tag, selection(a, b)
+        else:
+            tag = elementwise.ge(tag, structural.full_like(tag, aval_of(a).size))
+            order, new = first_ones([x], n, True, tag if both else None)
+            mask = elementwise.and_(new, getitem(selection(a, b), order))
         (places,) = nonzero(mask, size=size, fill_value=n)
         last = structural.full_like(places, n)
         if not sized_fill:  # the least of the result, or 0 where it is empty
@@ -135,14 +138,19 @@ def _set_function(name: str, selection: Callable[[Any, Any], Any], summary: str,
         size: int | None = None,
         fill_value: ArrayLike | None = None,
     ) -> Array:
+        ar1 = ar1 if promotion.is_array(ar1) else asarray(ar1)
         a, b = _two(ar1, ar2)
+        dtype = aval_of(ar1 if name == "setdiff1d" else a).dtype
+        in_order = bool(assume_unique) and name == "setdiff1d"
         if size is None:
-            result = getattr(np, name)(_known(a, f"fnp.{name}"), _known(b, f"fnp.{name}"))
+            result = getattr(np, name)(_known(a, f"fnp.{name}"), _known(b, f"fnp.{name}"), in_order)
             if not isinstance(a, Tracer) and not isinstance(b, Tracer):
-                return asarray(result, aval_of(a).dtype)
+                return asarray(result, dtype)
             size = len(result)
         fill = asarray(0 if fill_value is None else fill_value)
-        return chosen(a, b, fill, size=checked_size(size), sized_fill=fill_value is not None)
+        given_fill = in_order or fill_value is not None
+        result = chosen(a, b, fill, size=checked_size(size), sized_fill=given_fill, in_order=in_order)
+        return promotion.convert(result, dtype)
 
     return promotion.named(function, name, _DOC.format(summary=summary, name=name, value=value), __name__)
 

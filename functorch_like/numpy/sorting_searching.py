@@ -134,10 +134,16 @@ def lexsort(keys: Arrays, axis: int = -1) -> Array:
     Returns:
         An array of integers, of the shape of one key.
 
+    Raises:
+        ArgumentError: for no keys.
+
     >>> fnp.lexsort((fnp.asarray([1, 0]), fnp.asarray([5, 5]))).tolist()
     [1, 0]
     """
-    return _lexsort(tuple(asarray(k) for k in keys), axis=axis)
+    arrays = tuple(asarray(k) for k in keys)
+    if not arrays:
+        raise promotion.error(ArgumentError, "fnp.lexsort of no keys", "give at least one array")
+    return _lexsort(arrays, axis=axis)
 
 
 @eager_jit(static=("axis",))

@@ -116,7 +116,7 @@ class ufunc(metaclass=_Kind):
         axes = axes_of(axis, len(shape), f"{self.__name__}.reduce")
         name = _REDUCTIONS.get(self.__name__) if hasattr(self._call, "body") else None
         if name and (name in ("sum", "prod") or (name in ("all", "any") and initial is None)):
-            more = {} if name in ("all", "any") else {"initial": initial}
+            more = {} if name in ("all", "any") else {"initial": initial, "dtype": dtype}
             return getattr(fnp, name)(a, axes, keepdims=keepdims, where=where, **more)
         if name in ("max", "min") and where is None and 0 not in (shape[d] for d in axes):
             return getattr(fnp, name)(a, axes, keepdims=keepdims, initial=initial)

@@ -183,7 +183,13 @@ absolute = _same(
     gives=", real",
 )
 sign = _same("sign", _sign, "-1, 0 or 1; for complex numbers, x/|x|.")
-square = _same("square", lambda x: x if _kind(x) == "b" else elementwise.square(x), "x times x.")
+
+
+def _square(x: Any) -> Any:
+    return elementwise.square(promotion.convert(x, dtypes.default_int()) if _kind(x) == "b" else x)
+
+
+square = _same("square", _square, "x times x; booleans become the default integer dtype.")
 floor = _same(
     "floor", _rounding(elementwise.floor), "The greatest whole number that is not above x.", extra=_no_complex
 )

@@ -12,7 +12,7 @@ from functorch_like.core import argument_aval, is_value
 from functorch_like.errors import DtypeError
 from functorch_like.random.typed_keys import KeyDtype, extended, is_keys, prng_key
 
-__all__ = ["canonicalize_dtype", "extended", "issubdtype", "itemsize_bits", "prng_key", "result_type",
+__all__ = ["canonicalize_dtype", "extended", "finfo", "issubdtype", "itemsize_bits", "prng_key", "result_type",
            "scalar_type_of"]  # fmt: skip
 
 TypePromotionError = DtypeError
@@ -30,13 +30,24 @@ def result_type(*values: Any, return_weak_type_flag: bool = False) -> Any:
             return found, False
         return found, dtypes.promote(*(argument_aval(x) if is_value(x) else _of_dtype(x) for x in values))[1]
     types = {x if isinstance(x, KeyDtype) else x.dtype for x in values if is_keys(x) or isinstance(x, KeyDtype)}
-    if not types:
-        return numpy.result_type(*values)
+    if not types:  # Python's types promote as its numbers do
+        return numpy.result_type(*(x(0) if x in (int, float, complex) else x for x in values))
     if len(types) > 1 or not all(is_keys(x) or isinstance(x, KeyDtype) for x in values):
         raise DtypeError(
             "typed keys have no dtype in common with other arrays", fix="random.key_data gives their words"
         )
     return types.pop()
+
+
+class finfo(numpy.finfo):
+    """Limits of a floating dtype. Numbers are NumPy's scalars of this dtype, which promote as its arrays do."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        return self.dtype.type(value) if isinstance(value, float) else value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return finfo, (self.dtype,)
 
 
 def _of_dtype(dtype: Any) -> ShapedArray:

@@ -26,7 +26,7 @@ from functorch_like.random.typed_keys import is_keys, over_words
 ndarray = Array
 #: NumPy's category of warnings, for filters: conversions of complex numbers to real ones do not warn.
 ComplexWarning = np.exceptions.ComplexWarning
-issubdtype, result_type = dtypes.issubdtype, dtypes.result_type
+finfo, issubdtype, result_type = dtypes.finfo, dtypes.issubdtype, dtypes.result_type
 
 #: Functions that move elements and look at none, so that they move typed keys as well.
 _MOVING = (
@@ -195,7 +195,7 @@ def in_floats(fun: Callable[..., Any], operands: int, module: str = "jax.numpy")
 
     @functools.wraps(fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
-        arrays = [promotion.to_inexact(fnp.asarray(x)) for x in args[:operands]]
+        arrays = map(promotion.to_inexact, promotion.promote(*map(fnp.asarray, args[:operands])))
         return fun(*arrays, *args[operands:], **kwargs)
 
     computed.__module__ = module
