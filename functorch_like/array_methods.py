@@ -170,11 +170,18 @@ def _operators() -> tuple[dict[str, Any], dict[str, Any]]:
     )
     for table in (arrays, tracers):
         table["__rmatmul__"] = _slow_right(matrix_products.matmul)
-        table["__round__"] = lambda self, ndigits=None: fnp.round(self, 0 if ndigits is None else ndigits)
+        table["__round__"] = _round
     return arrays, tracers
 
 
 # ------------------------------------------------------------------------------------------------------------- methods
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    """Return `round(x, ndigits)`; without `ndigits` integers, as Python's function gives."""
+    if ndigits is None:
+        return fnp.astype(fnp.round(self), dtypes.default_int())
+    return fnp.round(self, ndigits)
+
+
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
     """Return the elements in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
     return fnp.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)

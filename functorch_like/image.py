@@ -218,7 +218,7 @@ def resize(
     """Resize an image.
 
     Args:
-        image: array; integers become the default float.
+        image: array; integers become the default float, but for "nearest", which keeps them.
         shape: shape of the result. Dimensions whose size stays equal are not interpolated.
         method: a `ResizeMethod` or its name: "nearest", "linear" ("bilinear", "trilinear", "triangle"), "cubic"
             ("bicubic", "tricubic"), "cubic-pytorch" (PyTorch's kernels), "lanczos3", "lanczos5", or "area": means over
@@ -227,7 +227,7 @@ def resize(
         precision: precision of the products, as in `lax.dot_general`.
 
     Returns:
-        An image of that shape, in floating point.
+        An image of that shape, in floating point; for "nearest", in the image's dtype.
 
     Raises:
         ArgumentError: for an unknown method.
@@ -268,7 +268,6 @@ def _resized(
 
 @eager_jit(static=("sizes", "dims"))
 def _nearest(image: Any, sizes: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    image = promotion.to_inexact(image)
     for d in dims:
         n, m = aval_of(image).shape[d], sizes[d]
         # Index of the pixel that contains the new centre: floor((2 i + 1) n / (2 m)), in integers.

@@ -123,15 +123,21 @@ def dot_general(
 
 
 def dot(
-    lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    *,
+    dimension_numbers: DotDimensionNumbers | None = None,
 ) -> Array:
-    """Vector and matrix products.
+    """Vector and matrix products; with `dimension_numbers`, `dot_general`.
 
     Args:
         lhs: vector or matrix.
         rhs: vector or matrix of the same dtype.
         precision: as for `dot_general`.
         preferred_element_type: as for `dot_general`.
+        dimension_numbers: as for `dot_general`; arrays may then have more dimensions.
 
     Returns:
         A scalar for two vectors, a matrix for two matrices, in the operands' dtype or the preferred one.
@@ -142,6 +148,8 @@ def dot(
     >>> lax.dot(fnp.asarray([1.0, 2.0]), fnp.asarray([3.0, 4.0])).item()
     11.0
     """
+    if dimension_numbers is not None:
+        return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
     left, right = aval_of(lhs), aval_of(rhs)
     if left.ndim not in (1, 2) or right.ndim not in (1, 2):
         raise error(ShapeError, f"lax.dot takes vectors and matrices, got {left!r} and {right!r}", "use dot_general")

@@ -141,8 +141,8 @@ sparse_sigmoid = plain(
 )
 identity = plain("identity", lambda x: x, "x itself.", "0.5", "0.5", ints=True, analytic=True)
 relu = plain("relu", _relu, "max(x, 0), with slope 0 at 0.", "-1.5", "0.0", ints=True)
-relu6 = plain("relu6", _relu6, "min(max(x, 0), 6).", "7.0", "6.0", ints=True)
-hard_tanh = plain("hard_tanh", _hard_tanh, "min(max(x, -1), 1).", "0.5", "0.5")
+relu6 = plain("relu6", _relu6, "min(max(x, 0), 6).", "7.0", "6.0")
+hard_tanh = plain("hard_tanh", _hard_tanh, "min(max(x, -1), 1).", "0.5", "0.5", ints=True)
 hard_sigmoid = plain("hard_sigmoid", _hard_sigmoid, "relu6(x + 3) / 6.", "0.0", "0.5")
 hard_silu = plain("hard_silu", lambda x: elementwise.mul(x, _hard_sigmoid(x)), "x relu6(x + 3) / 6.", "1.0", "0.6667")
 hard_swish = hard_silu

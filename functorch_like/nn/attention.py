@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from functorch_like.backends.precision_names import Fp32
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.nn.blockwise import Parts, by_keys, by_queries
-from functorch_like.nn.softmax import masked_softmax, over, shift_of
+from functorch_like.nn.softmax import logsumexp, masked_softmax, over, shift_of
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions.dot_general import dot_general
@@ -35,6 +35,7 @@ _PRECISIONS = {
 }
 
 
+@overload
 def dot_product_attention(
     query: ArrayLike,
     key: ArrayLike,
@@ -48,7 +49,39 @@ def dot_product_attention(
     key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
-) -> Array:
+    return_residual: Literal[False] = False,
+) -> Array: ...
+@overload
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: Literal[True],
+) -> tuple[Array, Array]: ...
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Array | tuple[Array, Array]:
     """softmax(scale query @ key^T + bias) @ value, for each head.
 
     A. Vaswani et al., "Attention is all you need", arXiv:1706.03762.
@@ -69,9 +102,12 @@ def dot_product_attention(
             "mem_efficient" blocks of queries: both need little memory, and compute blocks again for derivatives.
             "cudnn" is cuDNN's kernel, for 16-bit floats without bias or mask on GPUs. None follows the settings of
             `backends.mha`: "cudnn" where it can be used, and else "math" unless the logits are large.
+        return_residual: True to return the logarithms of the sums of exponentials of the logits, too. They are
+            computed from all logits at once, whatever the implementation is.
 
     Returns:
         An array [B, T, N, H], or [T, N, H], in the dtype of query. Logits of 16-bit floats are computed in float32.
+        With `return_residual`, a pair of it and the residual, [B, T, N] or [T, N]: -inf for targets without sources.
 
     Raises:
         ShapeError: if the shapes of query, key, value and lengths do not fit together.
@@ -88,7 +124,10 @@ def dot_product_attention(
     length = q.shape[-1]
     factor = (1 / math.sqrt(length) if length else 1.0) if scale is None else float(scale)
     form = _form(mha.SDPAParams(q, k, v, bias if mask is None else mask, is_causal=is_causal), implementation)
-    return _attention(query, key, value, bias, mask, scale=factor, is_causal=bool(is_causal), form=form)
+    out = _attention(query, key, value, bias, mask, scale=factor, is_causal=bool(is_causal), form=form)
+    if not return_residual:
+        return out
+    return out, _residual(query, key, value, bias, mask, scale=factor, is_causal=bool(is_causal))
 
 
 def restricted(q: Any, k: Any, mask: Any, query_lengths: Any, key_lengths: Any, window: Any) -> Any:
@@ -173,6 +212,17 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: fl
         else:
             out = (by_keys if form == "flash" else by_queries)(parts)
         out = promotion.convert(structural.transpose(out, permutation=(0, 2, 1, 3)), aval_of(query).dtype)
+    return structural.reshape(out, shape=aval_of(out).shape[1:]) if single else out
+
+
+@eager_jit(static=("scale", "is_causal"))
+def _residual(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool) -> Any:
+    dtype, single = aval_of(query).dtype, aval_of(query).ndim == 3
+    if single:
+        query, key, value = (structural.reshape(x, shape=(1, *aval_of(x).shape)) for x in (query, key, value))
+    parts = _parts(query, key, value, bias, mask, scale, is_causal)
+    total = logsumexp(parts.logits(parts.query, key, np.int32(0), np.int32(0)), axis=3)
+    out = promotion.convert(structural.transpose(total, permutation=(0, 2, 1)), dtype)
     return structural.reshape(out, shape=aval_of(out).shape[1:]) if single else out
 
 

@@ -116,7 +116,7 @@ def _product(a: Any, b: Any) -> Any:
     return fnp.matmul(a, b, precision="highest")
 
 
-_METHODS = {"bfgs": _Whole, "l-bfgs": _Limited}
+_METHODS = {"bfgs": _Whole, "l-bfgs": _Limited, "l-bfgs-experimental-do-not-rely-on-this": _Limited}
 
 
 # ------------------------------------------------------------------------------------------------------------- minimum
@@ -140,7 +140,8 @@ def minimize(
         fun: function `(x, *args)` that returns a real scalar.
         x0: the start: an array, or a pytree of them, of floats.
         args: more arguments of `fun`.
-        method: "BFGS"; or "L-BFGS", which keeps only the last steps, for many elements.
+        method: "BFGS"; or "L-BFGS", which keeps only the last steps, for many elements. JAX's longer name of the
+            latter is taken, too.
         tol: the same as the option `gtol`.
         options: `maxiter`: the greatest number of steps, 200 for each element of x0 by default; `gtol`: the greatest
             element of the gradient at which to stop, 1e-5 by default; `line_search_maxiter`: number of points that a

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import lax
+from functorch_like import lax, nn
 from functorch_like.errors import ArgumentError, DtypeError
 
 RNG = np.random.default_rng(0)
@@ -135,6 +136,73 @@ def test_squares_of_booleans():
     for x in (np.array([True, False]), True):
         assert fnp.square(x).dtype == fnp.int32  # an integer in NumPy, too
         np.testing.assert_array_equal(fnp.square(x), np.square(x))
+
+
+def test_dtypes_of_integers():
+    x = np.array([-3, 0, 2, 9])
+    for f, low, high in ((nn.hard_tanh, -1, 1), (nn.relu6, 0, 6)):
+        np.testing.assert_array_equal(f(x), np.clip(x, low, high))
+    assert nn.hard_tanh(x.astype(np.int8)).dtype == np.int8
+    assert nn.relu6(x.astype(np.int8)).dtype == np.float32  # 6.0 is a float
+    image = x.astype(np.uint8).reshape(2, 2)
+    wide = ft.image.resize(image, (4, 2), "nearest")
+    assert wide.dtype == np.uint8
+    np.testing.assert_array_equal(wide, np.repeat(image, 2, axis=0))
+
+
+def test_python_round():
+    for number in (2.5, -3.5, 7.2):
+        got = round(fnp.asarray(number))
+        assert got.dtype == fnp.int32
+        assert got == round(number)
+        assert ft.jit(round)(number) == round(number)
+        assert round(fnp.asarray(number), 1).dtype == fnp.float32
+
+
+def test_parameters_of_products():
+    x, y = RNG.normal(size=(2, 3, 4)).astype(np.float32), RNG.normal(size=(4, 2, 5)).astype(np.float32)
+    got = lax.dot(x, y, dimension_numbers=(((2,), (0,)), ((0,), (1,))), preferred_element_type="float32")
+    np.testing.assert_allclose(got, np.einsum("bik,kbj->bij", x, y), rtol=1e-5, atol=1e-5)
+    chain = [x[0], y[:, 0], RNG.normal(size=5).astype(np.float32)]
+    exact = np.linalg.multi_dot([m.astype(np.float64) for m in chain])
+    np.testing.assert_allclose(fnp.linalg.multi_dot(chain, precision="highest"), exact, rtol=1e-5, atol=1e-5)
+    rough = fnp.linalg.multi_dot(chain, precision="BF16_BF16_F32")
+    assert 1e-5 < np.abs(np.asarray(rough, np.float64) - exact).max() < 0.1  # factors of 8 bits
+
+
+def test_residuals_of_least_squares():
+    for m, n, rank in ((4, 2, 2), (4, 2, 1), (2, 4, 2), (3, 3, 3)):
+        a = RNG.normal(size=(m, rank)) @ RNG.normal(size=(rank, n))
+        for shape in ((m,), (m, 3)):
+            b = RNG.normal(size=shape)
+            expected = np.linalg.lstsq(a, b, rcond=1e-4)[1]
+            single = [x.astype(np.float32) for x in (a, b)]
+            got = fnp.linalg.lstsq(*single, rcond=1e-4, numpy_resid=True)[1]
+            assert got.shape == expected.shape
+            np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-4)
+            assert fnp.linalg.lstsq(*single, rcond=1e-4)[1].shape == (1, *shape[1:])[-1:]
+
+
+def test_long_name_of_a_method():
+    found = ft.scipy.optimize.minimize(
+        lambda x: fnp.sum((x - 2) ** 2), fnp.zeros(3), method="l-bfgs-experimental-do-not-rely-on-this"
+    )
+    np.testing.assert_allclose(found.x, [2, 2, 2], rtol=1e-3)
+
+
+def test_vectors_and_scalars_as_matrices():
+    assert fnp.linalg.matrix_rank(fnp.zeros(3)) == np.linalg.matrix_rank(np.zeros(3)) == 0
+    assert fnp.linalg.matrix_rank(fnp.arange(3.0)) == np.linalg.matrix_rank(np.arange(3.0)) == 1
+    assert fnp.linalg.matrix_rank(fnp.asarray(2.0)) == 1
+    np.testing.assert_array_equal(ft.scipy.linalg.toeplitz(3.0), linalg.toeplitz(3.0))
+    np.testing.assert_array_equal(ft.scipy.linalg.toeplitz([1, 2], 5), linalg.toeplitz([1, 2], 5))
+
+
+def test_norms_of_nothing():
+    assert fnp.linalg.norm(fnp.zeros(0), ord=np.inf) == 0
+    assert fnp.linalg.norm(fnp.zeros((0, 2)), ord=np.inf, axis=0).tolist() == [0, 0]
+    for order in (1, 2, np.inf, "nuc", "fro"):
+        assert fnp.linalg.norm(fnp.zeros((0, 2)), ord=order) == 0
 
 
 def test_nothing_given():

@@ -89,17 +89,11 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     elif len(axes) == 2 and ord in (1, -1, math.inf, -math.inf):
         first = axes[0] if abs(ord) == 1 else axes[1]
         sums = reductions.keep(structural.reduce_sum(elementwise.abs(x), axes=(first,)), shape, (first,))
-        out = (reduction_primitives.reduce_max if ord > 0 else reduction_primitives.reduce_min)(sums, axes=over)
+        out = (_greatest if ord > 0 else reduction_primitives.reduce_min)(sums, axes=over)
     elif len(axes) == 2 and ord in ("nuc", 2, -2):
         others = [d for d in range(len(shape)) if d not in axes]
         (s,) = svd(structural.transpose(x, permutation=(*others, *axes)), full_matrices=False, compute_uv=False)
-        fold = (
-            structural.reduce_sum
-            if ord == "nuc"
-            else reduction_primitives.reduce_max
-            if ord == 2
-            else reduction_primitives.reduce_min
-        )
+        fold = structural.reduce_sum if ord == "nuc" else _greatest if ord == 2 else reduction_primitives.reduce_min
         out = fold(s, axes=(len(others),))
     else:
         raise promotion.error(
@@ -110,9 +104,15 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     return promotion.convert(reductions.keep(out, shape, over) if keepdims else out, dtype)
 
 
+def _greatest(sizes: Any, axes: tuple[int, ...]) -> Any:
+    """Return the greatest of non-negative numbers; 0, the norm of nothing, where there are none."""
+    fold = reduction_primitives.reduce_max if all(aval_of(sizes).shape[d] for d in axes) else structural.reduce_sum
+    return fold(sizes, axes=axes)
+
+
 def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     if ord == math.inf:
-        return reduction_primitives.reduce_max(size, axes=axes)
+        return _greatest(size, axes=axes)
     if ord == -math.inf:
         return reduction_primitives.reduce_min(size, axes=axes)
     if ord == 0:

@@ -21,7 +21,7 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike
+    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:
@@ -61,11 +61,12 @@ def _power(a: Any, n: int) -> Any:
     return M.eye_like(a) if out is None else out
 
 
-def multi_dot(arrays: Sequence[ArrayLike]) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
     """The product of several matrices, in the order that needs the fewest multiplications.
 
     Args:
         arrays: at least two matrices; the first and the last may be vectors.
+        precision: precision of the products, as for `fnp.matmul`.
 
     Returns:
         The product: a matrix, a vector or a scalar, depending on the dimensions of the first and last array.
@@ -81,11 +82,11 @@ def multi_dot(arrays: Sequence[ArrayLike]) -> Array:
     if len(operands) < 2 or any(r != 2 for r in ranks[1:-1]) or any(r not in (1, 2) for r in (ranks[0], ranks[-1])):
         why = f"fnp.linalg.multi_dot of {', '.join(repr(aval_of(a)) for a in operands)}"
         raise promotion.error(ShapeError, why, "give at least two matrices; only the first and last may be vectors")
-    return _multi_dot(operands)
+    return _multi_dot(operands, precision=matrix_products._static(precision, None)[0])
 
 
-@eager_jit
-def _multi_dot(arrays: Any) -> Any:
+@eager_jit(static=("precision",))
+def _multi_dot(arrays: Any, precision: Any) -> Any:
     shapes = [aval_of(a).shape for a in arrays]
     sizes = [shapes[0][0] if len(shapes[0]) == 2 else 1, *(s[0] for s in shapes[1:])]
     sizes.append(shapes[-1][1] if len(shapes[-1]) == 2 else 1)
@@ -102,7 +103,7 @@ def _multi_dot(arrays: Any) -> Any:
         if i == j:
             return arrays[i]
         k = best(i, j)[1]
-        return matrix_products.matmul(product(i, k), product(k + 1, j))
+        return matrix_products.matmul(product(i, k), product(k + 1, j), precision=precision)
 
     return product(0, len(arrays) - 1)
 

@@ -134,19 +134,23 @@ def _pinv_each(a: Any, rtol: Any) -> Any:
     return matmul(columns, M.adjoint(u))
 
 
-def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
     """Least squares: the x for which |b - a x| is least; if there are several, the one of least norm.
 
     Args:
         a: (m, n).
         b: (m,) or (m, k).
         rcond: singular values up to this times the largest count as zero.
+        numpy_resid: True for no sums of squares, shape (0,), where m <= n or the rank is less than n, as in NumPy.
 
     Returns:
         x; the sums of squares of b - a x, for every rank; the rank of a; its singular values.
 
     Raises:
         ShapeError: where the sizes do not fit.
+        ConcretizationError: for traced arrays with `numpy_resid` and m > n: the shape depends on the rank.
 
     >>> x, squares, rank, s = fnp.linalg.lstsq(fnp.asarray([[1.0], [1.0]]), fnp.asarray([1.0, 3.0]))
     >>> round(x.item(), 4), round(squares.item(), 4), rank.item()
@@ -157,7 +161,10 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array
     if left.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != left.shape[0]:
         why = f"fnp.linalg.lstsq of {left!r} and {right!r}"
         raise promotion.error(ShapeError, why, "give one matrix, and as many rows in b; use vmap for stacks")
-    return _lstsq(a, b, _rtol(a, rcond))
+    x, squares, rank, s = _lstsq(a, b, _rtol(a, rcond))
+    if numpy_resid and (left.shape[0] <= left.shape[1] or int(rank) < left.shape[1]):
+        squares = squares[:0]
+    return x, squares, rank, s
 
 
 @eager_jit(static=("rtol",))
@@ -195,7 +202,7 @@ def matrix_rank(
     """Count the singular values larger than `rtol` times the largest.
 
     Args:
-        A: (..., m, n).
+        A: (..., m, n). A vector or scalar counts as one row.
         rtol: number, or array that broadcasts with the dimensions before the last two; max(m, n) times the rounding
             error by default.
         tol: an absolute bound on singular values, instead of one relative to the largest.
@@ -210,7 +217,9 @@ def matrix_rank(
     >>> fnp.linalg.matrix_rank(fnp.ones((3, 3))).item()
     1
     """
-    a = matrices(A, "matrix_rank")
+    A = arr(A, "fnp.linalg.matrix_rank")
+    few = aval_of(A).ndim < 2
+    a = matrices(structural.reshape(A, shape=(1, aval_of(A).size)) if few else A, "matrix_rank")
     if tol is not None:
         if rtol is not None:
             why = "fnp.linalg.matrix_rank takes tol or rtol, got both"

@@ -53,20 +53,20 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The matrix with constant diagonals.
 
     Args:
-        c: (..., m): the first column.
+        c: (..., m): the first column; a scalar counts as a vector.
         r: (..., n): the first row, whose first element is not read; by default the conjugate of c.
 
     Returns:
         (..., m, n).
 
     Raises:
-        ShapeError: for anything but vectors.
+        ShapeError: for vectors of size 0.
 
     >>> ft.scipy.linalg.toeplitz(fnp.asarray([1, 2]), fnp.asarray([1, 3, 4])).tolist()
     [[1, 3, 4], [2, 1, 3]]
     """
-    c = _vector(c, "toeplitz")
-    return _toeplitz(c, fnp.conj(c) if r is None else _vector(r, "toeplitz"))
+    c = _vector(fnp.atleast_1d(c), "toeplitz")
+    return _toeplitz(c, fnp.conj(c) if r is None else _vector(fnp.atleast_1d(r), "toeplitz"))
 
 
 @eager_jit
