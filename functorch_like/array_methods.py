@@ -189,7 +189,7 @@ def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None)
 
 def _transpose(self: Any, *axes: Any) -> Any:
     """Return the array with its axes permuted, by default reversed."""
-    if not axes or axes == (None,):
+    if not axes or (len(axes) == 1 and axes[0] is None):
         return fnp.transpose(self)
     return fnp.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
 

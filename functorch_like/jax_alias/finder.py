@@ -39,7 +39,7 @@ class AliasModule(ModuleType):
         if name.startswith("__") and name.endswith("__") and name not in ("__version__", "__version_info__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = _look_up(self.__name__, self.__dict__["_sources"], name)
-        if not isinstance(value, missing.Missing):
+        if not missing.is_stand_in(value):
             self.__dict__[name] = value
         return value
 
@@ -79,7 +79,9 @@ def _look_up(module: str, sources: tuple[str, ...], name: str) -> Any:
         value = getattr(_source(source), name, _NOTHING)
         if value is not _NOTHING and _is_given(source, name, value):
             return options.adapted(module, name, value)
-    return missing.absent(full)
+    stand_in = missing.absent(full)
+    # Libraries register rules for primitives by the dozen, and check that these are primitives.
+    return _source(".modules.user_primitives").MissingPrimitive(full) if name.endswith("_p") else stand_in
 
 
 def _is_given(source: str, name: str, value: Any) -> bool:

@@ -33,6 +33,11 @@ def absent(name: str) -> Any:
     raise error
 
 
+def is_stand_in(value: Any) -> bool:
+    """Return True for a stand-in of a missing class, function or primitive."""
+    return isinstance(value, Missing) or getattr(type(value), "stands_in", False)
+
+
 def stand_in(name: str) -> Any:
     """Return a class that has no instances and raises when it is used."""
     return Missing(name.rpartition(".")[2].rstrip("()") or "missing", (), {"_missing_name": name})

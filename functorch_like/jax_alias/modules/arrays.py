@@ -5,18 +5,24 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
+
 import functorch_like as ft
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.random.typed_keys import KeyArray
 
 
+class LiteralArray(np.ndarray[Any, Any]):
+    """A constant of a program, as `Literal.val` gives it: an array of NumPy that is an instance of `jax.Array`."""
+
+
 class _ArrayType(type):
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, ft.Array) or type(instance) is KeyArray
+        return isinstance(instance, ft.Array) or type(instance) in (KeyArray, LiteralArray)
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         # Unions of types look at the class of an instance alone.
-        return subclass is cls or subclass is KeyArray or issubclass(subclass, (ft.Array, Tracer))
+        return subclass in (cls, KeyArray, LiteralArray) or issubclass(subclass, (ft.Array, Tracer))
 
     def __getattr__(cls, name: str) -> Any:
         value = getattr(ArrayImpl, name, None) if name.startswith("_") else getattr(ArrayImpl, name)

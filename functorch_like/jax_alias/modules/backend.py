@@ -7,6 +7,7 @@ from typing import Any
 
 import functorch_like as ft
 from functorch_like import caches
+from functorch_like.backends.xla import PjitFunction as PjitFunction
 from functorch_like.backends.xla import client, compile_options
 from functorch_like.backends.xla.client import started
 

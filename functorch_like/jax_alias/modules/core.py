@@ -12,11 +12,12 @@ import functorch_like as ft
 from functorch_like import core as _core
 from functorch_like import dtypes as _dtypes
 from functorch_like.avals import ShapedArray as ShapedArray
-from functorch_like.core import Trace as Trace
 from functorch_like.core import Tracer as Tracer
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Atom, Literal, Var
+from functorch_like.jax_alias.modules.arrays import LiteralArray
 from functorch_like.jax_alias.modules.debug_info import DebugInfo
+from functorch_like.jax_alias.modules.library_traces import Trace, TraceTag
 from functorch_like.jax_alias.modules.programs import (
     ClosedJaxpr,
     DropVar,
@@ -39,7 +40,8 @@ from functorch_like.jax_alias.modules.user_primitives import CallPrimitive, Prim
 
 __all__ = [
     "Atom", "CallPrimitive", "ClosedJaxpr", "DebugInfo", "DropVar", "Effect", "Jaxpr", "JaxprEqn", "Literal",
-    "Primitive", "ShapedArray", "Token", "Trace", "Tracer", "Var", "eval_jaxpr", "gensym", "jaxpr_as_fun",
+    "LiteralArray", "Primitive", "ShapedArray", "Token", "Trace", "TraceTag", "Tracer", "Var", "eval_jaxpr", "gensym",
+    "jaxpr_as_fun",
     "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects", "subjaxprs", "trace_state_clean", "unmapped_aval",
 ]  # fmt: skip
 
@@ -56,10 +58,6 @@ pytype_aval_mappings: dict[Any, Any] = {np.ndarray: _core.aval_of}
 
 
 AbstractToken = abstract_token = Token
-
-
-class LiteralArray:
-    """Class of constants that JAX keeps as NumPy arrays; it has no instances here."""
 
 
 def get_aval(x: Any) -> ShapedArray:
@@ -87,13 +85,13 @@ def concrete_or_error(force: Any, value: Any, context: str = "") -> Any:
     return value if force is None else force(value)
 
 
-def find_top_trace(values: Any, *rest: Any) -> Trace:
+def find_top_trace(values: Any, *rest: Any) -> _core.Trace:
     """Return the trace in force."""
     return _core.state.trace
 
 
 @contextlib.contextmanager
-def take_current_trace() -> Generator[Trace]:
+def take_current_trace() -> Generator[_core.Trace]:
     """Run the block outside of all transformations; yield the trace that was in force."""
     trace = _core.state.trace
     with _core.set_current_trace(_core.EVALUATE):
@@ -106,7 +104,7 @@ def get_opaque_trace_state(convention: Any = None) -> Any:
 
 
 class _TraceState:
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: _core.Trace) -> None:
         self._trace = trace
 
     def __eq__(self, other: object) -> bool:
@@ -116,7 +114,7 @@ class _TraceState:
         return id(self._trace)
 
 
-def _traces() -> Iterator[Trace]:
+def _traces() -> Iterator[_core.Trace]:
     trace = _core.state.trace
     while trace is not _core.EVALUATE:
         yield trace
@@ -176,3 +174,9 @@ def min_dim(a: Any, b: Any) -> int:
 def canonicalize_shape(shape: Any, context: str = "") -> tuple[int, ...]:
     """Return a shape as a tuple of ints."""
     return tuple(map(int, shape))
+
+
+def full_lower(x: Any) -> Any:
+    """Return a value as its trace holds it: the array itself, if a library's tracer wraps one."""
+    lowered = getattr(x, "full_lower", None) if isinstance(x, Tracer) else None
+    return x if lowered is None else lowered()

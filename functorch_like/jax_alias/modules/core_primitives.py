@@ -6,14 +6,10 @@ from typing import Any
 
 from functorch_like.core import TABLE
 from functorch_like.jax_alias.modules.programs import primitive_of
-from functorch_like.jax_alias.modules.user_primitives import Primitive
 from functorch_like.primitives import load
 
 #: JAX's names of primitives that have another name here.
 _RENAMED = {"add_jaxvals": "add", "closed_call": "call", "jit": "call", "remat": "checkpoint"}
-
-#: Never applied: gradients are stopped by a custom rule, as in JAX.
-stop_gradient_p = Primitive("stop_gradient")
 
 
 def __getattr__(name: str) -> Any:

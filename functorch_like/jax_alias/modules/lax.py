@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from functorch_like import lax
+from functorch_like import lax, tree
 from functorch_like import numpy as fnp
-from functorch_like.errors import UnsupportedError
+from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.jax_alias.modules import core_primitives
 from functorch_like.jax_alias.modules.numpy import moving_keys
 from functorch_like.jax_alias.modules.sharding import concrete, reshard
@@ -82,6 +83,34 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
     """
     if prevent_mlir_dce:
         raise UnsupportedError("lax.dce_sink cannot keep unused operations", fix="return the value")
+
+
+def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """Call `ft.lax.associative_scan`; as in JAX, only the leaves of what `fn` returns must match those of its operands.
+
+    Args:
+        fn: the operation.
+        elems: pytree of arrays.
+        reverse: combine suffixes instead of prefixes.
+        axis: the axis along which the sequence runs.
+
+    Returns:
+        A pytree of the structure of elems.
+
+    Raises:
+        ArgumentError: where leaves differ in number, shape or dtype.
+    """
+    try:
+        return lax.associative_scan(fn, elems, reverse, axis)
+    except ArgumentError:
+        structure = tree.structure(elems)
+
+        @functools.wraps(fn)
+        def regrouped(a: Any, b: Any) -> Any:
+            leaves, returned = tree.flatten(fn(a, b))
+            return structure.unflatten(leaves) if len(leaves) == structure.num_leaves else returned.unflatten(leaves)
+
+        return lax.associative_scan(regrouped, elems, reverse, axis)
 
 
 def pvary(x: Any, axis_name: Any = None) -> Any:

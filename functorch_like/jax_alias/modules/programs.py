@@ -16,6 +16,8 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.ir import jaxpr as recorded
 from functorch_like.ir.jaxpr import Equation, Literal, Var
+from functorch_like.jax_alias.modules import calls
+from functorch_like.jax_alias.modules.calls import bind_custom_jvp, jvp_subfuns
 from functorch_like.jax_alias.modules.debug_info import DebugInfo
 from functorch_like.jax_alias.modules.source_info import SourceInfo, place_of
 from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
@@ -23,6 +25,7 @@ from functorch_like.numpy import promotion
 from functorch_like.primitives.base.shapes import broadcast_in_dim
 from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, conv_general_dilated
 from functorch_like.primitives.effects.callbacks import debug_callback
+from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
 from functorch_like.sharding import AbstractMesh
 
 no_effects: frozenset[Any] = frozenset()
@@ -39,9 +42,11 @@ class CorePrimitiveView(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive. Scalars are broadcast where JAX's programs hold them beside arrays."""
+        if "subfuns" in params:
+            return bind_custom_jvp(params["subfuns"], args)
         if takes_scalars(self.core_primitive) and len({np.ndim(x) for x in args}) > 1:
             args = tuple(promotion.broadcast_arrays(*map(core.as_argument, args)))
-        out = self.core_primitive(*args, **{name: _recorded(value) for name, value in params.items()})
+        out = self.core_primitive(*args, **_recorded_params(self.core_primitive, params))
         return list(out) if self.multiple_results else out
 
     def impl(self, *args: Any, **params: Any) -> Any:
@@ -50,10 +55,16 @@ class CorePrimitiveView(Primitive):
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
         """Return the avals of results, and effects."""
-        params = {name: _recorded(value) for name, value in params.items()}
+        params = _recorded_params(self.core_primitive, params)
         out = core.abstract_eval(self.core_primitive, avals, params)
         of = self.core_primitive.effects
         return (list(out) if self.multiple_results else out), no_effects if of is None else of(**params)
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters that `bind` takes for those of an equation."""
+        if self.core_primitive is not custom_jvp_call or "call_jaxpr" not in params:
+            return params
+        return {"subfuns": jvp_subfuns(**_recorded_params(self.core_primitive, params)), "symbolic_zeros": False}
 
 
 def takes_scalars(primitive: CorePrimitive) -> bool:
@@ -152,17 +163,27 @@ def _effects_of(equation: Equation) -> frozenset[Any]:
 
 
 def _viewed(equation: Equation, constvars: dict[Literal, Var], scalars: dict[Any, Any]) -> JaxprEqn:
-    params = equation.params
-    if equation.prim.name in BY_NAME:
-        params = params["params"].values
-    shown = {name: _view(value) for name, value in params.items()}
-    if equation.prim is conv_general_dilated:
-        shown["dimension_numbers"] = ConvDimensionNumbers(*params["dimension_numbers"])
+    shown = shown_params(equation.prim, equation.params)
     effects = _effects_of(equation)
     operands = [scalars.get(atom, atom) if type(atom) is Var else atom for atom in equation.inputs]
     invars = [_without_arrays(atom, constvars) for atom in operands]
     place = place_of(equation.source)
     return JaxprEqn(invars, equation.outputs, primitive_of(equation.prim), shown, effects, place)
+
+
+def shown_params(prim: CorePrimitive, params: dict[str, Any]) -> dict[str, Any]:
+    """Return JAX's view of the parameters of a primitive of the package."""
+    if prim.name in BY_NAME:
+        params = params["params"].values
+    shown = {name: _view(value) for name, value in calls.shown_params(prim, params).items()}
+    if prim is conv_general_dilated:
+        shown["dimension_numbers"] = ConvDimensionNumbers(*params["dimension_numbers"])
+    return shown
+
+
+def _recorded_params(prim: CorePrimitive, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that the package's primitive takes for those of a view."""
+    return {name: _recorded(value) for name, value in calls.recorded_params(prim, params).items()}
 
 
 def _scalars(program: recorded.Jaxpr) -> dict[Any, Any]:

@@ -16,6 +16,7 @@ from functorch_like.core import ArrayImpl as _ArrayImpl
 from functorch_like.core import Trace as _Trace
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Literal as _Literal
+from functorch_like.jax_alias.modules.arrays import LiteralArray as _LiteralArray
 from functorch_like.jax_alias.modules.layout import Format as _Format
 from functorch_like.jax_alias.modules.layout import format_of as _format_of
 from functorch_like.transforms.custom.symbolic_zeros import tangent_aval as _tangent_aval
@@ -217,7 +218,7 @@ def attach() -> None:
     trace: Any = _Trace
     trace.main = property(lambda self: self)  # in JAX, an object that the traces of one transformation shared
     literal: Any = _Literal
-    literal.val = property(lambda self: self.value.item() if self.aval.weak_type else self.value)
+    literal.val = property(lambda self: self.value.item() if self.aval.weak_type else self.value.view(_LiteralArray))
     array: Any = _ArrayImpl
     array.format = property(_format_of)
     aval: Any = _ShapedArray

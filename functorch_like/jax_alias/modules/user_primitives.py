@@ -15,6 +15,7 @@ from functorch_like.compiler.lower import emit
 from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.core import aval_of, is_value
 from functorch_like.errors import UnsupportedError
+from functorch_like.jax_alias.missing import absent
 from functorch_like.jax_alias.modules.callbacks import pure_callback
 from functorch_like.jax_alias.modules.lowering_rules import Lowering, RuleLacksNameError, apply_rule, rule_of
 
@@ -146,10 +147,16 @@ class Primitive:
         out = self.core_primitive(*(a if is_value(a) else numpy.asarray(a) for a in args), params=Params(params))
         return list(out) if self.multiple_results else out
 
-    def bind_with_trace(self, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Apply the primitive under a trace."""
-        with core.set_current_trace(trace):
-            return self.bind(*args, **params)
+    def bind_with_trace(self, trace: Any, args: Sequence[Any], *avals_and_params: Any) -> Any:
+        """Apply the primitive under a trace.
+
+        Args:
+            trace: the trace; None for the outermost one.
+            args: operands.
+            avals_and_params: parameters, a dictionary. The avals of operands may precede them; they have no effect.
+        """
+        with core.set_current_trace(core.EVALUATE if trace is None else trace):
+            return self.bind(*args, **avals_and_params[-1])
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters that `bind` takes for those of an equation: the same."""
@@ -171,6 +178,24 @@ class CallPrimitive(Primitive):
 
     call_primitive = True
     multiple_results = True
+
+
+class MissingPrimitive(Primitive):
+    """A primitive of JAX that this package lacks: rules can be registered for it, and no program applies it."""
+
+    stands_in = True
+
+    def __init__(self, full: str) -> None:
+        super().__init__(full.rpartition(".")[2].removesuffix("_p"))
+        self._full = full
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Raise: the primitive cannot be applied.
+
+        Raises:
+            MissingNameError: always, with the name.
+        """
+        absent(self._full)
 
 
 #: Primitives in JAX's style, by the name of the package's primitive that stands for each.
