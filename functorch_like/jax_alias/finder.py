@@ -26,22 +26,33 @@ from functorch_like.numpy import scalar_types
 _PACKAGE = "functorch_like"
 
 
+#: The dictionary of a module, as it is now.
+_namespace = ModuleType.__dict__["__dict__"].__get__
+
+
 class AliasModule(ModuleType):
     """A module under one of JAX's names; an attribute is looked up at its first use, and cached."""
 
     def __init__(self, name: str, sources: tuple[str, ...]) -> None:
         super().__init__(name, f"{_PACKAGE} under the name of {name}.")
-        self.__dict__.update(__path__=[], __backend__=_PACKAGE, _sources=sources)
+        _namespace(self).update(__path__=[], __backend__=_PACKAGE, _sources=sources)
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":  # of `from jax.numpy import *`
             return dir(self)
         if name.startswith("__") and name.endswith("__") and name not in ("__version__", "__version_info__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        value = _look_up(self.__name__, self.__dict__["_sources"], name)
+        value = _look_up(self.__name__, _namespace(self)["_sources"], name)
         if not missing.is_stand_in(value):
-            self.__dict__[name] = value
+            _namespace(self)[name] = value
         return value
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The module's dictionary, with all public names: libraries go through it to wrap every function."""
+        for name in dir(self):
+            getattr(self, name)
+        return _namespace(self)
 
     def __dir__(self) -> list[str]:
         prefix = self.__name__ + "."
@@ -192,4 +203,4 @@ def install() -> None:
         dtypes.set_default_dtype("int64")
     dtypes._NARROW.set_global(dtypes.default_float() != dtypes.float64)  # and expect these to count as float32
     for name, contents in jax_import_stubs.hand_over().items():
-        vars(importlib.import_module(name)).update(contents)
+        _namespace(importlib.import_module(name)).update(contents)

@@ -97,8 +97,10 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
             return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
     if (buffer := _buffer(a)) is not None:
         return _asarray(np.asarray(buffer), dtype, None)
-    # Subclasses of numbers; `aval_of` raises for others.
-    return trace_constants.array_of(promotion.host(a, aval_of(a).dtype))
+    for number in (bool, int, float, complex):
+        if isinstance(a, number):  # of a subclass, such as IntEnum
+            return _asarray(number(a), dtype, copy)
+    return aval_of(a)  # raises
 
 
 def _buffer(a: Any) -> memoryview | None:

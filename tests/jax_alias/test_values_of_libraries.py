@@ -70,3 +70,30 @@ def test_an_associative_operation_may_return_another_structure(run):
             print(type(e).__name__)
     """
     assert run(text) == "ArgumentError\nArgumentError"
+
+
+def test_the_dictionary_of_a_module_has_its_functions(run):
+    text = """
+    import types
+    import jax, jax.numpy as jnp, jax.scipy.special
+    for module, some in ((jnp, ("abs", "zeros", "linalg")), (jnp.fft, ("fft",)), (jax.scipy.special, ("erf",))):
+        assert {n for n in dir(module)} <= set(vars(module)) and all(n in module.__dict__ for n in some)
+        assert all(vars(module)[name] is getattr(module, name) for name in dir(module))
+    assert "no_such_name" not in vars(jnp)
+    jnp.of_a_library = 3
+    assert vars(jnp)["of_a_library"] == 3
+    """
+    run(text)
+
+
+def test_select_of_scalars_by_an_array(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    x = jnp.arange(3).reshape(3, 1)
+    mapped = jax.vmap(lambda a: jax.lax.select(a <= 1, 0, 1))(x)
+    assert mapped.shape == (3, 1) and mapped.tolist() == [[0], [0], [1]]
+    assert jax.lax.select(True, jnp.ones(2), jnp.zeros(2)).tolist() == [1, 1]
+    keys = jax.random.split(jax.random.key(0), 2)
+    assert (jax.lax.select(jnp.array([True, False]), keys, keys[::-1]) == keys[jnp.array([0, 0])]).all()
+    """
+    run(text)

@@ -1,5 +1,7 @@
 """Parts of numbers, divisors, products of vectors, sequences, and functions along axes."""
 
+import enum
+
 import numpy as np
 import pytest
 from support.compare import agrees, same
@@ -140,3 +142,20 @@ def test_block():
         with pytest.raises(ArgumentError, match="nest"):
             fnp.block(wrong)
     same(ft.grad(lambda a: (fnp.block([[a, 2 * a]]) ** 2).sum())(fnp.ones(2)), np.array([10.0, 10.0]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "bfloat16", "complex64", "bool"])
+def test_subclasses_of_numbers_get_the_dtype_that_is_named(dtype):
+    class Item(enum.IntEnum):
+        COIN = 5
+
+    class Length(float):
+        pass
+
+    for value in (Item.COIN, Length(2.0)):
+        plain = int(value) if isinstance(value, int) else float(value)
+        scalar_type = fnp.bool_ if dtype == "bool" else getattr(fnp, dtype)
+        for made in (fnp.asarray(value, dtype), fnp.array(value, dtype), scalar_type(value)):
+            assert made.dtype == fnp.asarray(plain, dtype).dtype and complex(made) == complex(fnp.asarray(plain, dtype))
+        assert fnp.asarray(value).aval is fnp.asarray(plain).aval
+        assert (fnp.ones(2, "bfloat16") * fnp.asarray(value)).dtype == fnp.bfloat16

@@ -18,18 +18,6 @@ __all__ = ["canonicalize_dtype", "extended", "finfo", "issubdtype", "itemsize_bi
 TypePromotionError = DtypeError
 
 
-class finfo(numpy.finfo):
-    """Limits of a floating dtype, scalars of that dtype. Without the alias they are Python floats."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._limits, name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return finfo, (self.dtype,)
-
-
 bfloat16 = dtypes.bfloat16.type
 
 

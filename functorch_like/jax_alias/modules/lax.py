@@ -7,8 +7,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from functorch_like import lax, tree
-from functorch_like import numpy as fnp
+import numpy as np
+
+from functorch_like import lax, numpy, tree
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.jax_alias.modules import core_primitives
 from functorch_like.jax_alias.modules.numpy import moving_keys
@@ -41,9 +42,10 @@ class Tolerance(NamedTuple):
 _MOVING = (
     "broadcast", "broadcast_in_dim", "concatenate", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
     "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "expand_dims",
-    "index_in_dim", "reshape", "rev", "select", "slice", "slice_in_dim", "squeeze", "transpose",
+    "index_in_dim", "reshape", "rev", "slice", "slice_in_dim", "squeeze", "transpose",
 )  # fmt: skip
 
+_select = moving_keys(lax.select, "jax.lax")
 for _name in _MOVING:
     globals()[_name] = moving_keys(getattr(lax, _name), "jax.lax")
 del _name
@@ -72,7 +74,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
 
 def stage(x: Any, /) -> Any:
     """Return a value as an array."""
-    return fnp.asarray(x)
+    return numpy.asarray(x)
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
@@ -111,6 +113,13 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
             return structure.unflatten(leaves) if len(leaves) == structure.num_leaves else returned.unflatten(leaves)
 
         return lax.associative_scan(regrouped, elems, reverse, axis)
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """Call `ft.lax.select`; two scalars are broadcast to the shape of `pred`, as JAX does under `vmap` alone."""
+    if np.ndim(pred) and not (np.ndim(on_true) or np.ndim(on_false)):
+        on_true, on_false = (numpy.broadcast_to(x, np.shape(pred)) for x in (on_true, on_false))
+    return _select(pred, on_true, on_false)
 
 
 def pvary(x: Any, axis_name: Any = None) -> Any:
