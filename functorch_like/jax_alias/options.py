@@ -7,6 +7,7 @@ force: results are split as it says.
 from __future__ import annotations
 
 import functools
+import types
 from ast import literal_eval
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -185,7 +186,17 @@ def _adapted(module: str, name: str, fun: Callable[..., Any]) -> Callable[..., A
         return result if where is None else _placed(result, where)
 
     called.__module__, called.__qualname__ = module, name  # pickle finds it by these
-    return called
+    return _without_closure(called)
+
+
+def _call(*args: Any, **kwargs: Any) -> Any:
+    return _called(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821  # pyright: ignore
+
+
+def _without_closure(called: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that closes over nothing: libraries put other code in the place of `f.__code__`."""
+    plain = types.FunctionType(_call.__code__, {"__name__": __name__, "_called": called}, called.__name__)
+    return functools.update_wrapper(plain, called)
 
 
 def _placed(x: Any, where: Any) -> Any:

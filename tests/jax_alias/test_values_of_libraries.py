@@ -97,3 +97,21 @@ def test_select_of_scalars_by_an_array(run):
     assert (jax.lax.select(jnp.array([True, False]), keys, keys[::-1]) == keys[jnp.array([0, 0])]).all()
     """
     run(text)
+
+
+def test_code_of_functions_can_be_replaced(run):
+    text = """
+    import inspect, pickle
+    import jax, jax.numpy as jnp
+    kept = jax.lax.dot_general  # as a layer keeps it
+    dims = (((1,), (0,)), ((), ()))
+    x = jnp.ones((2, 2))
+    assert "out_sharding" not in inspect.signature(kept).parameters and "lhs" in inspect.signature(kept).parameters
+    assert pickle.loads(pickle.dumps(kept)) is kept and kept(x, x, dims, out_sharding=None)[0, 0] == 2
+    code = kept.__code__
+    kept.__code__ = (lambda *args, **kwargs: "replaced").__code__
+    assert jax.lax.dot_general(x, x, dims) == "replaced" and (x @ x)[0, 0] == 2
+    kept.__code__ = code
+    assert kept(x, x, dims)[0, 0] == 2
+    """
+    run(text)

@@ -34,6 +34,8 @@ _ADDED: dict[str, dict[str, Any]] = {}
 for _of, _params in _MORE:
     for _name in _of.split():
         _ADDED.setdefault(_name, {}).update(_params)
+#: Added parameters that `bind` takes and programs do not show: rules of libraries written for earlier JAX lack them.
+_ACCEPTED = ("out_dtype",)
 #: Added parameters that change results, so that `bind` refuses other values.
 _EFFECTIVE = ("dimensions", "out_dtype", "symbolic_zeros")
 
@@ -47,7 +49,7 @@ def shown_params(prim: CorePrimitive, params: dict[str, Any]) -> dict[str, Any]:
     names = _NAMES.get(prim.name)
     if names is not None:
         params = {names[name]: value for name, value in params.items()}
-    return {**params, **_ADDED.get(prim.name, {})}
+    return {**params, **{name: value for name, value in _ADDED.get(prim.name, {}).items() if name not in _ACCEPTED}}
 
 
 def recorded_params(prim: CorePrimitive, params: dict[str, Any]) -> dict[str, Any]:
