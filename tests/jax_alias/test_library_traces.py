@@ -142,6 +142,7 @@ def test_parameters_have_the_names_of_jax(run):
     x = jnp.arange(6.0)
     assert jax.lax.reshape_p.bind(x, new_sizes=(2, 3), dimensions=None, sharding=None).shape == (2, 3)
     assert jax.lax.broadcast_in_dim_p.bind(1.0, shape=(2,), broadcast_dimensions=(), sharding=None).shape == (2,)
+    assert float(jax.lax.erf_p.bind(0.0, accuracy=None)) == 0
     assert params["mul"] == {} and jax.lax.mul_p.bind(x, x, out_dtype=None)[3] == 9
     assert jax.lax.reduce_sum_p.bind(x, axes=(0,), out_sharding=None) == 15
     try:

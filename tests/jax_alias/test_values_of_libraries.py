@@ -115,3 +115,34 @@ def test_code_of_functions_can_be_replaced(run):
     assert kept(x, x, dims)[0, 0] == 2
     """
     run(text)
+
+
+def test_transforms_of_real_arrays(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    x = np.array([0.5, -1.0, 2.0, 3.0], np.float32)
+    for kind, reference in (("FFT", np.fft.fft), (jax.lax.FftType.IFFT, np.fft.ifft), ("RFFT", np.fft.rfft)):
+        for way in (lambda f: f, jax.jit):
+            got = way(lambda x: jax.lax.fft(x, kind, (4,)))(x)
+            assert got.dtype == np.complex64
+            np.testing.assert_allclose(got, reference(x.astype(float)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(jax.lax.fft(x[:3], "IRFFT", (4,)), np.fft.irfft(x[:3].astype(float), 4), rtol=1e-5)
+    """
+    run(text)
+
+
+def test_loops_show_the_parameters_of_jax(run):
+    text = """
+    import jax, jax.numpy as jnp
+    names = set()
+    def walk(jaxpr):
+        for e in jaxpr.eqns:
+            if e.primitive.name == "while":
+                names.add(tuple(sorted(e.params)))
+            for value in e.params.values():
+                if hasattr(value, "jaxpr"):
+                    walk(value.jaxpr)
+    walk(jax.make_jaxpr(jnp.gcd)(jnp.array([12, 7]), jnp.array([18, 21])).jaxpr)
+    assert names == {("body_jaxpr", "body_nconsts", "cond_jaxpr", "cond_nconsts")}, names
+    """
+    run(text)

@@ -34,6 +34,8 @@ _ADDED: dict[str, dict[str, Any]] = {}
 for _of, _params in _MORE:
     for _name in _of.split():
         _ADDED.setdefault(_name, {}).update(_params)
+#: Added parameters that do not change results: where they are None, `bind` of every primitive takes them.
+_PLACED = ("accuracy", "out_sharding", "sharding")
 #: Added parameters that `bind` takes and programs do not show: rules of libraries written for earlier JAX lack them.
 _ACCEPTED = ("out_dtype",)
 #: Added parameters that change results, so that `bind` refuses other values.
@@ -46,6 +48,8 @@ def shown_params(prim: CorePrimitive, params: dict[str, Any]) -> dict[str, Any]:
         spec = params["spec"]
         facts = {"name": spec.name, "inline": spec.inline, "keep_unused": spec.keep_unused}
         return {**params, **facts, "donated_invars": spec.donated}
+    if "expected_steps" in params:  # a hint of loops of the package; it changes no result
+        params = {name: value for name, value in params.items() if name != "expected_steps"}
     names = _NAMES.get(prim.name)
     if names is not None:
         params = {names[name]: value for name, value in params.items()}
@@ -62,6 +66,8 @@ def recorded_params(prim: CorePrimitive, params: dict[str, Any]) -> dict[str, An
         spec = params.get("spec") or CallSpec()
         facts = {name: params[name] for name in ("name", "inline", "keep_unused") if name in params}
         return {"jaxpr": params["jaxpr"], "spec": dataclasses.replace(spec, **facts)}
+    # Libraries that invert a function pass the parameters of a primitive to another one.
+    params = {name: value for name, value in params.items() if value is not None or name not in _PLACED}
     added = _ADDED.get(prim.name)
     if added is None:
         return params

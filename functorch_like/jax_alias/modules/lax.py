@@ -115,6 +115,14 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         return lax.associative_scan(regrouped, elems, reverse, axis)
 
 
+def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
+    """Call `ft.lax.fft`; a real array is converted to a complex one, except for RFFT."""
+    name = fft_type.upper() if isinstance(fft_type, str) else lax.FftType(fft_type).name
+    if name != "RFFT" and not numpy.iscomplexobj(x):
+        x = numpy.asarray(x, numpy.result_type(x, "complex64"))
+    return lax.fft(x, fft_type, fft_lengths)
+
+
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     """Call `ft.lax.select`; two scalars are broadcast to the shape of `pred`, as JAX does under `vmap` alone."""
     if np.ndim(pred) and not (np.ndim(on_true) or np.ndim(on_false)):
