@@ -27,7 +27,7 @@ _PACKAGE = "functorch_like"
 
 
 #: The dictionary of a module, as it is now.
-_namespace = ModuleType.__dict__["__dict__"].__get__
+_namespace: Any = vars(ModuleType)["__dict__"].__get__
 
 
 class AliasModule(ModuleType):

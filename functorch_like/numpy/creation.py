@@ -97,7 +97,8 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
             return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
     if (buffer := _buffer(a)) is not None:
         return _asarray(np.asarray(buffer), dtype, None)
-    for number in (bool, int, float, complex):
+    numbers: tuple[Any, ...] = (bool, int, float, complex)
+    for number in numbers:
         if isinstance(a, number):  # of a subclass, such as IntEnum
             return _asarray(number(a), dtype, copy)
     return aval_of(a)  # raises
