@@ -93,7 +93,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.lib.xla_bridge": (".modules.backend",),
     "jax.memory": (".modules.memory",),
     "jax.monitoring": (".modules.monitoring",),
-    "jax.nn": (".modules.nn", "nn"),
+    "jax.nn": ("nn",),
     "jax.nn.initializers": (".modules.initializers", "nn.initializers"),
     "jax.numpy": (".modules.numpy", "numpy"),
     "jax.numpy.fft": ("numpy.fft",),

@@ -120,7 +120,7 @@ def dot_product_attention(
     """
     q, k, v = (aval_of(x) for x in (query, key, value))
     _check(q, k, v)
-    mask = restricted(q, k, mask, query_seq_lengths, key_value_seq_lengths, local_window_size)
+    mask = _restricted(q, k, mask, query_seq_lengths, key_value_seq_lengths, local_window_size)
     length = q.shape[-1]
     factor = (1 / math.sqrt(length) if length else 1.0) if scale is None else float(scale)
     form = _form(mha.SDPAParams(q, k, v, bias if mask is None else mask, is_causal=is_causal), implementation)
@@ -130,7 +130,7 @@ def dot_product_attention(
     return out, _residual(query, key, value, bias, mask, scale=factor, is_causal=bool(is_causal))
 
 
-def restricted(q: Any, k: Any, mask: Any, query_lengths: Any, key_lengths: Any, window: Any) -> Any:
+def _restricted(q: Any, k: Any, mask: Any, query_lengths: Any, key_lengths: Any, window: Any) -> Any:
     """Return the mask combined with those of the lengths and the window."""
     rows, columns = np.arange(q.shape[-3])[:, None], np.arange(k.shape[-3])[None, :]
     masks = [] if mask is None else [mask]

@@ -56,15 +56,6 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return lax.with_sharding_constraint(x, concrete(shardings))
 
 
-def dot(
-    lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any = None, *, dimension_numbers: Any = None
-) -> Any:
-    """Return `ft.lax.dot`, or with dimension numbers `ft.lax.dot_general`."""
-    if dimension_numbers is None:
-        return lax.dot(lhs, rhs, precision, preferred_element_type)
-    return lax.dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
-
-
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     """Return `ft.lax.mul`; `out_dtype` is a dtype that both operands are converted to."""
     if out_dtype is None:
@@ -113,14 +104,6 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
             return structure.unflatten(leaves) if len(leaves) == structure.num_leaves else returned.unflatten(leaves)
 
         return lax.associative_scan(regrouped, elems, reverse, axis)
-
-
-def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Any:
-    """Call `ft.lax.fft`; a real array is converted to a complex one, except for RFFT."""
-    name = fft_type.upper() if isinstance(fft_type, str) else lax.FftType(fft_type).name
-    if name != "RFFT" and not numpy.iscomplexobj(x):
-        x = numpy.asarray(x, numpy.result_type(x, "complex64"))
-    return lax.fft(x, fft_type, fft_lengths)
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:
