@@ -8,7 +8,9 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
+from functorch_like.primitives.formulas.gamma import LOG1P_LESS
 from functorch_like.primitives.formulas.term import estrin
+from functorch_like.scipy.horner import horner
 from functorch_like.scipy.slopes import with_slopes
 
 
@@ -23,6 +25,17 @@ def log_minus(x: Any, y: Any) -> Any:
     same = x == y
     gap = fnp.where(same, -1, y - fnp.where(same, y + 1, x))
     return fnp.where(same, -math.inf, fnp.where(same, 0, x) + log1mexp(gap))
+
+
+def log1p_less(u: Any) -> Any:
+    """Return log(1 + u) - u for |u| <= 1/2.
+
+    With r = u / (2 + u) it is 2 artanh(r) - u (DLMF 4.6.4), and u - 2r is u r.
+    """
+    r = u / (u + 2)
+    square = r * r
+    series = horner(square, LOG1P_LESS if aval_of(u).dtype == dtypes.float64 else LOG1P_LESS[:8])
+    return r * (2 * square * series - u)
 
 
 def softplus(x: Any) -> Any:

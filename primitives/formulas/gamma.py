@@ -55,13 +55,17 @@ def lgamma1p_near(a: Term) -> Term:
     return small + where(below, -where(below, a, 0).log1p(), where(above, a, 1).log())
 
 
+#: In powers of r**2: artanh(r) / r**3 - 1 / r**2 for |r| <= 1/3.
+LOG1P_LESS = tuple(1 / (2 * k + 3) for k in range(18))
+
+
 def log1p_less(u: Term) -> Term:
     """log(1 + u) - u: with r = u / (2 + u) the logarithm is 2 artanh(r) (DLMF 4.6.4), and u - 2r is u r."""
     small = abs(u) < 0.5
     v = where(small, u, 0)
     r = v / (v + 2)
     square = r * r
-    series = polynomial(square, [1 / (2 * k + 3) for k in range(18)])
+    series = polynomial(square, LOG1P_LESS)
     return where(small, 2 * r * square * series - v * r, u.log1p() - u)
 
 

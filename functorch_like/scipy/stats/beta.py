@@ -7,8 +7,7 @@ from typing import Any
 
 from functorch_like import numpy as fnp
 from functorch_like.primitives.elementwise.incomplete_beta import regularized_incomplete_beta
-from functorch_like.scipy.gamma_ratios import betaln
-from functorch_like.scipy.special import xlog1py, xlogy
+from functorch_like.scipy.log_binomial import log_beta_density
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("the beta distribution", "0.5, 2.0, 3.0", lambda a, b: (a > 0) & (b > 0))
@@ -18,8 +17,7 @@ _family = Family("the beta distribution", "0.5, 2.0, 3.0", lambda a, b: (a > 0) 
 def logpdf(x: Any, a: Any, b: Any) -> Any:
     inside = (x >= 0) & (x <= 1)
     y = fnp.where(inside, x, 0.5)
-    value = xlogy(a - 1, y) + xlog1py(b - 1, -y) - betaln(a, b)
-    return fnp.where(inside, value, fnp.where(x != x, x, -math.inf))
+    return fnp.where(inside, log_beta_density(a, b, y), fnp.where(x != x, x, -math.inf))
 
 
 @_family

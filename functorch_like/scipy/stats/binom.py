@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.scipy.gamma_ratios import log_choose
-from functorch_like.scipy.special import xlog1py, xlogy
+from functorch_like.scipy.log_binomial import log_binomial
 from functorch_like.scipy.stats.families import Family
 
 _family = Family(
@@ -20,7 +19,7 @@ _family = Family(
 def logpmf(k: Any, n: Any, p: Any) -> Any:
     inside = (k >= 0) & (k <= n)
     k, n = fnp.where(inside, k, 0), fnp.where(inside, n, 0)
-    return fnp.where(inside, log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p), -math.inf)
+    return fnp.where(inside, log_binomial(k, n - k, p), -math.inf)
 
 
 pmf = _family.exp(logpmf)

@@ -10,8 +10,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
-from functorch_like.primitives import elementwise
-from functorch_like.scipy.special import xlogy
+from functorch_like.scipy.log_binomial import log_shares
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -52,8 +51,8 @@ def _logpdf(x: Any, alpha: Any) -> Any:
     off = fnp.abs(fnp.sum(x, 0) - 1)
     inside = fnp.all(x >= 0, 0) & (off <= 50 * float(fnp.finfo(aval_of(x).dtype).eps) * aval_of(x).shape[0])
     powers = fnp.reshape(alpha, (-1,) + (1,) * (aval_of(x).ndim - 1))
-    constant = elementwise.lgamma(fnp.sum(alpha)) - fnp.sum(elementwise.lgamma(alpha))
-    value = fnp.sum(xlogy(powers - 1, fnp.where(inside, x, 0.5)), 0) + constant
+    powers, shares = promotion.promote_and_broadcast(powers, fnp.where(inside, x, 0.5))
+    value = log_shares(powers, shares, 0, 1)
     return fnp.where(fnp.all(alpha > 0), fnp.where(inside, value, -math.inf), math.nan)
 
 

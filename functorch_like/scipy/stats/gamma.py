@@ -6,10 +6,9 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.incomplete_gamma import igamma, igammac
 from functorch_like.scipy.gamma_ratios import log_upper_gamma
-from functorch_like.scipy.special import xlogy
+from functorch_like.scipy.log_poisson import log_gamma_density
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("the gamma distribution", "0.5, 2.0", lambda a: a > 0)
@@ -21,7 +20,7 @@ def logpdf(x: Any, a: Any) -> Any:
     y = fnp.where(inside, x, 1)
     inside &= x < math.inf
     y = fnp.where(inside, y, 1)
-    return fnp.where(inside, xlogy(a - 1, y) - y - elementwise.lgamma(a), fnp.where(x != x, x, -math.inf))
+    return fnp.where(inside, log_gamma_density(a, y), fnp.where(x != x, x, -math.inf))
 
 
 @_family

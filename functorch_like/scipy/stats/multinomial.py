@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import numpy as fnp
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
-from functorch_like.primitives import elementwise
-from functorch_like.scipy.special import xlogy
+from functorch_like.scipy.log_binomial import log_shares
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def _logpmf(x: Any, n: Any, p: Any) -> Any:
     x, p = promotion.promote_and_broadcast(x, p)
     inside = fnp.all((x >= 0) & (fnp.floor(x) == x), -1) & (fnp.sum(x, -1) == n)
     counts = fnp.where(inside[..., None], x, 0)
-    value = elementwise.lgamma(n + 1) + fnp.sum(xlogy(counts, p) - elementwise.lgamma(counts + 1), -1)
+    value = log_shares(counts, p, -1, 0)
     return fnp.where(inside, value, -math.inf)
 
 

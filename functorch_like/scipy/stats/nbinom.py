@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.scipy.gamma_ratios import betaln
-from functorch_like.scipy.special import xlog1py
+from functorch_like.scipy.log_binomial import log_binomial
 from functorch_like.scipy.stats.families import Family
 
 _family = Family(
@@ -19,8 +18,7 @@ _family = Family(
 def logpmf(k: Any, n: Any, p: Any) -> Any:
     inside = k >= 0
     k = fnp.where(inside, k, 0)
-    value = n * fnp.log(p) + xlog1py(k, -p) - betaln(k + 1, n) - fnp.log(k + n)
-    return fnp.where(inside, value, -math.inf)
+    return fnp.where(inside, log_binomial(n, k, p) + fnp.log(n / (n + k)), -math.inf)
 
 
 pmf = _family.exp(logpmf)
