@@ -79,15 +79,3 @@ def betaln(a: Any, b: Any) -> Any:
 def log_choose(n: Any, k: Any) -> Any:
     """Return the logarithm of the binomial coefficient, for 0 <= k <= n."""
     return -fnp.log1p(n) - betaln(n - k + 1, k + 1)
-
-
-def log_upper_gamma(a: Any, x: Any, q: Any) -> Any:
-    """Return the logarithm of q = gammaincc(a, x); for tiny q by Legendre's continued fraction, DLMF 8.9.2."""
-    tiny = 1e-280 if aval_of(q).dtype == dtypes.float64 else 1e-30
-    far = (q < tiny) & (x > a) & fnp.isfinite(x)
-    y, b = fnp.where(far, x, 1), fnp.where(far, a, 0.5)
-    fraction = y + 201 - b
-    for k in range(100, 0, -1):
-        fraction = y + (2 * k - 1) - b - k * (k - b) / fraction
-    tail = b * fnp.log(y) - y - elementwise.lgamma(b) - fnp.log(fraction)
-    return fnp.where(far, tail, fnp.log(fnp.where(far, 1, q)))

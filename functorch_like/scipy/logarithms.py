@@ -27,6 +27,11 @@ def log_minus(x: Any, y: Any) -> Any:
     return fnp.where(same, -math.inf, fnp.where(same, 0, x) + log1mexp(gap))
 
 
+def least_of_log(x: Any) -> float:
+    """Return a number from which on logarithms of probabilities in the dtype of x have all digits."""
+    return 1e-280 if aval_of(x).dtype == dtypes.float64 else 1e-30
+
+
 def log1p_less(u: Any) -> Any:
     """Return log(1 + u) - u for |u| <= 1/2.
 

@@ -207,3 +207,43 @@ def test_second_derivatives():
         wrt = len(args) - 1
         tail = tuple(map(np.float64, args[:wrt]))
         ft.testing.check_grads(lambda q, f=function, tail=tail: f(*tail, q), (np.float64(args[wrt]),), order=2)
+
+
+def log_lower_gamma(a, x):
+    return a * mp.log(x) - x - log_gamma(a + 1) + mp.log(mp.hyp1f1(1, a + 1, x))
+
+
+def log_lower_beta(a, b, x):
+    series = mp.log(mp.hyp2f1(a + b, 1, a + 1, x))
+    return a * mp.log(x) + b * mp.log(1 - x) - mp.log(a) - log_beta(a, b) + series
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logarithms_of_tiny_probabilities(dtype):
+    """Some of them are so small that the probability is no number."""
+    a, x = np.array([[5000, 3000], [5000, 4200], [1e4, 2e3], [300, 1.0], [80, 1e-5], [2e3, 10], [7, 5]], dtype).T
+    want = exact(log_lower_gamma, (a, x))
+    got, gradient = ft.jit(ft.vmap(ft.value_and_grad(S.gamma.logcdf)))(x, a)
+    assert roundings(got, want, dtype, 0).max() < 100
+    slope = exact(lambda a, x: mp.exp((a - 1) * mp.log(x) - x - log_gamma(a) - log_lower_gamma(a, x)), (a, x))
+    np.testing.assert_allclose(gradient, slope, rtol=5e4 * np.finfo(dtype).eps)
+
+    rows = [[48, 1100, 4e-4], [600, 13, 0.3], [0.5, 3, 0.2], [2, 3e3, 1e-30], [4e3, 4e3, 0.25], [5e3, 4e5, 0.0118]]
+    a, b, x = np.array(rows, dtype).T
+    want = exact(log_lower_beta, (a, b, x))
+    logs = ft.jit(S.beta.logcdf)
+    np.testing.assert_allclose(logs(x, a, b), want, rtol=3e3 * np.finfo(dtype).eps)
+    # 1 - x of float32 has roundings; those of what it is the complement of do not count.
+    above, far = (
+        (1 - x).astype(dtype),
+        exact(lambda a, b, y: log_lower_beta(a, b, 1 - y), (a, b, (1 - x).astype(dtype))),
+    )
+    np.testing.assert_allclose(ft.jit(S.beta.logsf)(above, b, a), far, rtol=3e3 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(ft.jit(S.beta.sf)(above, b, a)[2:3], np.exp(far[2:3]), rtol=3e2 * np.finfo(dtype).eps)
+    ends = np.array([0.0, 1.0], dtype)
+    np.testing.assert_array_equal(logs(ends, a[0], b[0]), [-np.inf, 0])
+    np.testing.assert_array_equal(ft.jit(S.beta.logsf)(ends, a[0], b[0]), [0, -np.inf])
+    np.testing.assert_array_equal(
+        ft.jit(S.gamma.logcdf)(np.array([-1.0, 0.0, np.inf], dtype), a[0]), [-np.inf] * 2 + [0]
+    )
+    np.testing.assert_array_equal(ft.jit(S.gamma.logsf)(np.array([-1.0, 0.0, np.inf], dtype), a[0]), [0, 0, -np.inf])

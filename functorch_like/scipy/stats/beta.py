@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.lax import cond
+from functorch_like.numpy import promotion
 from functorch_like.primitives.elementwise.incomplete_beta import regularized_incomplete_beta
-from functorch_like.scipy.log_binomial import log_beta_density
+from functorch_like.scipy.log_binomial import log_beta_density, log_binomial
+from functorch_like.scipy.logarithms import least_of_log
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("the beta distribution", "0.5, 2.0, 3.0", lambda a, b: (a > 0) & (b > 0))
@@ -27,19 +32,61 @@ def cdf(x: Any, a: Any, b: Any) -> Any:
 
 @_family
 def sf(x: Any, a: Any, b: Any) -> Any:
-    return regularized_incomplete_beta(b, a, 1 - fnp.clip(x, 0, 1))
+    return _above(fnp.clip(x, 0, 1), a, b)
+
+
+def _above(x: Any, a: Any, b: Any) -> Any:
+    """1 - x has no rounding in double precision if x is narrower; else the density says what the rounding counts."""
+    aval = aval_of(x)
+    if aval.dtype != dtypes.float64:
+        wide = _above(*(promotion.convert(v, dtypes.float64) for v in (x, a, b)))
+        return promotion.convert(wide, aval.dtype, aval.weak_type)
+    y = 1 - x
+    value = regularized_incomplete_beta(b, a, y)
+    rounding = (1 - y) - x
+    inside = (rounding != 0) & (a > 0) & (b > 0)
+    density = fnp.exp(log_beta_density(*(fnp.where(inside, v, 0.5) for v in (a, b, x))))
+    return value + fnp.where(inside, rounding * density, 0)
+
+
+def _log(x: Any, a: Any, b: Any, lower: bool) -> Any:
+    """The logarithm of the less probable side is that of its probability, or of its fraction if that is no number."""
+    x = fnp.clip(x, 0, 1)
+    p, q = regularized_incomplete_beta(a, b, x), _above(x, a, b)
+    p, q = (p, q) if lower else (q, p)
+    low = p < 0.5
+    far = (p < least_of_log(p)) & (x > 0) & (x < 1)
+    ends = low & ~far
+    near = fnp.where(low, fnp.log(fnp.where(ends, p, 1)), fnp.log1p(-fnp.where(low, 0, q)))
+    near = fnp.where(low & (p == 0), -math.inf, near)
+    tail = lambda near, x, a, b: fnp.where(far, _tail(*(fnp.where(far, v, 0.5) for v in (x, a, b)), lower), near)
+    return cond(fnp.any(far), tail, lambda near, x, a, b: near, near, x, a, b)
+
+
+_TERMS = 20
+
+
+def _tail(x: Any, a: Any, b: Any, lower: bool) -> Any:
+    """The logarithm of a tiny probability, by the continued fraction DLMF 8.17.22, which converges fast there."""
+    front, n = log_binomial(a, b, x), a + b
+    a, b, x = (a, b, x) if lower else (b, a, 1 - x)
+    fraction: Any = 1
+    for k in range(_TERMS, -1, -1):
+        if k < _TERMS:
+            even = (k + 1) * (b - k - 1) / (a + 2 * k + 1) * (x / (a + 2 * k + 2))
+            fraction = 1 + even / fraction
+        fraction = 1 - (a + k) / (a + 2 * k) * ((n + k) / (a + 2 * k + 1) * x) / fraction
+    return front + fnp.log(b / n) - fnp.log(fraction)
 
 
 @_family
 def logcdf(x: Any, a: Any, b: Any) -> Any:
-    p, q = cdf.standard(x, a, b), sf.standard(x, a, b)
-    low = p < 0.5
-    return fnp.where(low, fnp.log(fnp.where(low, p, 1)), fnp.log1p(-fnp.where(low, 0, q)))
+    return _log(x, a, b, True)
 
 
 @_family
 def logsf(x: Any, a: Any, b: Any) -> Any:
-    return logcdf.standard(1 - fnp.clip(x, 0, 1), b, a)
+    return _log(x, a, b, False)
 
 
 pdf = _family.exp(logpdf)

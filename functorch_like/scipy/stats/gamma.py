@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like import numpy as fnp
 from functorch_like.primitives.elementwise.incomplete_gamma import igamma, igammac
-from functorch_like.scipy.gamma_ratios import log_upper_gamma
+from functorch_like.scipy.log_gamma_tails import log_lower_gamma, log_upper_gamma
 from functorch_like.scipy.log_poisson import log_gamma_density
 from functorch_like.scipy.stats.families import Family
 
@@ -37,7 +37,7 @@ def sf(x: Any, a: Any) -> Any:
 def logcdf(x: Any, a: Any) -> Any:
     p, q = cdf.standard(x, a), sf.standard(x, a)
     low = p < 0.5
-    return fnp.where(low, fnp.log(fnp.where(low, p, 1)), fnp.log1p(-fnp.where(low, 0, q)))
+    return fnp.where(low, log_lower_gamma(a, x, fnp.where(low, p, 1)), fnp.log1p(-fnp.where(low, 0, q)))
 
 
 @_family
