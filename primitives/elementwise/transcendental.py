@@ -303,7 +303,8 @@ rsqrt = unary(
     lambda g, x, y: mul(g, div(mul(full_like(y, -0.5), y), x)), domain=(0.2, 3.0),
 )  # fmt: skip
 cbrt = unary(
-    "cbrt", np.cbrt, Lowering("cbrt", operation("stablehlo.cbrt"), vectorized_cpu.CBRT),
+    "cbrt", np.cbrt,
+    Lowering("cbrt", operation("stablehlo.cbrt"), vectorized_cpu.CBRT, vectorized_cpu.CBRT_WITHOUT_SUBNORMALS),
     lambda g, x, y: div(g, mul(full_like(y, 3), square(y))), takes="f", domain=(0.2, 3.0),
     fusible=True,
 )  # fmt: skip

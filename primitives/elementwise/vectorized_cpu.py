@@ -161,6 +161,24 @@ def cbrt(x: Term) -> Term:
     return where(x.equals(0) | infinite(x), x, copysign(size * (r * r), x))
 
 
+def _cbrt_without_subnormals() -> Alternative:
+    """Subnormal operands count as 0: XLA's cube root of them has either sign and any size."""
+
+    def lower(e: Any, x: Any) -> Any:
+        term = Term(e, x, e.outs[0])
+        if term.aval.dtype != dtypes.float64:
+            return _lowered(cbrt)(e, x)
+        zero = abs(term) < float(np.finfo(np.float64).smallest_normal)
+        return where(zero, copysign(term.like(0), term), where(zero, 1, term).apply("stablehlo.cbrt")).v
+
+    def edges() -> list[tuple[SampleInput, bool]]:
+        of = lambda dtype: SampleInput((ShapedArray((2, 7), dtype),), {}, (-9.0, 9.0))
+        return [(of(dtypes.bfloat16), True), (of("float64"), True), (of("float16"), False)]
+
+    takes = lambda ins, outs: outs[0].dtype in (dtypes.bfloat16, dtypes.float64)
+    return Alternative("cbrt without subnormal operands", "bfloat16 and float64 operands", takes, lower, edges)
+
+
 #: 2**x over -1/2 <= x <= 1/2, interpolated in 8 Chebyshev nodes: good to 6e-11.
 _EXP2 = (
     0.9999999999595618, 0.6931471805568324, 0.24022651213498092, 0.055504109063258665, 0.009618025613318034,
@@ -250,4 +268,5 @@ EXP2 = _single("exp2 by its bits", _exp2, 1, (-9.0, 9.0))
 LGAMMA = always("lgamma", gamma_single.lgamma, domain=(-9.0, 9.0))
 DIGAMMA = always("digamma", gamma_single.digamma, domain=(-9.0, 9.0))
 CBRT = always("cbrt", cbrt, domain=(-9.0, 9.0))
+CBRT_WITHOUT_SUBNORMALS = _cbrt_without_subnormals()
 RSQRT = _single("rsqrt of what is not negative", _rsqrt, 1, (0.1, 9.0))

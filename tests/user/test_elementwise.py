@@ -397,3 +397,17 @@ def test_booleans_divide_as_integers(name):
     assert out.dtype == np.int32
     np.testing.assert_array_equal(out, expected)
     np.testing.assert_array_equal(ft.jit(getattr(fnp, name))(x, y), expected)
+
+
+@pytest.mark.parametrize("dtype", [fnp.bfloat16, np.float16, np.float32, np.float64])
+def test_cube_roots_of_the_least_numbers(dtype):
+    """Subnormal numbers may count as zeros, whose roots have their sign."""
+    info = fnp.finfo(dtype)
+    x = np.array([float(info.tiny) * s for s in (1, -1, 0.5, -0.5, 0.25, -0.25, 0.0, -0.0)]).astype(dtype)
+    want = np.cbrt(x.astype(np.float64))
+    for size in (1, 5000):
+        got = np.asarray(ft.jit(fnp.cbrt)(np.tile(x, size)))[-8:].astype(np.float64)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+        np.testing.assert_allclose(got[:2], want[:2], rtol=2 * float(info.eps))
+        zero = got[2:] == 0
+        np.testing.assert_allclose(got[2:][~zero], want[2:][~zero], rtol=2 * float(info.eps))

@@ -173,6 +173,26 @@ def test_derivatives_of_determinants_where_these_are_zero():
     np.testing.assert_allclose(ft.jit(ft.grad(fnp.linalg.det))(x), want, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [4, 8, 40])
+@pytest.mark.parametrize("scale", [1e20, 1e-20])
+def test_determinants_whose_products_overflow(n, scale):
+    """Products of some entries on the diagonal of U are no numbers of float32; the determinant and cofactors are."""
+    scales = np.resize([scale, scale, 1 / scale, 1 / scale], n)
+    x = (np.random.default_rng(n).normal(size=(n, n)) / n**0.5 * scales).astype(np.float32)
+    wide = x.astype(np.float64)
+    value = np.linalg.det(wide)
+    cofactors = value * np.linalg.inv(wide).T
+    usual = (np.abs(cofactors) < 3e38) & (np.abs(cofactors) > 1e-37)
+    assert usual.sum() >= n * n // 2
+    for f in (ft.value_and_grad(fnp.linalg.det), ft.jit(ft.value_and_grad(fnp.linalg.det))):
+        got, gradient = f(x)
+        np.testing.assert_allclose(got, value, rtol=1e-3)
+        np.testing.assert_allclose(np.where(usual, gradient, 0), np.where(usual, cofactors, 0), rtol=2e-2)
+    diagonal = np.diag(np.array([1e30, 1e30, 1e-30, 1e-20], np.float32))
+    np.testing.assert_allclose(fnp.linalg.det(diagonal), 1e10, rtol=1e-5)
+    np.testing.assert_allclose(np.diag(ft.grad(fnp.linalg.det)(diagonal)), [1e-20, 1e-20, np.inf, 1e30], rtol=1e-5)
+
+
 @pytest.mark.parametrize("of", [lambda x: fnp.linalg.det(x), lambda x: fnp.linalg.slogdet(x)], ids=["det", "slogdet"])
 def test_derivatives_of_complex_determinants_are_differences(of):
     v, h = RNG.normal(size=Z.shape) + 1j * RNG.normal(size=Z.shape), 1e-6

@@ -8,6 +8,7 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.linalg.cofactors import SIDES, cofactors, product, times_power
 from functorch_like.numpy.linalg.decompositions import matrices
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import cholesky_lu
@@ -70,35 +71,23 @@ def _by_expansion(a: Any) -> Any:
 @custom_jvp
 def _by_factors(a: Any) -> Any:
     factors, pivots, _ = cholesky_lu.lu(a)
-    return elementwise.mul(_parity(factors, pivots), _product(M.diagonal(factors)))
+    return _value(factors, _parity(factors, pivots))
+
+
+def _value(factors: Any, parity: Any) -> Any:
+    mantissa, k = product(M.diagonal(factors))
+    return times_power(elementwise.mul(parity, mantissa), k)
 
 
 @_by_factors.defjvp
 def _by_factors_jvp(primals: Any, tangents: Any) -> Any:
-    """Jacobi's formula: the trace of adj(a) da.
-
-    With u for the last entry of U, and W for U with 1 in its place, adj(U) is W^-1 diag(u, ..., u, 1) times the product
-    of the other entries on the diagonal. Nothing is divided by u, which is 0 for a matrix of rank n - 1.
-    """
+    """Jacobi's formula: the trace of adj(a) da."""
     factors, pivots, order = cholesky_lu.lu(*primals)
-    diagonal, parity = M.diagonal(factors), _parity(factors, pivots)
-    value = elementwise.mul(parity, _product(diagonal))
-    *lead, n = aval_of(diagonal).shape
-    if not n:
+    parity = _parity(factors, pivots)
+    value = _value(factors, parity)
+    if not aval_of(factors).shape[-1]:
         return value, structural.full_like(value, 0)
-    last = structural.reshape(M.block(factors, (n - 1, n), (n - 1, n)), shape=(*lead, 1))
-    at_end = elementwise.eq(
-        structural.iota(dtype=dtypes.int32, shape=(*lead, n), dimension=len(lead)),
-        structural.full((*lead, n), n - 1, dtypes.int32),
-    )
-    ones = structural.full_like(diagonal, 1)
-    pick = lambda at_the_end, before: elementwise.select_n(at_end, before, at_the_end)
-    # Of the last column, below the diagonal: W is read above it only.
-    w = elementwise.select_n(M.rows(at_end, M.on_diagonal(factors)), factors, M.eye_like(factors))
-    rows = elementwise.mul(_below(factors, order), M.rows(pick(ones, promotion.broadcast(last, (*lead, n))), factors))
-    inverse = triangular_solve(w, rows, **_SIDES, lower=False, unit_diagonal=False)
-    others = elementwise.mul(parity, _product(pick(ones, diagonal)))
-    return value, elementwise.mul(others, _trace_of_product(inverse, *tangents))
+    return value, _trace_of_product(cofactors(factors, _below(factors, order), parity), *tangents)
 
 
 @with_kernel(1)
@@ -143,7 +132,7 @@ def _sign_and_logarithm_jvp(primals: Any, tangents: Any) -> Any:
     """The logarithm of the determinant changes by the trace of a^-1 da; the sign turns by its imaginary part."""
     sign, logarithm = _sign_and_logarithm(*primals)
     factors, _, order = cholesky_lu.lu(*primals)
-    inverse = triangular_solve(factors, _below(factors, order), **_SIDES, lower=False, unit_diagonal=False)
+    inverse = triangular_solve(factors, _below(factors, order), **SIDES, lower=False, unit_diagonal=False)
     change = _trace_of_product(inverse, *tangents)
     if not dtypes.is_complex(aval_of(sign).dtype):
         return (sign, logarithm), (structural.full_like(sign, 0), change)
@@ -153,9 +142,6 @@ def _sign_and_logarithm_jvp(primals: Any, tangents: Any) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
-_SIDES = {"left_side": True, "transpose_a": False, "conjugate_a": False}
-
-
 def _product(x: Any) -> Any:
     return reductions.reduce_prod(x, axes=(aval_of(x).ndim - 1,))
 
@@ -172,7 +158,7 @@ def _below(factors: Any, order: Any) -> Any:
     shape = aval_of(factors).shape
     numbers = structural.iota(dtype=dtypes.int32, shape=shape, dimension=len(shape) - 1)
     moved = elementwise.eq(M.rows(order, numbers), numbers)
-    return triangular_solve(factors, M.to(moved, aval_of(factors).dtype), **_SIDES, lower=True, unit_diagonal=True)
+    return triangular_solve(factors, M.to(moved, aval_of(factors).dtype), **SIDES, lower=True, unit_diagonal=True)
 
 
 def _trace_of_product(x: Any, y: Any) -> Any:

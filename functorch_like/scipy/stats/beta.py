@@ -59,7 +59,8 @@ def _log(x: Any, a: Any, b: Any, lower: bool) -> Any:
     ends = low & ~far
     near = fnp.where(low, fnp.log(fnp.where(ends, p, 1)), fnp.log1p(-fnp.where(low, 0, q)))
     near = fnp.where(low & (p == 0), -math.inf, near)
-    tail = lambda near, x, a, b: fnp.where(far, _tail(*(fnp.where(far, v, 0.5) for v in (x, a, b)), lower), near)
+    inside = lambda v: fnp.where(far, v, 0.5)
+    tail = lambda near, x, a, b: fnp.where(far, _tail(inside(x), inside(a), inside(b), lower), near)
     return cond(fnp.any(far), tail, lambda near, x, a, b: near, near, x, a, b)
 
 
