@@ -119,11 +119,20 @@ def _scaled(x: Any, k: Any) -> Any:
 def _frexp(x: Any) -> tuple[Any, Any]:
     aval = aval_of(_real(x, "frexp"))
     x = _wide(_real(x, "frexp"))
-    k, none = _exponent(x)
-    k = elementwise.select_n(none, k, promotion.like(k, 0))
-    return promotion.convert(_scaled(x, elementwise.neg(k)), aval.dtype, aval.weak_type), promotion.convert(
-        k, dtypes.int32
-    )
+    at = _layout(aval_of(x).dtype)
+    up = at.mantissa + 1
+    field = _field(x)
+    like = lambda number: promotion.like(field, number)
+    small = elementwise.eq(field, like(0))  # subnormal numbers are scaled to normal ones
+    y = elementwise.select_n(small, x, elementwise.mul(x, promotion.like(x, 2.0**up)))
+    raised = _field(y)
+    none = elementwise.or_(elementwise.eq(raised, like(0)), elementwise.eq(raised, like(at.most)))
+    k = elementwise.select_n(none, elementwise.sub(raised, like(at.bias - 1)), like(0))
+    half = elementwise.shift_right_arithmetic(k, like(1))  # 2**-k may be no normal number
+    for step in (elementwise.neg(half), elementwise.sub(half, k)):
+        y = elementwise.mul(y, _power_of_two(step, y))
+    whole = elementwise.select_n(elementwise.and_(small, elementwise.not_(none)), k, elementwise.sub(k, like(up)))
+    return promotion.convert(y, aval.dtype, aval.weak_type), promotion.convert(whole, dtypes.int32)
 
 
 _frexp_kernel = eager_jit(ints=True, checked=True)(_frexp)

@@ -1,6 +1,8 @@
-"""The gamma function and its quotients in float64, for results in lower precision: a few polynomials, without tables.
+"""The gamma function and its quotients in float64, by a few polynomials and without tables.
 
-The parts are those of `primitives/formulas/gamma_single.py`.
+The quotients are used in every precision, for positive arguments; the gamma and digamma functions, whose roundings grow
+with the argument, for results in lower precision and in derivatives. The parts are those of
+`primitives/formulas/gamma_single.py`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,9 @@ def _made(shift: int) -> Callable[..., Any]:
         n, m, _, gap, other = _gaps(a, b, x)
         one, two, whole = power(a, m * x, gap, shift), power(b, m * (1 - x), other, shift), total(n)
         factor = one.factor * m * (m / n) if shift else one.factor
-        return (one.exponent + two.exponent - whole.exponent) + fnp.log(factor * (two.factor / whole.factor))
+        out = (one.exponent + two.exponent - whole.exponent) + fnp.log(factor * (two.factor / whole.factor))
+        certain = (n == 0) | ((x == 0) & (a == 0)) | ((x == 1) & (b == 0))
+        return out if shift else fnp.where(certain, 0, out)
 
     def by_a(out: Any, a: Any, b: Any, x: Any) -> Any:
         n, m, over, gap, _ = _gaps(a, b, x)

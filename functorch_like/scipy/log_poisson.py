@@ -13,7 +13,7 @@ from functorch_like.scipy.slopes import with_slopes
 def _made(shift: int) -> Callable[..., Any]:
     def value(a: Any, x: Any) -> Any:
         parts = power(a, x, x - a, shift)
-        return parts.exponent + fnp.log(parts.factor)
+        return fnp.where((x == 0) & (a == shift), 0, parts.exponent + fnp.log(parts.factor))
 
     def by_a(out: Any, a: Any, x: Any) -> Any:
         slope = power_slope(a, x, x - a)

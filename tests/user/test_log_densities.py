@@ -182,7 +182,8 @@ def test_ends_of_the_support():
     slopes = ft.grad(lambda p: fnp.sum(S.binom.logpmf(k[[0, 1, 4]], n[[0, 1, 4]], p)))(p[[0, 1, 4]])
     np.testing.assert_allclose(slopes, [-4, 4, 0], rtol=1e-14)
     np.testing.assert_allclose(S.multinomial.logpmf([0, 3], 3, [0.0, 1.0]), 0, atol=1e-6)
-    np.testing.assert_allclose(S.nbinom.logpmf(0.0, 2.0, 1.0), 0, atol=1e-6)
+    certain = S.binom.logpmf([0, 7, 0], [7, 7, 0], [0.0, 1.0, 0.3]), S.nbinom.logpmf(0.0, 2.0, 1.0)
+    np.testing.assert_array_equal(np.hstack(certain), np.zeros(4))
     # Where x**2 is no number of float32.
     big = np.float32(1e25)
     np.testing.assert_allclose(S.t.logpdf(big, np.float32(2.5)), stats.t.logpdf(1e25, 2.5), rtol=1e-6)

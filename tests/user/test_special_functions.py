@@ -191,3 +191,32 @@ def test_products_with_logarithms_of_complex_numbers(name):
     np.testing.assert_allclose(ft.jit(f)(x.astype("complex64"), y), expected(x, y), rtol=1e-5)
     slope = (expected(2 + 1j, 1 - 2j + 1e-6) - expected(2 + 1j, 1 - 2j - 1e-6)) / 2e-6
     np.testing.assert_allclose(ft.grad(f, 1, holomorphic=True)(2 + 1j, 1 - 2j), slope, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["beta", "poch", "betaln"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_maps_of_functions_that_choose_their_form_for_all_elements(name, dtype):
+    """Some elements need the general form, and others not; a map does not make one choice for each element."""
+    f, expected = getattr(S, name), getattr(special, name)
+    x, y = (RNG.uniform(0.2, 4, size=(3, 5)).astype(dtype) for _ in range(2))
+    odd = x.copy()
+    odd[1, 2] = -0.5
+    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    for a in (x, odd):
+        np.testing.assert_allclose(ft.jit(ft.vmap(f))(a, y), expected(a, y), rtol=tolerance, atol=tolerance)
+        mapped = ft.vmap(f, (1, None), 1)(a, y[:, 0])
+        np.testing.assert_allclose(mapped, expected(a, y[:, :1]), rtol=tolerance, atol=tolerance)
+        slopes = ft.vmap(ft.vmap(ft.grad(f, (0, 1))))(a, y)
+        tangents = ft.vmap(lambda u, v: ft.jvp(f, (u, v), (fnp.ones_like(u), fnp.ones_like(v)))[1])(a, y)
+        np.testing.assert_allclose(tangents, slopes[0] + slopes[1], rtol=1e2 * tolerance, atol=10 * tolerance)
+    text = ft.jit(ft.vmap(f)).lower(x, y).as_text()
+    assert "stablehlo.case" in text or "stablehlo.if" in text or (name == "betaln" and dtype == "float64")
+
+
+def test_beta_and_poch_keep_their_digits():
+    x, y = RNG.uniform(0.1, 5, size=(2, 100))
+    with mpmath.workdps(40):
+        numbers = [(mpmath.mpf(a), mpmath.mpf(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+        beta, poch = ([float(f(a, b)) for a, b in numbers] for f in (mpmath.beta, mpmath.rf))
+    np.testing.assert_allclose(S.beta(x, y), beta, rtol=20 * 2.3e-16)
+    np.testing.assert_allclose(S.poch(x, y), poch, rtol=20 * 2.3e-16)

@@ -17,6 +17,7 @@ from functorch_like.primitives import elementwise
 from functorch_like.scipy import gamma_ratios, gamma_single
 from functorch_like.scipy.gamma_ratios import gamma, stirling
 from functorch_like.scipy.special.makers import in_double, make, one, two
+from functorch_like.transforms.custom.custom_vmap import custom_vmap
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -74,16 +75,29 @@ def _poch(z: Any, m: Any) -> Any:
 
 
 def _where_all(usual: Callable[..., Any], quick: Callable[..., Any], body: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a body that is the quick one where all elements are usual."""
-    return lambda x, y: cond(fnp.all(usual(x, y)), quick, body, x, y)
+    """Return a body that is the quick one where all elements are usual.
+
+    `vmap` leaves it one decision for all elements: a branch for each of them would compute both bodies.
+    """
+
+    @custom_vmap
+    def function(x: Any, y: Any) -> Any:
+        return cond(fnp.all(usual(x, y)), quick, body, x, y)
+
+    @function.def_vmap
+    def rule(size: int, batched: Any, x: Any, y: Any) -> Any:
+        full = (v if b else fnp.broadcast_to(v, (size, *fnp.shape(v))) for v, b in zip((x, y), batched, strict=True))
+        return function(*full), True
+
+    return function
 
 
 def _finite(x: Any) -> Any:
     return (x > 1e-30) & (x < 1e30)
 
 
-_beta_single = _where_all(lambda a, b: _finite(a) & _finite(b), gamma_single.beta, _beta)
-_poch_single = _where_all(
+_beta_of_all = _where_all(lambda a, b: _finite(a) & _finite(b), gamma_single.beta, _beta)
+_poch_of_all = _where_all(
     lambda z, m: _finite(z) & _finite(z + m) & (z + m > 1e-6 * z), gamma_single.poch, _poch
 )  # fmt: skip
 
@@ -152,10 +166,10 @@ def _multigammaln(a: Any, d: int) -> Any:
     return total
 
 
-beta = two("beta", "a b", in_double(_beta, _beta_single), "The beta function gamma(a) gamma(b) / gamma(a + b).")
+beta = two("beta", "a b", in_double(_beta_of_all), "The beta function gamma(a) gamma(b) / gamma(a + b).")
 gammasgn = one("gammasgn", _sign, "The sign of the gamma function, NaN at its poles.", "-0.5")
 loggamma = make(
     "loggamma", "z", in_double(_loggamma), "The logarithm of the gamma function, whose branch cut is left of 0.",
     "0.5 + 1j", complex=True,
 )  # fmt: skip
-poch = two("poch", "z m", in_double(_poch, _poch_single), "Pochhammer's symbol gamma(z + m) / gamma(z).")
+poch = two("poch", "z m", in_double(_poch_of_all), "Pochhammer's symbol gamma(z + m) / gamma(z).")
