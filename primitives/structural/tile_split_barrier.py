@@ -37,9 +37,15 @@ def _tile_lower(e: Any, x: Any, *, reps: tuple[int, ...]) -> Any:
 
 
 def _tile_transpose(ct: Any, x: ShapedArray, *, reps: tuple[int, ...]) -> Any:
-    return structural.reduce_sum(
-        structural.reshape(ct, shape=_apart(x.shape, reps)), axes=tuple(range(0, 2 * x.ndim, 2))
-    )
+    """Add up the repetitions; XLA:CPU runs sums over dimensions of size 1 among others slowly."""
+    shape: list[int] = []
+    axes: list[int] = []
+    for count, size in zip(reps, x.shape, strict=True):
+        if count != 1:
+            axes.append(len(shape))
+            shape.append(count)
+        shape.append(size)
+    return structural.reduce_sum(structural.reshape(ct, shape=tuple(shape)), axes=tuple(axes)) if axes else ct
 
 
 tile = linear(
