@@ -61,6 +61,7 @@ class Improvement:
 
     Attributes:
         spent: seconds that the program has run, but for those that libraries needed once.
+        runs: number of runs from Python that are part of it; 0 on GPUs.
         on_gpu: as given.
         compiled: future of the form; None until its compilation is requested.
         watchers: objects whose `note()` is called after the compilation: one for each jitted function of the program.
@@ -78,6 +79,7 @@ class Improvement:
         then: Callable[[xla.Executable], Improvement | None] = lambda executable: None,
     ) -> None:
         self.worth, self.name, self.quick, self.spent = worth, name, quick, 0.0
+        self.runs = 0
         self.compiled: Future[xla.Executable] | None = None
         self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._compile, self._report, self.then = compile, report, then
@@ -93,6 +95,7 @@ class Improvement:
             started = time.perf_counter()
             results = run(args)
             self.credit(time.perf_counter() - started + more)
+            self.runs += 1
             return results
         stands = self._sample.count()
         if not stands:

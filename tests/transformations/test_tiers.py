@@ -644,6 +644,27 @@ def test_large_eager_programs_have_tiers(make, options_of, clock):
     assert counters.misses < before + 2 * misses  # from now on C++ runs the program
 
 
+def test_eager_programs_that_run_briefly_stay_quick(options_of, clock):
+    x = np.linspace(0.5, 2, 3000)
+    f, slow = _eager_function(), lambda x: scipy.special.gammaincc(x, x + 1)
+    clock[1] = 1e-6  # the clock is read before and after a run
+    first = np.asarray(f(x))
+    for _ in range(20):
+        np.testing.assert_array_equal(f(x), first)
+    before = counters.misses
+    f(x)
+    brief = counters.misses - before
+    clock[1] = 50e-6
+    for _ in range(20):
+        slow(x)
+    before = counters.misses
+    slow(x)
+    assert counters.misses - before > brief  # it still runs from Python, and C++ runs the other one
+    clock[1] = 0.0
+    finish()
+    assert not {("gammainc", False), ("gammaincc", False)} & set(options_of)
+
+
 def test_an_eager_program_that_cannot_be_compiled_again_stays_quick(monkeypatch, clock):
     x = np.linspace(0.5, 2, 3000)
     f = _eager_function()

@@ -33,7 +33,8 @@ def result_type(*values: Any, return_weak_type_flag: bool = False) -> Any:
         return found, dtypes.promote(*(argument_aval(x) if is_value(x) else _of_dtype(x) for x in values))[1]
     types = {x if isinstance(x, KeyDtype) else x.dtype for x in values if is_keys(x) or isinstance(x, KeyDtype)}
     if not types:  # Python's types promote as its numbers do
-        return numpy.result_type(*(x(0) if x in (int, float, complex) else x for x in values))
+        python = (int, float, complex)
+        return numpy.result_type(*(x(0) if isinstance(x, type) and x in python else x for x in values))
     if len(types) > 1 or not all(is_keys(x) or isinstance(x, KeyDtype) for x in values):
         raise DtypeError(
             "typed keys have no dtype in common with other arrays", fix="random.key_data gives their words"
