@@ -99,12 +99,12 @@ def _weights(method: ResizeMethod, size: int, out: int, scale: Any, translation:
     centres = (fnp.arange(out, dtype=dtype) + 0.5 - translation) / scale - 0.5
     if method is ResizeMethod.CUBIC_PYTORCH and not antialias:
         weights = _clamped_cubic(size, centres)
-        return fnp.where(((centres >= -0.5) & (centres <= size - 0.5))[None], weights, 0)
-    wide = fnp.maximum(1, 1 / scale) if antialias else 1
-    weights = _KERNELS[method](abs(centres[None] - fnp.arange(size, dtype=dtype)[:, None]) / wide)
-    total = weights.sum(0)
-    nonzero = abs(total) > 1000 * float(fnp.finfo(dtype).eps)
-    weights = fnp.where(nonzero[None], weights / fnp.where(nonzero, total, 1)[None], 0)
+    else:
+        wide = fnp.maximum(1, 1 / scale) if antialias else 1
+        weights = _KERNELS[method](abs(centres[None] - fnp.arange(size, dtype=dtype)[:, None]) / wide)
+        total = weights.sum(0)
+        nonzero = abs(total) > 1000 * float(fnp.finfo(dtype).eps)
+        weights = fnp.where(nonzero[None], weights / fnp.where(nonzero, total, 1)[None], 0)
     # New pixels outside of the image are 0.
     return fnp.where(((centres >= -0.5) & (centres <= size - 0.5))[None], weights, 0)
 

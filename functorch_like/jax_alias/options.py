@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import types
 from ast import literal_eval
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -142,20 +143,19 @@ class Adaption(NamedTuple):
 
 @functools.cache
 def _table() -> dict[tuple[str, str], Adaption]:
-    table: dict[tuple[str, str], Adaption] = {}
+    table: dict[tuple[str, str], Adaption] = defaultdict(lambda: Adaption((), {}, {}))
     for module, names, options in IGNORED:
         for name in names.split():
-            known = table.get((module, name), Adaption((), {}, {}))
+            known = table[module, name]
             table[module, name] = known._replace(ignored=(*known.ignored, *options.split()))
     for module, names, pairs in RENAMED:
         for name in names.split():
-            known = table.get((module, name), Adaption((), {}, {}))
-            table[module, name] = known._replace(renamed=dict(pair.split("=") for pair in pairs.split()))
+            table[module, name] = table[module, name]._replace(renamed=dict(pair.split("=") for pair in pairs.split()))
     for module, names, pairs in FIXED:
         defaults = {name: literal_eval(value) for name, value in (pair.split("=") for pair in pairs.split())}
         for name in names.split():
-            table[module, name] = table.get((module, name), Adaption((), {}, {}))._replace(fixed=defaults)
-    return table
+            table[module, name] = table[module, name]._replace(fixed=defaults)
+    return dict(table)
 
 
 def adapted(module: str, name: str, fun: Any) -> Any:

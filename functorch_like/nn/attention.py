@@ -200,9 +200,7 @@ def _check(q: Any, k: Any, v: Any) -> None:
 
 @eager_jit(static=("scale", "is_causal", "form"))
 def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool, form: str) -> Any:
-    single = aval_of(query).ndim == 3
-    if single:
-        query, key, value = (structural.reshape(x, shape=(1, *aval_of(x).shape)) for x in (query, key, value))
+    given, (query, key, value) = query, _batches(query, key, value)
     if form == "cudnn":
         out, _ = fused_attention(query, key, value, scale=scale, causal=is_causal)
     else:
@@ -212,18 +210,25 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: fl
         else:
             out = (by_keys if form == "flash" else by_queries)(parts)
         out = promotion.convert(structural.transpose(out, permutation=(0, 2, 1, 3)), aval_of(query).dtype)
-    return structural.reshape(out, shape=aval_of(out).shape[1:]) if single else out
+    return _as_given(out, given)
 
 
 @eager_jit(static=("scale", "is_causal"))
 def _residual(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool) -> Any:
-    dtype, single = aval_of(query).dtype, aval_of(query).ndim == 3
-    if single:
-        query, key, value = (structural.reshape(x, shape=(1, *aval_of(x).shape)) for x in (query, key, value))
+    given, (query, key, value) = query, _batches(query, key, value)
     parts = _parts(query, key, value, bias, mask, scale, is_causal)
     total = logsumexp(parts.logits(parts.query, key, np.int32(0), np.int32(0)), axis=3)
-    out = promotion.convert(structural.transpose(total, permutation=(0, 2, 1)), dtype)
-    return structural.reshape(out, shape=aval_of(out).shape[1:]) if single else out
+    return _as_given(promotion.convert(structural.transpose(total, permutation=(0, 2, 1)), aval_of(query).dtype), given)
+
+
+def _batches(*xs: Any) -> list[Any]:
+    """Return arrays [B, T, N, H]; those without a batch are one of 1."""
+    return [x if aval_of(x).ndim == 4 else structural.reshape(x, shape=(1, *aval_of(x).shape)) for x in xs]
+
+
+def _as_given(out: Any, query: Any) -> Any:
+    """Return a result without its batch if the query was given without one."""
+    return out if aval_of(query).ndim == 4 else structural.reshape(out, shape=aval_of(out).shape[1:])
 
 
 def _parts(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool) -> Parts:

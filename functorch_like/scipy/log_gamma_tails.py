@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.lax import cond
 from functorch_like.scipy.log_poisson import log_poisson
-from functorch_like.scipy.logarithms import least_of_log
+from functorch_like.scipy.logarithms import least_of_log, log_probability
 
 
 def log_lower_gamma(a: Any, x: Any, p: Any) -> Any:
     """Return the logarithm of p = gammainc(a, x)."""
-    return _log(a, x, p, (p < least_of_log(p)) & (x < a) & (x > 0), _lower_tail)
+    return log_probability(p, (p < least_of_log(p)) & (x < a) & (x > 0), _lower_tail, a, x)
 
 
 def log_upper_gamma(a: Any, x: Any, q: Any) -> Any:
     """Return the logarithm of q = gammaincc(a, x)."""
-    return _log(a, x, q, (q < least_of_log(q)) & (x > a) & fnp.isfinite(x), _upper_tail)
-
-
-def _log(a: Any, x: Any, p: Any, far: Any, tail: Callable[..., Any]) -> Any:
-    """Use the logarithm itself, and a tail's own formula where the probability is tiny, if it is anywhere."""
-    zero = p == 0
-    near = fnp.where(zero & ~far, -math.inf, fnp.log(fnp.where(zero | far, 1, p)))
-    some = lambda near, a, x: fnp.where(far, tail(fnp.where(far, a, 1), fnp.where(far, x, 1)), near)
-    return cond(fnp.any(far), some, lambda near, a, x: near, near, a, x)
+    return log_probability(q, (q < least_of_log(q)) & (x > a) & fnp.isfinite(x), _upper_tail, a, x)
 
 
 #: Terms of continued fractions; of Legendre's, small a needs more.

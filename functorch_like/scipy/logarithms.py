@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
+from functorch_like.lax import cond
 from functorch_like.primitives.formulas.gamma import LOG1P_LESS
 from functorch_like.primitives.formulas.term import estrin
 from functorch_like.scipy.horner import horner
@@ -30,6 +32,14 @@ def log_minus(x: Any, y: Any) -> Any:
 def least_of_log(x: Any) -> float:
     """Return a number from which on logarithms of probabilities in the dtype of x have all digits."""
     return 1e-280 if aval_of(x).dtype == dtypes.float64 else 1e-30
+
+
+def log_probability(p: Any, far: Any, tail: Callable[..., Any], *args: Any) -> Any:
+    """Return log(p); where p is tiny, and `far` is true, tail(*args), which is computed if that is so anywhere."""
+    zero = p == 0
+    near = fnp.where(zero & ~far, -math.inf, fnp.log(fnp.where(zero | far, 1, p)))
+    some = lambda near, *args: fnp.where(far, tail(*(fnp.where(far, x, 0.5) for x in args)), near)
+    return cond(fnp.any(far), some, lambda near, *args: near, near, *args)
 
 
 def log1p_less(u: Any) -> Any:

@@ -122,7 +122,7 @@ def _stack(conv: Conv, parts: list[Any], batch: int, outputs: int) -> Any:
     if len(parts) > 1:
         x = e.op("stablehlo.concatenate", parts, [joined], attrs={"dimension": e.i64(2)})
     whole = joined.update(shape=(batch, outputs, *conv.counts))
-    return conv.transpose(conv.reshape(x, whole), whole, np.argsort(conv.specs[2]).tolist())
+    return conv.laid_out(conv.reshape(x, whole), whole, conv.specs[2])
 
 
 # ---------------------------------------------------------------------------------------------------------- float64

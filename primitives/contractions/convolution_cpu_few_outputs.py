@@ -116,9 +116,8 @@ def by_shifted_rows(conv: Conv) -> Any:
     each, aval = conv.dot(conv.reshape(rhs, flat), conv.reshape(conv.lhs, left), flat, left, *dims)
     total = aval.update(shape=aval.shape[1:])
     whole = aval.update(shape=(*conv.counts, outputs, inputs))
-    places = {os[0]: whole.ndim - 1, os[1]: whole.ndim - 2, **{d: i for i, d in enumerate(os[2:])}}
     summed = conv.reshape(e.reduce("add", each, 0, [0], total), whole)
-    return conv.transpose(summed, whole, [places[d] for d in range(whole.ndim)])
+    return conv.laid_out(summed, whole, (*os[2:], os[1], os[0]))
 
 
 def _shifted(conv: Conv, x: Any, aval: ShapedArray, at: Sequence[int], space: Sequence[int]) -> Any:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
+from functorch_like.primitives.base.counted_loop import INDEX, counted_loop, piece
 from functorch_like.primitives.base.window_geometry import FEW, dilated, emit_tap
 from functorch_like.primitives.contractions.convolution_cpu import FEW_OUTPUTS
 from functorch_like.primitives.contractions.convolution_lowering import Conv
@@ -24,8 +24,6 @@ from functorch_like.primitives.contractions.convolution_lowering import Conv
 MANY_MULTIPLICATIONS = 2**12
 #: Most products that one step adds, and most of elements that are neighbours: more are no faster, and compile longer.
 _MOST_PRODUCTS, _MOST_NEIGHBOURS = 64, 32
-_INDEX = ShapedArray((), dtypes.int32)
-_FLAG = ShapedArray((), dtypes.bool_)
 
 
 # --------------------------------------------------------------------------------------------------------- long kernels
@@ -85,12 +83,11 @@ def _added(
     def body(f: Any, i: Any, total: Any, line: Any, kernel: Any) -> list[Any]:
         inner = conv._replace(e=f)
         places = zip(_places(f, i, [part.steps for part in parts]), parts, strict=True)
-        first = [_sum(f, _times(f, place, part.size), f.full(part.start, _INDEX)) for place, part in places]
+        first = [_sum(f, _times(f, place, part.size), f.full(part.start, INDEX)) for place, part in places]
         at = [_times(f, k, r) for k, r in zip(first, p["rhs_dilation"], strict=True)]
         more = [(n - 1) * r for n, r in zip(sizes, p["rhs_dilation"], strict=True)]
         x, cut = _window(inner, line, aval, at, conv.counts, p["window_strides"], more)
-        taken = {"slice_sizes": f.i64s(box.shape)}
-        elements = f.op("stablehlo.dynamic_slice", [kernel, *first, f.full(0, _INDEX)], [box], taken)
+        elements = piece(f, kernel, first, box)
         terms = [total]
         for k in np.ndindex(*sizes):
             starts = [n * r for n, r in zip(k, p["rhs_dilation"], strict=True)]
@@ -105,7 +102,7 @@ def _added(
         return [inner.add(terms, conv.out), line, kernel]
 
     steps = math.prod(part.steps for part in parts)
-    return _repeat(conv.e, steps, [total, *operands], [conv.out, *avals], body)
+    return counted_loop(conv.e, steps, [total, *operands], [conv.out, *avals], body)
 
 
 # ------------------------------------------------------------------------------------------------ gradients of kernels
@@ -131,44 +128,31 @@ def by_results(conv: Conv) -> Any:
         part, same = inner.cut(part, cut, [0] * len(at), conv.kernel, p["rhs_dilation"])
         product = f.op("stablehlo.multiply", [part, rhs], [same])
         total = f.reduce("add", product, 0, [d for d in range(same.ndim) if d != ls[0]], row)
-        put = [results, inner.reshape(total, one), i, f.full(0, _INDEX)]
+        put = [results, inner.reshape(total, one), i, f.full(0, INDEX)]
         return [f.op("stablehlo.dynamic_update_slice", put, [joined]), line, rhs]
 
     first = [e.full(0, joined), e.materialized(line, aval), conv.rhs]
-    made = _repeat(e, places, first, [joined, aval, conv.right], body)
+    made = counted_loop(e, places, first, [joined, aval, conv.right], body)
     whole = joined.update(shape=(*conv.counts, 1, outputs))
-    order = {os[0]: whole.ndim - 2, os[1]: whole.ndim - 1, **{d: k for k, d in enumerate(os[2:])}}
-    return conv.transpose(conv.reshape(made, whole), whole, [order[d] for d in range(whole.ndim)])
+    return conv.laid_out(conv.reshape(made, whole), whole, (*os[2:], os[0], os[1]))
 
 
 # ---------------------------------------------------------------------------------------------------------------- parts
-def _repeat(e: Any, steps: int, first: Sequence[Any], avals: Sequence[ShapedArray], body: Any) -> Any:
-    """Emit a loop of `steps` steps `(e, i, *values) -> values`, and return the first value."""
-
-    def more(f: Any, i: Any, *_: Any) -> list[Any]:
-        return [f.compare("LT", i, f.full(steps, _INDEX), _FLAG, "SIGNED")]
-
-    def step(f: Any, i: Any, *values: Any) -> list[Any]:
-        return [_sum(f, i, f.full(1, _INDEX)), *body(f, i, *values)]
-
-    return e.loop([e.full(0, _INDEX), *first], [_INDEX, *avals], more, step)[1]
-
-
 def _places(e: Any, i: Any, sizes: Sequence[int]) -> list[Any]:
     """Return the position of element `i`, in row-major order, in each of the dimensions."""
     places = []
     for n in reversed(sizes):
-        places.insert(0, e.op("stablehlo.remainder", [i, e.full(n, _INDEX)], [_INDEX]))
-        i = e.op("stablehlo.divide", [i, e.full(n, _INDEX)], [_INDEX])
+        places.insert(0, e.op("stablehlo.remainder", [i, e.full(n, INDEX)], [INDEX]))
+        i = e.op("stablehlo.divide", [i, e.full(n, INDEX)], [INDEX])
     return places
 
 
 def _times(e: Any, i: Any, n: int) -> Any:
-    return e.op("stablehlo.multiply", [i, e.full(n, _INDEX)], [_INDEX])
+    return e.op("stablehlo.multiply", [i, e.full(n, INDEX)], [INDEX])
 
 
 def _sum(e: Any, i: Any, j: Any) -> Any:
-    return e.op("stablehlo.add", [i, j], [_INDEX])
+    return e.op("stablehlo.add", [i, j], [INDEX])
 
 
 def _window(
@@ -176,8 +160,8 @@ def _window(
     more: Sequence[int],
 ) -> tuple[Any, ShapedArray]:  # fmt: skip
     """Return the part of the line that starts at `at`: `counts` elements at distances `steps`, and some `more`."""
-    e, places, shape = conv.e, [conv.e.full(0, _INDEX)] * aval.ndim, list(aval.shape)
+    e, places, shape = conv.e, [conv.e.full(0, INDEX)] * aval.ndim, list(aval.shape)
     for d, i, n, step, extra in zip(conv.specs[0][2:], at, counts, steps, more, strict=True):
         places[d], shape[d] = i, dilated(n, step) + extra
     part = aval.update(shape=tuple(shape))
-    return e.op("stablehlo.dynamic_slice", [line, *places], [part], {"slice_sizes": e.i64s(shape)}), part
+    return piece(e, line, places, part), part

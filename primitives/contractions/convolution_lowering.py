@@ -148,6 +148,10 @@ class Conv(NamedTuple):
         out = aval.update(shape=tuple(aval.shape[p] for p in perm))
         return self.e.op("stablehlo.transpose", [x], [out], attrs={"permutation": self.e.i64s(perm)})
 
+    def laid_out(self, x: Any, aval: ShapedArray, dims: Sequence[int]) -> Any:
+        """Results in their layout; `dims` says which dimension of it each one of `x` is."""
+        return self.transpose(x, aval, np.argsort(dims).tolist())
+
     def add(self, terms: Sequence[Any], aval: ShapedArray) -> Any:
         return functools.reduce(lambda a, b: self.e.op("stablehlo.add", [a, b], [aval]), terms)
 

@@ -14,7 +14,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.window_geometry import emit_tap
-from functorch_like.primitives.contractions.dot_dimensions import free_dims
+from functorch_like.primitives.contractions.dot_dimensions import free_dims, free_size
 from functorch_like.primitives.contractions.precision import rounded
 
 #: Sums of at most SHORT products are unrolled, if the result has at least MANY elements, in two cases.
@@ -46,9 +46,8 @@ def _is_short(
         return False
     if rounded(precision, left.dtype, "cpu"):
         return False
-    free = lambda aval, c, b: math.prod(aval.shape[d] for d in free_dims(aval.ndim, c, b))
     terms, count = (math.prod(left.shape[d] for d in dims) for dims in (lc, lb))
-    rows, columns = free(left, lc, lb), free(right, rc, rb)
+    rows, columns = free_size(left, lc, lb), free_size(right, rc, rb)
     small = count >= STACK and min(rows, columns) <= NARROW
     return 2 <= terms <= SHORT and (small or (rows >= TALL and columns <= THIN))
 

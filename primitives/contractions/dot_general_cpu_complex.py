@@ -11,7 +11,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.precision_names import ALGORITHMS
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
-from functorch_like.primitives.contractions.dot_dimensions import free_dims
+from functorch_like.primitives.contractions.dot_dimensions import free_size
 from functorch_like.primitives.contractions.dot_general_cpu import dot_sample
 from functorch_like.primitives.contractions.precision import emit_dot, rounded
 
@@ -29,8 +29,7 @@ def _is_large(
         return False
     if rounded(precision, left.dtype, "cpu") or (isinstance(precision, str) and precision in ALGORITHMS):
         return False
-    free = lambda aval, c, b: math.prod(aval.shape[d] for d in free_dims(aval.ndim, c, b))
-    return min(free(left, lc, lb), free(right, rc, rb), math.prod(left.shape[d] for d in lc)) >= LEAST
+    return min(free_size(left, lc, lb), free_size(right, rc, rb), math.prod(left.shape[d] for d in lc)) >= LEAST
 
 
 def _by_parts(e: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, **_: Any) -> Any:

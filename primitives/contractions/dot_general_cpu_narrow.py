@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from functorch_like.backends.precision_names import ALGORITHMS
 from functorch_like.backends.xla import processor
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
-from functorch_like.primitives.contractions.dot_dimensions import free_dims
+from functorch_like.primitives.contractions.dot_dimensions import free_size
 from functorch_like.primitives.contractions.dot_general_cpu import dot_sample
 from functorch_like.primitives.contractions.precision import emit_dot
 
@@ -52,8 +51,7 @@ def _is_square(
         return False
     if isinstance(precision, str) and precision in ALGORITHMS:
         return False
-    free = lambda aval, c, b: math.prod(aval.shape[d] for d in free_dims(aval.ndim, c, b))
-    return min(free(ins[0], lc, lb), free(ins[1], rc, rb)) >= MANY
+    return min(free_size(ins[0], lc, lb), free_size(ins[1], rc, rb)) >= MANY
 
 
 def _widened(e: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, **_: Any) -> Any:

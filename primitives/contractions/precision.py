@@ -15,7 +15,7 @@ from functorch_like.backends import precision, precision_names
 from functorch_like.backends.xla.jaxlib_api import BATCHED_DOTS_MISLAID
 from functorch_like.core import Primitive, state
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.primitives.contractions.dot_dimensions import free_dims
+from functorch_like.primitives.contractions.dot_dimensions import free_dims, free_size
 
 _DTYPES = {"f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32, "f64": dtypes.float64}
 _Dims = tuple[int, ...]
@@ -184,8 +184,7 @@ def _may_be_mislaid(left: ShapedArray, right: ShapedArray, out: ShapedArray, con
     (lc, rc), (lb, rb) = contract, batch
     if not lb or out.dtype.kind not in "iuf":
         return False
-    rows = math.prod(left.shape[d] for d in free_dims(left.ndim, lc, lb))
-    columns = math.prod(right.shape[d] for d in free_dims(right.ndim, rc, rb))
+    rows, columns = free_size(left, lc, lb), free_size(right, rc, rb)
     terms = math.prod(left.shape[d] for d in lc)
     thin = terms <= 3 or max(rows, columns) <= 3
     if out.dtype.kind == "f":

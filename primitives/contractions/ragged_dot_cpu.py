@@ -13,11 +13,10 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.accumulating import widened
+from functorch_like.primitives.base.counted_loop import FLAG, INDEX, counted_loop, piece
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.contractions.precision import emit_dot
 
-_COUNT = ShapedArray((), dtypes.int32)
-_FLAG = ShapedArray((), dtypes.bool_)
 #: Most rows of a tile.
 _MOST = 256
 
@@ -63,7 +62,7 @@ class _Tiles(NamedTuple):
             "stablehlo.multiply", [e.op("stablehlo.divide", [batch, per_batch], [flat]), e.full(each, flat)], [flat]
         )
         # Sizes may add up to more rows than there are.
-        limit = lambda x: e.op("stablehlo.clamp", [e.full(0, _COUNT), x, e.full(each, _COUNT)], [index])
+        limit = lambda x: e.op("stablehlo.clamp", [e.full(0, INDEX), x, e.full(each, INDEX)], [index])
         shift = lambda x: e.op("stablehlo.add", [e.reshape(limit(x), index, flat), before], [flat])
         return [shift(x) for x in bounds_of_groups(e, sizes, counts)], flat
 
@@ -90,16 +89,13 @@ class _Tiles(NamedTuple):
             The last result.
         """
 
-        def more(f: Any, i: Any, *_: Any) -> list[Any]:
-            return [f.compare("LT", i, f.full(self.groups, _COUNT), _FLAG, "SIGNED")]
+        def body(f: Any, i: Any, result: Any, starts: Any, ends: Any, *read: Any) -> list[Any]:
+            start, end = (f.reshape(piece(f, x, [i], flat.update(shape=(1,))), flat, INDEX) for x in (starts, ends))
+            return [step(f, i, start, end, result, *read), starts, ends, *read]
 
-        def body(f: Any, i: Any, starts: Any, ends: Any, result: Any, *read: Any) -> list[Any]:
-            start, end = (f.reshape(_piece(f, x, [i], flat.update(shape=(1,))), flat, _COUNT) for x in (starts, ends))
-            made = step(f, i, start, end, result, *read)
-            return [f.op("stablehlo.add", [i, f.full(1, _COUNT)], [_COUNT]), starts, ends, made, *read]
-
-        first = [e.full(0, _COUNT), *bounds, *operands]
-        return e.loop(first, [_COUNT, flat, flat, *avals], more, body)[3]
+        result, *read = operands
+        of_result, *of_read = avals
+        return counted_loop(e, self.groups, [result, *bounds, *read], [of_result, flat, flat, *of_read], body)
 
     def each_tile(
         self,
@@ -124,10 +120,10 @@ class _Tiles(NamedTuple):
         height = ShapedArray((self.height,), dtypes.int32)
 
         def more(f: Any, row: Any, end: Any, *_: Any) -> list[Any]:
-            return [f.compare("LT", row, end, _FLAG, "SIGNED")]
+            return [f.compare("LT", row, end, FLAG, "SIGNED")]
 
         def body(f: Any, row: Any, end: Any, result: Any, *read: Any) -> list[Any]:
-            at = f.op("stablehlo.minimum", [row, f.full(self.rows - self.height, _COUNT)], [_COUNT])
+            at = f.op("stablehlo.minimum", [row, f.full(self.rows - self.height, INDEX)], [INDEX])
             spread = lambda x: f.broadcast_in_dim(x, height, ())
             own = f.op(
                 "stablehlo.add",
@@ -138,19 +134,13 @@ class _Tiles(NamedTuple):
             after = f.compare("GE", own, spread(row), flags, "SIGNED")
             before = f.compare("LT", own, spread(end), flags, "SIGNED")
             made = step(f, at, f.op("stablehlo.and", [after, before], [flags]), result, *read)
-            return [f.op("stablehlo.add", [row, f.full(self.height, _COUNT)], [_COUNT]), end, made, *read]
+            return [f.op("stablehlo.add", [row, f.full(self.height, INDEX)], [INDEX]), end, made, *read]
 
-        return e.loop([start, end, *operands], [_COUNT, _COUNT, *avals], more, body)[2]
-
-
-def _piece(e: Any, x: Any, starts: Sequence[Any], aval: ShapedArray) -> Any:
-    """Emit the piece of `x` that begins at `starts`, 0 in the dimensions that these leave out."""
-    places = [*starts, *[e.full(0, _COUNT)] * (aval.ndim - len(starts))]
-    return e.op("stablehlo.dynamic_slice", [x, *places], [aval], {"slice_sizes": e.i64s(aval.shape)})
+        return e.loop([start, end, *operands], [INDEX, INDEX, *avals], more, body)[2]
 
 
 def _put(e: Any, x: Any, update: Any, at: Any, aval: ShapedArray) -> Any:
-    places = [at, *[e.full(0, _COUNT)] * (aval.ndim - 1)]
+    places = [at, *[e.full(0, INDEX)] * (aval.ndim - 1)]
     return e.op("stablehlo.dynamic_update_slice", [x, update, *places], [aval])
 
 
@@ -183,12 +173,12 @@ def _dot(e: Any, lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, prefe
 
     def of_tile(f: Any, row: Any, inside: Any, result: Any, rows: Any, matrix_: Any) -> Any:
         y = emit_dot(
-            f, _piece(f, rows, [row], tile), matrix_, tile, matrix, widened(made), ((1,), (0,)), ((), ()), precision
+            f, piece(f, rows, [row], tile), matrix_, tile, matrix, widened(made), ((1,), (0,)), ((), ()), precision
         )
-        return _put(f, result, _only(f, inside, f.convert(y, made), _piece(f, result, [row], made), made), row, narrow)
+        return _put(f, result, _only(f, inside, f.convert(y, made), piece(f, result, [row], made), made), row, narrow)
 
     def of_group(f: Any, group: Any, start: Any, end: Any, result: Any, lhs: Any, rhs: Any) -> Any:
-        own = f.reshape(_piece(f, rhs, [group], one), one, matrix)
+        own = f.reshape(piece(f, rhs, [group], one), one, matrix)
         return tiles.each_tile(f, start, end, [result, lhs, own], [narrow, rows, matrix], of_tile)
 
     operands = [e.full(0, narrow), e.reshape(lhs, left, rows), e.reshape(rhs, right, matrices)]
@@ -210,7 +200,7 @@ def _contract(
 
     def of_tile(f: Any, row: Any, inside: Any, total: Any, lhs: Any, rhs: Any) -> Any:
         # Both: 0 times what is not finite in another group's row would be NaN.
-        own = lambda x, aval: _only(f, inside, _piece(f, x, [row], aval), f.full(0, aval), aval)
+        own = lambda x, aval: _only(f, inside, piece(f, x, [row], aval), f.full(0, aval), aval)
         y = emit_dot(f, own(lhs, tile), own(rhs, other), tile, other, sums, ((0,), (0,)), ((), ()), precision)
         return f.op("stablehlo.add", [total, y], [sums])
 

@@ -13,6 +13,7 @@ from functorch_like.backends.xla import cusolver
 from functorch_like.core import NotDefined, SampleInput, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.base.counted_loop import INDEX, counted_loop, piece
 from functorch_like.primitives.base.rows_at import rows_at
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_cpu import WRITTEN_OUT
@@ -153,29 +154,25 @@ def _swaps(e: Any, pivots: Any, aval: ShapedArray, out: ShapedArray) -> Any:
     if e.platform != "cpu":
         return cusolver.permutation(e, pivots, aval, out)
     lead, last = aval.shape[:-1], aval.ndim - 1
-    count, one, flag = ShapedArray((), I32), aval.update(shape=(*lead, 1)), ShapedArray((), dtypes.bool_)
+    one = aval.update(shape=(*lead, 1))
     flags, row = out.update(dtype=dtypes.bool_), out.update(shape=out.shape[-1:])
     dims = tuple(range(len(lead)))
 
-    def test(f: Any, i: Any, *_: Any) -> list[Any]:
-        return [f.compare("LT", i, f.full(aval.shape[-1], count), flag, "SIGNED")]
-
     def step(f: Any, i: Any, order: Any, p: Any, places: Any) -> list[Any]:
-        starts = [f.full(0, count)] * last + [i]
-        column = lambda x: f.op("stablehlo.dynamic_slice", [x, *starts], [one], {"slice_sizes": f.i64s((*lead, 1))})
+        starts = [f.full(0, INDEX)] * last + [i]
+        column = lambda x: piece(f, x, starts, one)
         over = lambda x: f.broadcast_in_dim(x, out, (*dims, last))
         all_places, j = f.broadcast_in_dim(places, out, (last,)), column(p)
         at_i = f.compare("EQ", all_places, f.broadcast_in_dim(i, out, ()), flags, "SIGNED")
         at_j = f.compare("EQ", all_places, over(j), flags, "SIGNED")
         swapped = f.op("stablehlo.select", [at_j, over(column(order)), order], [out])
         swapped = f.op("stablehlo.select", [at_i, over(rows_at(f, order, j, one, one, last)), swapped], [out])
-        return [f.op("stablehlo.add", [i, f.full(1, count)], [count]), swapped, p, places]
+        return [swapped, p, places]
 
     # Places are read from memory: compilers make vector instructions of that, but not of computed counters.
     places = e.op("stablehlo.iota", [], [row], {"iota_dimension": e.i64(0)})
-    carried = [count, out, aval, row]
-    start = [e.full(0, count), e.broadcast_in_dim(places, out, (last,)), pivots, places]
-    return e.op("stablehlo.while", start, carried, {}, [(carried, test), (carried, step)])[1]
+    start = [e.broadcast_in_dim(places, out, (last,)), pivots, places]
+    return counted_loop(e, aval.shape[-1], start, [out, aval, row], step)
 
 
 def _order_shape(pivots: Any, *, dtype: Any, permutation_size: int) -> Any:

@@ -8,11 +8,10 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.lax import cond
 from functorch_like.numpy import promotion
 from functorch_like.primitives.elementwise.incomplete_beta import regularized_incomplete_beta
 from functorch_like.scipy.log_binomial import log_beta_density, log_binomial
-from functorch_like.scipy.logarithms import least_of_log
+from functorch_like.scipy.logarithms import least_of_log, log_probability
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("the beta distribution", "0.5, 2.0, 3.0", lambda a, b: (a > 0) & (b > 0))
@@ -56,12 +55,8 @@ def _log(x: Any, a: Any, b: Any, lower: bool) -> Any:
     p, q = (p, q) if lower else (q, p)
     low = p < 0.5
     far = (p < least_of_log(p)) & (x > 0) & (x < 1)
-    ends = low & ~far
-    near = fnp.where(low, fnp.log(fnp.where(ends, p, 1)), fnp.log1p(-fnp.where(low, 0, q)))
-    near = fnp.where(low & (p == 0), -math.inf, near)
-    inside = lambda v: fnp.where(far, v, 0.5)
-    tail = lambda near, x, a, b: fnp.where(far, _tail(inside(x), inside(a), inside(b), lower), near)
-    return cond(fnp.any(far), tail, lambda near, x, a, b: near, near, x, a, b)
+    tail = lambda x, a, b: _tail(x, a, b, lower)
+    return fnp.where(low, log_probability(fnp.where(low, p, 1), far, tail, x, a, b), fnp.log1p(-fnp.where(low, 0, q)))
 
 
 _TERMS = 20
