@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype has their names)
 import numpy as np
@@ -38,19 +38,38 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     return "bf16" if dtype.name == "bfloat16" else dtype.name
 
 
+class ExplicitAxes(NamedTuple):
+    """How an array is split over the Explicit axes of a mesh.
+
+    Attributes:
+        mesh: the mesh, without its devices.
+        axes: for each dimension the names of the axes that split it; the first one varies slowest.
+    """
+
+    mesh: Any
+    axes: tuple[tuple[str, ...], ...]
+
+    @staticmethod
+    def of(mesh: Any, axes: Iterable[tuple[str, ...]]) -> ExplicitAxes | None:
+        """Return the axes of a type, or None where there are none."""
+        each = tuple(axes)
+        return ExplicitAxes(mesh, each) if any(each) else None
+
+
 class ShapedArray:
     """Shape, dtype and weak type of an array.
 
     `weak_type` marks values that came from Python scalars: their dtype adapts to that of other operands
-    (see `dtypes.promote`).
+    (see `dtypes.promote`). `explicit` says how Explicit axes of a mesh split the array; it is None where they do not.
     """
 
-    __slots__ = ("dtype", "ndim", "shape", "size", "weak_type")
+    __slots__ = ("dtype", "explicit", "ndim", "shape", "size", "weak_type")
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     weak_type: bool
     ndim: int
     size: int
+    explicit: ExplicitAxes | None
 
     _interned: ClassVar[dict[Any, ShapedArray]] = {}
 
@@ -71,7 +90,7 @@ class ShapedArray:
         if self is None:
             made = object.__new__(cls)
             made.shape, made.dtype, made.weak_type = canonical
-            made.ndim, made.size = len(shape), math.prod(shape)
+            made.ndim, made.size, made.explicit = len(shape), math.prod(shape), None
             if made.size > _MOST_BYTES // 32 or not made.size or made.ndim > MOST_DIMENSIONS:
                 made.check_sizes()
             self = cls._interned.setdefault(canonical, made)  # atomic: two threads get one object
@@ -102,23 +121,65 @@ class ShapedArray:
     def update(
         self, shape: tuple[int, ...] | None = None, dtype: np.dtype[Any] | None = None, weak_type: bool | None = None
     ) -> ShapedArray:
-        """Return the aval with some fields changed."""
-        return ShapedArray(
+        """Return the aval with some fields changed; where `shape` is given, it is split over no Explicit axes."""
+        made = ShapedArray(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
         )
+        return made if self.explicit is None or shape is not None else made.split(self.explicit)
 
     def strong(self) -> ShapedArray:
         """Return the aval with `weak_type=False`."""
-        return ShapedArray(self.shape, self.dtype, False) if self.weak_type else self
+        return self.update(weak_type=False) if self.weak_type else self
+
+    def split(self, explicit: ExplicitAxes | None) -> ShapedArray:
+        """Return the aval with another value of `explicit`."""
+        if explicit is self.explicit:
+            return self
+        if explicit is None:
+            return ShapedArray(self.shape, self.dtype, self.weak_type)
+        key = (self.shape, self.dtype, self.weak_type, explicit)
+        found = self._interned.get(key)
+        if found is None:
+            made = object.__new__(ShapedArray)
+            made.shape, made.dtype, made.weak_type, made.explicit = key
+            made.ndim, made.size = self.ndim, self.size
+            found = self._interned.setdefault(key, made)
+        return found
+
+    def without_dimension(self, d: int) -> ShapedArray:
+        """Return the aval of one element along a dimension."""
+        made = self.update(shape=self.shape[:d] + self.shape[d + 1 :])
+        if self.explicit is None:
+            return made
+        mesh, axes = self.explicit
+        return made.split(ExplicitAxes.of(mesh, (*axes[:d], *axes[d + 1 :])))
+
+    def with_dimension(self, d: int, size: int, along: ExplicitAxes | None = None) -> ShapedArray:
+        """Return the aval of a stack along a new dimension, which `along`, the type of a vector, says how to split."""
+        made = self.update(shape=(*self.shape[:d], size, *self.shape[d:]))
+        if self.explicit is None and along is None:
+            return made
+        taken = () if along is None else along.axes[0]
+        whole = self.explicit or along
+        assert whole is not None
+        each = ((),) * self.ndim if self.explicit is None else self.explicit.axes
+        axes = [tuple(name for name in names if name not in taken) for names in each]
+        axes.insert(d, taken)
+        return made.split(ExplicitAxes.of(whole.mesh, axes))
 
     strip_weak_type = strong  # JAX's name
 
     def __repr__(self) -> str:
-        return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        sizes = map(str, self.shape)
+        if self.explicit is not None:
+            sizes = map(_split_size, sizes, self.explicit.axes)
+        return f"{dtype_name(self.dtype)}[{','.join(sizes)}]"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.explicit is not None:
+            return ShapedArray.split, (self.split(None), self.explicit)
         return ShapedArray, (self.shape, self.dtype, self.weak_type)
 
     def __deepcopy__(self, memo: Any) -> ShapedArray:
@@ -126,6 +187,22 @@ class ShapedArray:
 
     def __copy__(self) -> ShapedArray:
         return self
+
+
+def fit(avals: Sequence[ShapedArray], expected: Sequence[ShapedArray]) -> bool:
+    """Return True if operands have the shapes and dtypes that a jaxpr takes.
+
+    Weak types and Explicit axes may differ: the compiler splits an operand as its reader takes it.
+    """
+    return len(avals) == len(expected) and all(
+        a is b or (a.shape == b.shape and a.dtype == b.dtype) for a, b in zip(avals, expected, strict=True)
+    )
+
+
+def _split_size(size: str, axes: tuple[str, ...]) -> str:
+    if not axes:
+        return size
+    return f"{size}@{axes[0]}" if len(axes) == 1 else f"{size}@({','.join(axes)})"
 
 
 def _references(items: Sequence[tuple[Any, Any]]) -> map[int]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from functorch_like import dtypes, source_info
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ExplicitAxes, ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.errors import DtypeError, FtError, LeakError, NumberError, UnsupportedError
@@ -53,12 +53,14 @@ class BatchAxis(NamedTuple):
         name: its name for collectives, or None.
         randomness: draws of a key that is the same for all elements: "same", "different", or "error".
         spmd_name: the mesh axis, or axes, over which it is sharded; None leaves the choice to XLA.
+        explicit: how Explicit axes of a mesh split it, as of a vector; None where they do not.
     """
 
     size: int
     name: Any = None
     randomness: str = "same"
     spmd_name: Any = None
+    explicit: ExplicitAxes | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -267,6 +269,9 @@ DEFAULT_GENERATOR = xla.config("default_generator", "threefry2x32")
 #: True to treat Python's positions out of bounds as those of arrays: reads take the nearest element, updates leave them
 #: out. Set under JAX's names only.
 LENIENT_POSITIONS = xla.config("lenient_positions", False)
+
+#: True where the caller splits a result itself: doubts how Explicit axes split it are then resolved in any way.
+EXPLICIT_RESOLVED = xla.config("explicit_resolved", False)
 
 
 @contextmanager
@@ -547,6 +552,11 @@ def abstract_eval(prim: Primitive, avals: Sequence[ShapedArray], params: dict[st
 def abstract_eval_uncached(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
     """Apply the shape rule, and add context to its errors."""
     try:
+        for aval in avals:
+            if aval.explicit is not None:
+                from functorch_like.primitives.explicit_axes import results_of  # few programs have such types
+
+                return results_of(prim, avals, params)
         return prim.shape(*avals, **params)
     except FtError as e:
         raise add_error_context(e, prim, avals, params)  # noqa: B904  (the same error, completed)

@@ -123,6 +123,10 @@ class ShapeError(FtError, ValueError, TypeError):
     """Shapes, axes or sizes do not fit the operation."""
 
 
+class ShardingTypeError(FtError, ValueError, TypeError):
+    """Operands are split over Explicit axes of a mesh such that the split of the result is in doubt."""
+
+
 class AxisError(ShapeError, IndexError):
     """An array has no such axis."""
 

@@ -116,7 +116,7 @@ def _move(x: Any, device: Any, weak_type: bool) -> Any:
     check_alive(x)
     aval = x.aval
     if weak_type != aval.weak_type and weak_type:
-        aval = ShapedArray(aval.shape, aval.dtype, True)
+        aval = aval.update(weak_type=True)
     if device is None or (device == device_of(x) and x._committed and sharding.is_usual(x._sharding)):
         return x if aval is x.aval else _rewrapped(x, aval, x._committed)
     client.check_not_forked()

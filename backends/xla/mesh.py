@@ -21,35 +21,37 @@ from functorch_like.errors import ArgumentError, DeviceError, UnsupportedError
 
 
 class AxisType(enum.Enum):
-    """Use of an axis of a mesh: `Auto` axes split arrays as XLA and specs choose."""
+    """How an axis of a mesh splits arrays.
+
+    `Auto`: as specs and constraints say, and otherwise as XLA chooses. `Explicit`: as the types of values say, which
+    follow from those of the operands. `Manual`: inside of `shard_map`, where each device sees its part.
+    """
 
     Auto = enum.auto()
     Explicit = enum.auto()
     Manual = enum.auto()
 
+    def __repr__(self) -> str:
+        return self.name
 
-def _check_types(axis_types: Any, names: tuple[str, ...]) -> None:
-    """Refuse types of axes other than Auto.
+
+def _types(axis_types: Any, names: tuple[str, ...]) -> tuple[AxisType, ...]:
+    """Return the type of each axis; None stands for Auto.
 
     Raises:
         ArgumentError: for anything but an AxisType for each axis.
-        UnsupportedError: for Explicit and Manual.
+        UnsupportedError: for Manual.
     """
     if axis_types is None:
-        return
+        return (AxisType.Auto,) * len(names)
     each = (axis_types,) * len(names) if isinstance(axis_types, AxisType) else tuple(axis_types)
     if len(each) != len(names) or not all(isinstance(t, AxisType) for t in each):
         raise ArgumentError(
             f"axis_types is {axis_types!r:.80} for the axes {names}", fix="give one AxisType for each axis, or None"
         )
-    other = next((t for t in each if t is not AxisType.Auto), None)
-    if other is AxisType.Manual:
+    if AxisType.Manual in each:
         raise UnsupportedError("an axis of a mesh cannot be Manual by itself", fix="use ft.shard_map(..., axis_names=)")
-    if other is not None:
-        raise UnsupportedError(
-            "axes of a mesh are Auto here: types of values do not say how they are split, as they do for Explicit axes",
-            fix="use AxisType.Auto, with in_shardings, out_shardings and lax.with_sharding_constraint",
-        )
+    return each
 
 
 class AbstractMesh:
@@ -58,34 +60,38 @@ class AbstractMesh:
     Args:
         axis_sizes: the size of each axis.
         axis_names: their names.
-        axis_types: `AxisType.Auto` for each axis, or None.
+        axis_types: the type of each axis, or one for all; None for `AxisType.Auto`.
 
     Raises:
         ArgumentError: where these do not fit each other.
-        UnsupportedError: for axes of other types.
+        UnsupportedError: for Manual axes.
 
     >>> from functorch_like.sharding import AbstractMesh
     >>> AbstractMesh((4, 2), ("data", "model")).size
     8
     """
 
-    __slots__ = ("__weakref__", "axis_names", "axis_sizes", "shape", "size")
+    __slots__ = ("__weakref__", "axis_names", "axis_sizes", "axis_types", "explicit_axes", "shape", "size")
     axis_names: tuple[str, ...]
     axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+    #: The names of the axes of type `AxisType.Explicit`.
+    explicit_axes: tuple[str, ...]
     shape: Mapping[str, int]
     size: int
 
     def __init__(self, axis_sizes: Sequence[int], axis_names: Sequence[str], axis_types: Any = None) -> None:
-        self._describe(tuple(int(n) for n in axis_sizes), _names(axis_names))
-        _check_types(axis_types, self.axis_names)
+        names = _names(axis_names)
+        self._describe(tuple(int(n) for n in axis_sizes), names, _types(axis_types, names))
 
-    def _describe(self, sizes: tuple[int, ...], axis_names: tuple[str, ...]) -> None:
+    def _describe(self, sizes: tuple[int, ...], axis_names: tuple[str, ...], types: tuple[AxisType, ...]) -> None:
         if len(sizes) != len(axis_names):
             raise ArgumentError(
                 f"a mesh of shape {sizes} has {len(sizes)} axes and {len(axis_names)} names: {axis_names}",
                 fix="give one name for each axis",
             )
-        self.axis_names, self.axis_sizes = axis_names, sizes
+        self.axis_names, self.axis_sizes, self.axis_types = axis_names, sizes, types
+        self.explicit_axes = self._of_type(AxisType.Explicit)
         self.shape = MappingProxyType(dict(zip(axis_names, sizes, strict=True)))
         self.size = math.prod(sizes)
 
@@ -95,20 +101,13 @@ class AbstractMesh:
         client.default_device()  # from then on C++ has the function to call
         return None
 
-    @property
-    def axis_types(self) -> tuple[AxisType, ...]:
-        """`AxisType.Auto` for each axis."""
-        return (AxisType.Auto,) * len(self.axis_names)
+    def _of_type(self, kind: AxisType) -> tuple[str, ...]:
+        return tuple(name for name, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
 
     @property
     def auto_axes(self) -> tuple[str, ...]:
-        """The names of the axes of type `AxisType.Auto`: all of them."""
-        return self.axis_names
-
-    @property
-    def explicit_axes(self) -> tuple[str, ...]:
-        """The names of the axes of type `AxisType.Explicit`: none."""
-        return ()
+        """The names of the axes of type `AxisType.Auto`."""
+        return self._of_type(AxisType.Auto)
 
     @property
     def manual_axes(self) -> tuple[str, ...]:
@@ -117,13 +116,13 @@ class AbstractMesh:
 
     @property
     def are_all_axes_auto(self) -> bool:
-        """True for a mesh that has axes."""
-        return not self.empty
+        """True for a mesh that has axes, all of them Auto."""
+        return not self.empty and not self.explicit_axes
 
     @property
     def are_all_axes_explicit(self) -> bool:
-        """False."""
-        return False
+        """True for a mesh that has axes, all of them Explicit."""
+        return not self.empty and len(self.explicit_axes) == len(self.axis_names)
 
     @property
     def are_all_axes_manual(self) -> bool:
@@ -132,8 +131,8 @@ class AbstractMesh:
 
     @property
     def are_all_axes_explicit_or_manual(self) -> bool:
-        """False."""
-        return False
+        """Like `are_all_axes_explicit`."""
+        return self.are_all_axes_explicit
 
     @property
     def empty(self) -> bool:
@@ -156,12 +155,12 @@ class AbstractMesh:
         axis_names: Sequence[str] | None = None,
         axis_types: AxisType | Sequence[AxisType] | None = None,
     ) -> AbstractMesh:
-        """Return a mesh with other sizes or names.
+        """Return a mesh with other sizes, names or types.
 
         Args:
             axis_sizes: the size of each axis; as they are if None.
             axis_names: their names; as they are if None.
-            axis_types: `AxisType.Auto` for each axis, or None.
+            axis_types: the type of each axis, or one for all; as they are if None.
 
         Raises:
             ArgumentError: where these do not fit each other.
@@ -171,34 +170,43 @@ class AbstractMesh:
         AbstractMesh('data': 8, 'model': 1)
         """
         sizes = self.axis_sizes if axis_sizes is None else axis_sizes
-        return AbstractMesh(sizes, self.axis_names if axis_names is None else axis_names, axis_types)
+        names = self.axis_names if axis_names is None else _names(axis_names)
+        return AbstractMesh(sizes, names, self._updated_types(names, axis_types))
+
+    def _updated_types(self, names: tuple[str, ...], axis_types: Any) -> Any:
+        return self.axis_types if axis_types is None and len(names) == len(self.axis_names) else axis_types
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is AbstractMesh and self.shape_tuple == other.shape_tuple
+        return (
+            type(other) is AbstractMesh
+            and self.axis_sizes == other.axis_sizes
+            and self.axis_names == other.axis_names
+            and self.axis_types == other.axis_types
+        )
 
     def __hash__(self) -> int:
-        return hash(self.shape_tuple)
+        return hash((self.axis_sizes, self.axis_names, self.explicit_axes))
 
     def __repr__(self) -> str:
         return f"AbstractMesh({_shown(self)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return AbstractMesh, (self.axis_sizes, self.axis_names)
+        return AbstractMesh, (self.axis_sizes, self.axis_names, self.axis_types)
 
 
 class Mesh(AbstractMesh):
     """Devices in a grid, whose axes have names that partition specs refer to.
 
-    Meshes of equal devices, shape and names are one object. As a context manager, a mesh is the one that
+    Meshes of equal devices, shape, names and types are one object. As a context manager, a mesh is the one that
     `lax.with_sharding_constraint` and `shard_map` use for specs that name none; see `ft.use_mesh`.
 
     Args:
         devices: a NumPy array or nested sequence of devices, as `ft.devices()` lists them.
         axis_names: a name for each dimension of it.
-        axis_types: `AxisType.Auto` for each axis, or None.
+        axis_types: the type of each axis, or one for all; None for `AxisType.Auto`.
 
     Raises:
-        UnsupportedError: for axes of other types.
+        UnsupportedError: for Manual axes.
         ArgumentError: for names that do not fit the dimensions, or a name given twice.
         DeviceError: for a device given twice, or devices of different platforms.
 
@@ -208,19 +216,20 @@ class Mesh(AbstractMesh):
     (('data',), 1)
     """
 
-    __slots__ = ("_entered", "_list", "devices")
+    __slots__ = ("_abstract", "_entered", "_list", "devices")
     devices: np.ndarray[Any, Any]
     _interned: ClassVar[weakref.WeakValueDictionary[Any, Mesh]] = weakref.WeakValueDictionary()
 
     def __new__(cls, devices: Any, axis_names: Sequence[str] | str, axis_types: Any = None) -> Mesh:
         grid = _grid(devices)
         names = _names(axis_names)
-        _check_types(axis_types, names)
-        key = (tuple(grid.flat), grid.shape, names)
+        types = _types(axis_types, names)
+        key = (tuple(grid.flat), grid.shape, names, types)
         mesh = cls._interned.get(key)
         if mesh is None:
             made = object.__new__(cls)
-            made._describe(grid.shape, names)
+            made._describe(grid.shape, names, types)
+            made._abstract = AbstractMesh(grid.shape, names, types)
             _check_devices(key[0])
             grid.flags.writeable = False
             made.devices, made._entered = grid, threading.local()
@@ -278,7 +287,7 @@ class Mesh(AbstractMesh):
                 f"the {len(places)} devices of this process form no block of {self!r}",
                 fix="put the devices of each process next to each other, in the order of ft.devices()",
             )
-        return Mesh(grid[block], self.axis_names)
+        return Mesh(grid[block], self.axis_names, self.axis_types)
 
     @property
     def is_multi_process(self) -> bool:
@@ -287,8 +296,8 @@ class Mesh(AbstractMesh):
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
-        """Names and sizes of the axes, without the devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names)
+        """Names, sizes and types of the axes, without the devices."""
+        return self._abstract
 
     def update(  # pyright: ignore[reportIncompatibleMethodOverride]  # as in JAX, of what each of them is made
         self,
@@ -296,12 +305,12 @@ class Mesh(AbstractMesh):
         axis_names: Sequence[str] | str | None = None,
         axis_types: AxisType | Sequence[AxisType] | None = None,
     ) -> Mesh:
-        """Return a mesh with other devices or names.
+        """Return a mesh with other devices, names or types.
 
         Args:
             devices: a NumPy array or nested sequence of devices; the same ones if None.
             axis_names: a name for each dimension of it; as they are if None.
-            axis_types: `AxisType.Auto` for each axis, or None.
+            axis_types: the type of each axis, or one for all; as they are if None.
 
         Raises:
             ArgumentError: for names that do not fit the dimensions.
@@ -311,7 +320,8 @@ class Mesh(AbstractMesh):
         Mesh('batch': 1)
         """
         grid = self.devices if devices is None else devices
-        return Mesh(grid, self.axis_names if axis_names is None else axis_names, axis_types)
+        names = self.axis_names if axis_names is None else _names(axis_names)
+        return Mesh(grid, names, self._updated_types(names, axis_types))
 
     def __enter__(self) -> Mesh:
         tokens = self._entered.__dict__.setdefault("tokens", [])
@@ -331,11 +341,12 @@ class Mesh(AbstractMesh):
         return f"Mesh({_shown(self)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Mesh, (self.devices, self.axis_names)
+        return Mesh, (self.devices, self.axis_names, self.axis_types)
 
 
 def _shown(mesh: AbstractMesh) -> str:
-    return ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items())
+    axes = ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items())
+    return f"{axes}, axis_types={mesh.axis_types!r}" if mesh.explicit_axes else axes
 
 
 def _names(axis_names: Any) -> tuple[str, ...]:

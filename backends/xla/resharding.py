@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends.xla import counters, emit, executable, memory, window
+from functorch_like.backends.xla import counters, emit, executable, explicit_types, memory, window
 from functorch_like.backends.xla.named_sharding import on_mesh
 from functorch_like.backends.xla.partitioning import Partitioning
 
@@ -14,9 +14,9 @@ from functorch_like.backends.xla.partitioning import Partitioning
 def reshard(x: Any, where: Any) -> Any:
     """Return an array split by `where`, which is on the devices of the array, in the same order."""
     counters.device_to_device += 1
-    inner, windowed = _mover(x.aval.strong(), x._sharding, where)
+    inner, windowed = _mover(x.aval.strong().split(None), x._sharding, where)
     results = window.dispatch(inner, [x]) if windowed else inner.execute_sharded([x])
-    return results.consume_with_handlers([executable.handler(x.aval, where, True)])[0]
+    return results.consume_with_handlers([executable.handler(explicit_types.typed(x.aval, where), where, True)])[0]
 
 
 @lru_cache(256)

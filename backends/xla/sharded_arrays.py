@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends.xla import arrays, client, counters, named_sharding, sharding
+from functorch_like.backends.xla import arrays, client, counters, explicit_types, named_sharding, sharding
 from functorch_like.backends.xla.jax_import_stubs import stubbed
 from functorch_like.backends.xla.jaxlib_api import ArrayImpl, xc
 from functorch_like.backends.xla.mesh import Mesh
@@ -66,7 +66,7 @@ def place(x: np.ndarray[Any, Any], where: Any, weak_type: bool) -> Any:
 
 def put(x: np.ndarray[Any, Any], where: Any, *, weak_type: bool = False) -> Any:
     """Copy a NumPy array to the devices of a sharding, to each its part."""
-    aval = ShapedArray(x.shape, x.dtype, weak_type)
+    aval = explicit_types.typed(ShapedArray(x.shape, x.dtype, weak_type), where)
     check_concrete(where)
     # TRAP: under the semantics used here, nothing else may write to the memory, so each part is a copy. Under any other
     # semantics, C++ refuses views that share one data pointer.
@@ -76,6 +76,7 @@ def put(x: np.ndarray[Any, Any], where: Any, *, weak_type: bool = False) -> Any:
 def from_callback(aval: ShapedArray, where: Any, part: Callable[[tuple[slice, ...]], Any]) -> Any:
     """Make an array of the parts that a function returns for their indices, for the devices of this process."""
     check_concrete(where)
+    aval = explicit_types.typed(aval, where)
     shape = named_sharding.shard_shape(where, aval.shape)
     made: dict[Any, np.ndarray[Any, Any]] = {}
 
@@ -111,7 +112,7 @@ def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any
     single = type(where) is SingleDeviceSharding
     if not single:
         check_concrete(where)
-    shape = where.shard_shape(aval.shape)
+    shape, aval = where.shard_shape(aval.shape), explicit_types.typed(aval, where)
     by_device: dict[Any, Any] = {}
     for x in parts:
         if type(x) is not ArrayImpl or type(x._sharding) is not SingleDeviceSharding:
@@ -155,7 +156,7 @@ def local_parts(x: Any) -> list[Any]:
         return parts
     (device,) = x._sharding.mesh.local_devices
     place = sharding.single_in(device, x._sharding.memory_kind)
-    return [ArrayImpl(x.aval, place, parts, committed=True, _skip_checks=True)]
+    return [ArrayImpl(x.aval.split(None), place, parts, committed=True, _skip_checks=True)]
 
 
 def global_shards(x: Any) -> list[Shard]:
@@ -211,6 +212,7 @@ def move(x: Any, place: Any, weak_type: bool) -> Any:
     if type(where) is not SingleDeviceSharding:
         check_concrete(where)
         named_sharding.check_divides(where, aval.shape, f"{aval!r}")
+        aval = explicit_types.typed(aval, where)
     same = type(where) is type(x._sharding) and named_sharding.is_equivalent_to(where, x._sharding, aval.ndim)
     if same and aval is x.aval and x._committed:
         return x

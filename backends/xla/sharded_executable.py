@@ -10,6 +10,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import arrays, callbacks, client, events, named_sharding, sharded_arrays, window
 from functorch_like.backends.xla.collective_report import Collective, collectives
 from functorch_like.backends.xla.executable import Executable, fast_path, handler, loaded
+from functorch_like.backends.xla.explicit_types import typed
 from functorch_like.backends.xla.failures import failure
 from functorch_like.backends.xla.jaxlib_api import ArrayImpl, JaxRuntimeError, xc
 from functorch_like.backends.xla.partition_spec import PartitionSpec
@@ -39,7 +40,7 @@ class ShardedExecutable(Executable):
     ) -> None:
         self._inner, self.device, self.name, self.calls_python = inner, partitioning.mesh, name, calls_python
         self.mesh = partitioning.mesh
-        self.in_avals, self.out_avals = list(in_avals), list(out_avals)
+        self.in_avals, self.out_avals = [aval.split(None) for aval in in_avals], list(out_avals)
         outs = partitioning.outs or (None,) * len(self.out_avals)
         self._ins = self._chosen(partitioning.ins, inner.get_parameter_shardings, self.in_avals)
         self._outs = self._chosen(outs, inner.get_output_shardings, self.out_avals)
@@ -114,7 +115,7 @@ class ShardedExecutable(Executable):
             a if type(a) is ArrayImpl and a._sharding == where else sharded_arrays.bring(a, where)
             for a, where in zip(args, self._ins, strict=True)
         ]
-        avals = [a.aval for a in ready]
+        avals = [a.aval.split(None) for a in ready]  # arrays are where they should be, whatever their types say
         if avals != self.in_avals and [aval.strong() for aval in avals] != self.in_avals:
             raise self._mismatch(avals)
         return self.execute_placed(ready, out_avals)
@@ -141,10 +142,14 @@ class ShardedExecutable(Executable):
         avals = self.out_avals if out_avals is None else list(out_avals)
         handlers = self._handlers.get(True)
         if handlers is None or avals != self.out_avals:
-            handlers = [handler(aval, where, True) for aval, where in zip(avals, self.out_shardings, strict=True)]
+            handlers = [handler(aval, where, True) for aval, where in self._typed(avals)]
             if avals == self.out_avals:
                 self._handlers[True] = handlers
         return handlers
+
+    def _typed(self, avals: Sequence[ShapedArray]) -> list[tuple[ShapedArray, Any]]:
+        """Return the type and the sharding of each result."""
+        return [(typed(aval, where), where) for aval, where in zip(avals, self.out_shardings, strict=True)]
 
     def fastpath(
         self,
@@ -158,7 +163,7 @@ class ShardedExecutable(Executable):
         """Return the record that lets C++ run this program by itself; None if calls have to come to Python."""
         if self.calls_python or self._windowed:
             return None
-        avals = self.out_avals if out_avals is None else list(out_avals)
+        avals = [aval for aval, _ in self._typed(self.out_avals if out_avals is None else out_avals)]
         return fast_path(self._inner, out_tree, self.in_shardings, self.out_shardings, avals, True, kept, const_args)
 
     def __repr__(self) -> str:

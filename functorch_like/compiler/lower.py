@@ -293,6 +293,10 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
 
     `inlined` is True if XLA will inline them into another function, so that the readers of their results are unknown.
     """
+    if e.partitioning is not None and e.partitioning.mesh.explicit_axes:
+        from functorch_like.compiler.explicit_splits import split_as_typed  # few programs have such axes
+
+        jaxpr = split_as_typed(jaxpr)
     if e.platform == "cpu":
         jaxpr = with_concatenations(without_doubling(jaxpr))
         jaxpr = without_inverses(without_transposes(narrow_products(jaxpr)))

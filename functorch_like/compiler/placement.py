@@ -120,7 +120,16 @@ def settle(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], place: Any)
                 f"{_difference(result.mesh._internal_device_list, mesh._internal_device_list)}",
                 fix="use one mesh, or meshes of the same devices in the same order",
             )
-    return result
+    return _as_types_say(result, jaxpr.out_avals) if result.mesh.explicit_axes else result
+
+
+def _as_types_say(split: Any, out_avals: Sequence[ShapedArray]) -> Any:
+    """Return the `Partitioning` with the shardings of results that their types give."""
+    from functorch_like.backends.xla.explicit_types import required
+
+    chosen = split.outs or (None,) * len(out_avals)
+    outs = tuple(required(where, aval, split.mesh) for where, aval in zip(chosen, out_avals, strict=True))
+    return split._replace(outs=outs)
 
 
 def meshes_in(jaxpr: Jaxpr) -> list[Any]:

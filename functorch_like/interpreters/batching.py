@@ -31,7 +31,11 @@ class BatchTracer(Tracer):
         if result is None:
             whole = aval_of(self.value)
             shape = whole.shape
-            result = self._aval = ShapedArray(shape[: self.dim] + shape[self.dim + 1 :], whole.dtype, whole.weak_type)
+            if whole.explicit is None:
+                result = ShapedArray(shape[: self.dim] + shape[self.dim + 1 :], whole.dtype, whole.weak_type)
+            else:
+                result = whole.without_dimension(self.dim)
+            self._aval = result
         return result
 
     def creation_site(self) -> Any:
@@ -185,7 +189,7 @@ def _of_all_paths(
     flat.traced_aux = fun.traced_aux  # type: ignore[attr-defined]
     avals = [aval_of(args[k]) for k in values]
     avals = [
-        a if (d := dims[k]) is None else a.update(shape=a.shape[:d] + a.shape[d + 1 :])
+        a if (d := dims[k]) is None else a.without_dimension(d)
         for k, a in zip(values, avals, strict=True)
     ]
     try:

@@ -27,6 +27,7 @@ from functorch_like.ir.trace_to_jaxpr import VarTracer
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.elementwise.arithmetic import add
 from functorch_like.primitives.structural import convert_element_type
+from functorch_like.primitives.structural.sharding_constraint import split_as
 
 
 class TapeTracer(VarTracer):
@@ -226,6 +227,8 @@ def backward_pass(
     wide: set[Var] = set()  # variables whose cotangents are sums of narrow floats, which accumulate in float32
 
     def accumulate(var: Var, ct: Any) -> None:
+        if var.aval.explicit is not aval_of(ct).explicit:
+            ct = split_as(ct, var.aval.explicit)
         if var not in pending:
             pending[var] = ct
             return
@@ -257,7 +260,11 @@ def backward_pass(
             state.source = e.source
             args = [_undefined(a.aval) if type(a) is Var else a for a in e.inputs]
             try:
-                back = prim.transpose(cts, args, **e.params)
+                if any(v.aval.explicit is not None for v in (*e.outputs, *(a for a in e.inputs if type(a) is Var))):
+                    with core.EXPLICIT_RESOLVED.held(True):  # `accumulate` splits the results
+                        back = prim.transpose(cts, args, **e.params)
+                else:
+                    back = prim.transpose(cts, args, **e.params)
             except FtError as error:
                 raise core.add_error_context(error, prim, args, e.params, None, "transpose")  # noqa: B904
             for a, ct in zip(e.inputs, back, strict=True):

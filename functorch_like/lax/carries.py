@@ -13,10 +13,11 @@ from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import FlatCall
 from functorch_like.calling.traced_function import TracedFunction, structure_diff_table
 from functorch_like.core import ArrayImpl, Tracer
-from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
+from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, ShardingTypeError, TreeError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.lax.operands import error
 from functorch_like.primitives import structural
+from functorch_like.primitives.structural.sharding_constraint import split_as
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
 from functorch_like.source_info import name_of
 
@@ -66,7 +67,8 @@ def fixed_point(
         joined = [_join(a, o) for a, o in zip(taken, outs, strict=True)]
         carry_avals = [w for w in joined if w is not None]
         # A weakly typed carry may come back strongly typed, as in JAX: the body is not traced again for it.
-        same = len(carry_avals) == n and all(a.dtype == o.dtype for a, o in zip(taken, outs, strict=True))
+        pairs = list(zip(carry_avals, outs, strict=False))
+        same = carry_avals == taken and all(a.dtype == o.dtype for a, o in pairs)
         # At the fixed point a number may still be of a higher kind than the body's result: 0.0 for an integer.
         if len(carry_avals) < n or (carry_avals == taken and not same):
             raise _changed(f, what, (carry_tree, out_tree), (taken, outs))
@@ -79,6 +81,10 @@ def _join(taken: ShapedArray, returned: ShapedArray) -> ShapedArray | None:
     """Return the type of a carry that the body can both take and return; None if there is none."""
     if taken.shape != returned.shape:
         return None
+    if taken.explicit != returned.explicit:
+        if taken.explicit is not None:
+            return None
+        taken = taken.split(returned.explicit)
     if taken.dtype == returned.dtype:
         return taken
     if not taken.weak_type:
@@ -89,9 +95,12 @@ def _join(taken: ShapedArray, returned: ShapedArray) -> ShapedArray | None:
 
 def _as(x: Any, aval: ShapedArray) -> Any:
     if type(x) is ArrayImpl or isinstance(x, Tracer):
+        if aval.explicit != x.aval.explicit:
+            return _as(split_as(x, aval.explicit), aval)
         same = x.aval.dtype == aval.dtype and x.aval.weak_type == aval.weak_type
         return x if same else structural.convert_element_type(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
-    return x if x.dtype == aval.dtype else np.asarray(x, aval.dtype)
+    host = x if x.dtype == aval.dtype else np.asarray(x, aval.dtype)
+    return host if aval.explicit is None else split_as(host, aval.explicit)
 
 
 def _result(body: TracedFunction, f: Any, what: str) -> tuple[Any, Any]:
@@ -118,6 +127,8 @@ def _changed(f: Any, what: str, trees: Sequence[Any], avals: Sequence[Sequence[S
         kind, fix = TreeError, "return the structure that is taken; None is a structure of its own"
     elif [a.shape for a in avals[0]] != [a.shape for a in avals[1]]:
         kind, fix = ShapeError, "return the shapes that are taken: start with the full shape, e.g. by broadcast_to"
+    elif any(a.explicit != b.explicit for a, b in zip(*avals, strict=True)):
+        kind, fix = ShardingTypeError, "reshard the carry that is returned as the one that is taken"
     else:
         kind, fix = DtypeError, "start with the dtype that is returned, or convert what is returned with astype"
     return error(

@@ -15,7 +15,7 @@ from functorch_like.calling.call_signature import FlatCall
 from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import Carry, R, X, Y
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError, FtError, ShapeError
+from functorch_like.errors import ArgumentError, FtError, ShapeError, ShardingTypeError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs
 from functorch_like.lax.carries import fixed_point, merged, unchanged
@@ -104,6 +104,20 @@ def scan(
     return loop(f, init, xs, length, reverse, unroll, "scan")
 
 
+def _check_rows(xs: Sequence[ShapedArray], what: str) -> None:
+    """Refuse arrays whose leading dimension Explicit axes split.
+
+    Raises:
+        ShardingTypeError: for such an array.
+    """
+    for aval in xs:
+        if aval.explicit is not None and aval.explicit.axes[0]:
+            raise ShardingTypeError(
+                f"lax.{what} takes the rows of {aval!r} one after the other, and its devices have different ones",
+                fix="reshard it, so that the leading dimension is whole; or use vmap",
+            )
+
+
 def loop(
     f: Callable[..., Any],
     init: Any,
@@ -125,7 +139,8 @@ def loop(
     if not handed and (refs := held_refs()):
         return _handing(refs, f, init, xs, length, reverse, unroll, what, through)
     leaves = traced_function.operands(call)
-    call.avals[carried:] = [a.update(shape=a.shape[1:]) for a in call.avals[carried:]]
+    _check_rows(call.avals[carried:], what)
+    call.avals[carried:] = [a.without_dimension(0) for a in call.avals[carried:]]
     try:
         body = fixed_point(f, call, leaves[:carried], what, through)
     except CapturedRefs as e:

@@ -102,7 +102,7 @@ def make_mesh(
     Args:
         axis_shapes: the size of each axis; one of them may be -1, for as many as there are devices.
         axis_names: their names.
-        axis_types: `AxisType.Auto` for each axis, or None.
+        axis_types: the type of each axis, or one for all; None for `AxisType.Auto`.
         devices: in this order; `ft.devices()` if None.
 
     Returns:
@@ -111,7 +111,7 @@ def make_mesh(
     Raises:
         DeviceError: where there are fewer devices.
         ArgumentError: for sizes that are not positive integers, or names that do not fit.
-        UnsupportedError: for axes that are not Auto.
+        UnsupportedError: for Manual axes.
 
     >>> import functorch_like as ft
     >>> ft.make_mesh((1, 1), ("data", "model")).shape["model"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import tree
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ExplicitAxes, ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.call_signature import argument_path, flatten_values
 from functorch_like.calling.float0 import is_float0, with_axis, without_axis
@@ -17,7 +17,7 @@ from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, BatchAxis, Tracer, aval_of, is_value
-from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, ShardingTypeError
 from functorch_like.interpreters import batching
 from functorch_like.primitives.base.shapes import move, widen
 from functorch_like.source_info import name_of
@@ -140,9 +140,8 @@ def vmap(
 
         def run(values: Any, start: Any, count: int) -> list[Any]:
             parts = [a if d is None else piece(a, d, start, count) for a, d in zip(values, flat_axes, strict=True)]
-            outs, traced_axes = batching.batch(
-                flat, BatchAxis(count, axis_name, randomness, spmd_axis_name), parts, flat_axes, f"vmap({name})"
-            )
+            axis = BatchAxis(count, axis_name, randomness, spmd_axis_name, _explicit(parts, flat_axes))
+            outs, traced_axes = batching.batch(flat, axis, parts, flat_axes, f"vmap({name})")
             flat_out_axes = _of_results(out_axes, trees[0], len(outs), name)
             moved = [
                 _at_out_axis(o, d, w, count, name) for o, d, w in zip(outs, traced_axes, flat_out_axes, strict=True)
@@ -168,6 +167,27 @@ def vmap(
         )
 
     return mapped
+
+
+def _explicit(args: Sequence[Any], dims: Sequence[int | None]) -> ExplicitAxes | None:
+    """Return how Explicit axes of a mesh split the mapped axis, as of a vector.
+
+    Raises:
+        ShardingTypeError: where they split it in different ways.
+    """
+    found: ExplicitAxes | None = None
+    for a, d in zip(args, dims, strict=True):
+        explicit = None if d is None else aval_of(a).explicit
+        if explicit is None or d is None or not explicit.axes[d]:
+            continue
+        here = ExplicitAxes(explicit.mesh, (explicit.axes[d],))
+        if found is not None and found != here:
+            raise ShardingTypeError(
+                f"the mapped axis is split by {found.axes[0]} in one argument, and by {here.axes[0]} in another",
+                fix="reshard one of them",
+            )
+        found = here
+    return found
 
 
 def _either(axes: Any, dims: Any, side: str, name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import core, source_info
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, fit
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.compiler.fingerprint import fingerprint
@@ -55,7 +55,7 @@ def apply(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], spec: CallSp
 # ------------------------------------------------------------------------------------------------------------- rules
 def _shape(*avals: ShapedArray, jaxpr: Jaxpr, spec: CallSpec) -> tuple[ShapedArray, ...]:
     expected = jaxpr.in_avals
-    if len(avals) != len(expected) or any(a.strong() is not w.strong() for a, w in zip(avals, expected, strict=False)):
+    if not fit(avals, expected):
         raise ShapeError(
             f"{spec.name} takes {expected}, got {list(avals)}", fix="pass operands with the avals it was traced with"
         )

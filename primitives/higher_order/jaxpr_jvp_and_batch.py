@@ -106,16 +106,16 @@ def batch_jaxpr(
             return outs
 
         fun.traced_aux = lambda: tuple(where)  # type: ignore[attr-defined]
-        avals = [widened(a, d, axis.size) for a, d in zip(jaxpr.in_avals, dims, strict=True)]
+        avals = [widened(a, d, axis) for a, d in zip(jaxpr.in_avals, dims, strict=True)]
         made, consts = derive(jaxpr, "vmap", f"vmap over {axis.size}", fun, avals)
         return Derived(made, consts, where)
 
     return jaxpr.memo(("vmap", axis, tuple(dims), tuple(positions), state.axes), make)
 
 
-def widened(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
+def widened(aval: ShapedArray, dim: int | None, axis: BatchAxis) -> ShapedArray:
     """The aval with a hidden axis."""
-    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+    return aval if dim is None else aval.with_dimension(dim, axis.size, axis.explicit)
 
 
 def place(x: Any, dim: int | None, to: int | str, size: int) -> tuple[Any, int | None]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from functorch_like.avals import ShapedArray
-from functorch_like.core import BatchAxis, SampleInput
+from functorch_like.avals import ExplicitAxes, ShapedArray
+from functorch_like.core import BatchAxis, SampleInput, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.shapes import linear
 
@@ -14,7 +14,33 @@ def _shape(x: ShapedArray, *, mesh: Any, spec: Any) -> ShapedArray:
     from functorch_like.backends.xla import named_sharding  # few programs have meshes
 
     named_sharding.check_rank(spec, x.ndim, repr(x))
-    return x
+    return x.split(_explicit(x, mesh, spec)) if mesh.explicit_axes else x
+
+
+def _explicit(x: ShapedArray, mesh: Any, spec: Any) -> ExplicitAxes | None:
+    """Return the Explicit axes of the result; where the spec says nothing of a dimension, those of the operand."""
+    from functorch_like.backends.xla import explicit_types
+
+    made = explicit_types.explicit_part(mesh, spec, x.ndim)
+    if x.explicit is None or type(spec).UNCONSTRAINED not in tuple(spec):
+        return made
+    axes = ((),) * x.ndim if made is None else made.axes
+    free = [k < len(spec) and spec[k] is type(spec).UNCONSTRAINED for k in range(x.ndim)]
+    return ExplicitAxes.of(
+        mesh.abstract_mesh, [b if f else a for a, b, f in zip(axes, x.explicit.axes, free, strict=True)]
+    )
+
+
+def split_as(x: Any, explicit: ExplicitAxes | None) -> Any:
+    """Return a value, split by Explicit axes of a mesh as a type says."""
+    known = aval_of(x).explicit
+    if known == explicit:
+        return x
+    from functorch_like.backends.xla import explicit_types
+
+    whole = explicit or known
+    assert whole is not None
+    return sharding_constraint(x, mesh=whole.mesh, spec=explicit_types.spec_of(explicit, aval_of(x).ndim))
 
 
 def _lower(e: Any, x: Any, *, mesh: Any, spec: Any) -> Any:

@@ -374,12 +374,12 @@ def gensym(suffix: str = "") -> Callable[[Any], Var]:
 
 def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     """Return the aval of an element along an axis."""
-    return aval if axis is None else aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+    return aval if axis is None else aval.without_dimension(axis)
 
 
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, *rest: Any) -> ShapedArray:
     """Return the aval of elements stacked along an axis."""
-    return aval if axis is None else aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval if axis is None else aval.with_dimension(axis, size)
 
 
 def trace_state_clean() -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import core
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, fit
 from functorch_like.backends import xla
 from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal, state
 from functorch_like.errors import ShapeError
@@ -32,7 +32,7 @@ _MOST_PLANS = 32
 
 
 def _shape(*avals: ShapedArray, jaxpr: Jaxpr, **_: Any) -> tuple[ShapedArray, ...]:
-    if [a.strong() for a in avals] != [a.strong() for a in jaxpr.in_avals]:
+    if not fit(avals, jaxpr.in_avals):
         raise ShapeError(
             f"{jaxpr.name} takes {jaxpr.in_avals}, got {list(avals)}",
             fix="pass operands with the avals it was traced with",

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like import core, dtypes
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, fit
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit, emit_carrying, token_avals
 from functorch_like.core import BatchAxis, Primitive, UndefinedPrimal, aval_of, state
-from functorch_like.errors import ShapeError
+from functorch_like.errors import ShapeError, ShardingTypeError
 from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -48,17 +48,27 @@ INDEX = ShapedArray((), dtypes.int32)
 def _shape(index: ShapedArray, *avals: ShapedArray, branches: Branches) -> tuple[ShapedArray, ...]:
     if index.strong() is not INDEX:
         raise ShapeError(f"cond chooses by an i32[], got {index!r}", fix="convert the index to int32")
-    strong = lambda found: [a.strong() for a in found]
     for k, b in enumerate(branches):
-        if strong(b.in_avals) != strong(avals):
+        if not fit(avals, b.in_avals):
             raise ShapeError(f"branch {k} takes {b.in_avals}, got {list(avals)}", fix="pass what it was traced with")
-        if strong(b.out_avals) != strong(branches[0].out_avals):
+        if not fit(b.out_avals, branches[0].out_avals):
             raise ShapeError(
                 f"branch 0 gives {branches[0].out_avals}, branch {k} gives {b.out_avals}",
                 fix="make all branches give the same shapes and dtypes",
             )
     results = zip(*(b.out_avals for b in branches), strict=True)
-    return tuple(r[0].update(weak_type=all(a.weak_type for a in r)) for r in results)
+    return tuple(_joined(r) for r in results)
+
+
+def _joined(results: Sequence[ShapedArray]) -> ShapedArray:
+    """Return the type of a result, for its types in all branches."""
+    splits = list(dict.fromkeys(a.explicit for a in results if a.explicit is not None))
+    if len(splits) > 1:
+        raise ShardingTypeError(
+            f"branches split a result by Explicit axes in different ways: {', '.join(map(repr, results))}",
+            fix="reshard it in one of them",
+        )
+    return results[0].update(weak_type=all(a.weak_type for a in results)).split(splits[0] if splits else None)
 
 
 def _effects(*, branches: Branches) -> frozenset[str]:

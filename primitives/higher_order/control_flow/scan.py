@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, fit
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit_carrying, emit_loop, token_avals
 from functorch_like.core import BatchAxis, Primitive, UndefinedPrimal, aval_of, state
@@ -39,7 +39,7 @@ def _shape(
 ) -> tuple[ShapedArray, ...]:
     taken = groups(jaxpr.in_avals, num_consts, num_carry)
     expected = [*taken.consts, *taken.carries, *(_stacked(a, length) for a in taken.slices)]
-    if [a.strong() for a in avals] != [a.strong() for a in expected]:
+    if not fit(avals, expected):
         raise ShapeError(f"the body of scan takes {expected}, got {list(avals)}", fix="pass what it was traced with")
     outs = jaxpr.out_avals
     ends = [c.update(weak_type=c.weak_type and o.weak_type) for c, o in zip(taken.carries, outs, strict=False)]
@@ -47,7 +47,7 @@ def _shape(
 
 
 def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    return aval.update(shape=(length, *aval.shape))
+    return aval.with_dimension(0, length)
 
 
 def _ref(

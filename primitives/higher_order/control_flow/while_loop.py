@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import core
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, fit
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit_carrying, emit_loop, token_avals
 from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of, state
@@ -48,11 +48,10 @@ def _shape(
     *avals: ShapedArray, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int, **_: int
 ) -> tuple[ShapedArray, ...]:
     taken = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
-    strong = lambda found: [a.strong() for a in found]
-    if strong(avals) != strong(taken):
+    if not fit(avals, taken):
         raise ShapeError(f"the body of while takes {taken}, got {list(avals)}", fix="pass what it was traced with")
     starts = body_jaxpr.in_avals[body_nconsts:]
-    if strong(starts) != strong(body_jaxpr.out_avals) or strong(cond_jaxpr.out_avals) != [PREDICATE]:
+    if not fit(body_jaxpr.out_avals, starts) or not fit(cond_jaxpr.out_avals, [PREDICATE]):
         raise ShapeError(
             f"the body of while takes {starts} and gives {body_jaxpr.out_avals}, the condition {cond_jaxpr.out_avals}",
             fix="give what is taken; the condition gives one bool",

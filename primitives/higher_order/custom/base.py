@@ -227,6 +227,6 @@ class Mapped:
         if avals is None or self.where is None:
             return None
         return [
-            a if d is None else a.update(shape=a.shape[:d] + a.shape[d + 1 :])
+            a if d is None else a.without_dimension(d)
             for a, d in zip(avals, self.where, strict=True)
         ]

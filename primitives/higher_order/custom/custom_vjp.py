@@ -197,7 +197,7 @@ def _lin_batch(
     out_avals: tuple[ShapedArray, ...],
 ) -> tuple[Any, list[int | None]]:
     position: int | None = None if all(d is None for d in dims) else 0
-    wide = out_avals if position is None else tuple(a.update(shape=(axis.size, *a.shape)) for a in out_avals)
+    wide = out_avals if position is None else tuple(a.with_dimension(0, axis.size, axis.explicit) for a in out_avals)
     rest = iter(dims[residuals:])
     in_dims = [next(rest) if alive else None for alive in live]
     mapped_bwd = _mapped_bwd(Mapped(axis, dims), bwd, dims[:residuals], in_dims, [position] * len(out_avals))

@@ -59,7 +59,7 @@ def _expected(fun: Fun, args: Sequence[Any], dims: Sequence[int | None]) -> Sequ
     if known is not None:
         return known
     shapes = [(aval_of(a), d) for a, d in zip(args, dims, strict=True)]
-    avals = [a if d is None else a.update(shape=(*a.shape[:d], *a.shape[d + 1 :])) for a, d in shapes]
+    avals = [a if d is None else a.without_dimension(d) for a, d in shapes]
     try:
         return stage(lambda *xs: run(fun, xs), avals, name=name_of(fun))[0].out_avals
     except ConcretizationError:

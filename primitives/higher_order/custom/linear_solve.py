@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import core
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, fit
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit
 from functorch_like.core import BatchAxis, Primitive, SampleInput, aval_of
@@ -52,7 +52,7 @@ class _Operands:
 def _shape(*avals: ShapedArray, functions: Functions, counts: tuple[int, ...]) -> tuple[ShapedArray, ...]:
     groups = _Operands(avals, counts)
     solve = functions[2]
-    if [a.strong() for a in solve.in_avals] != [a.strong() for a in (*groups.solve, *groups.b)]:
+    if not fit([*groups.solve, *groups.b], solve.in_avals):
         raise ShapeError(
             f"the solver takes {solve.in_avals}, got {[*groups.solve, *groups.b]}",
             fix="pass operands with the avals it was traced with",

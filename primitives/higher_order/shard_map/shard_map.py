@@ -59,7 +59,12 @@ def local(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
 def whole(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
     """The aval of the whole that parts make up."""
     counts = parts(spec, mesh, aval.ndim)
-    return aval.update(shape=tuple(n * k for n, k in zip(aval.shape, counts, strict=True)))
+    made = aval.update(shape=tuple(n * k for n, k in zip(aval.shape, counts, strict=True)))
+    if not mesh.explicit_axes:
+        return made
+    from functorch_like.backends.xla.explicit_types import explicit_part  # few programs have such axes
+
+    return made.split(explicit_part(mesh, spec, aval.ndim))
 
 
 def unmentioned(spec: Any, axes: Sequence[str]) -> list[str]:

@@ -1,0 +1,100 @@
+"""How primitives that work along some dimensions, which must be whole or vanish, split their results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like.primitives.explicit_axes.case import Axes, Case
+
+
+def _reduced(dims: str) -> Callable[[Case], Any]:
+    """Return the rule of reductions: of the other dimensions, each keeps its axes."""
+
+    def rule(case: Case) -> Any:
+        gone = case.params[dims]
+        operands = case.axes[: len(case.outs)]
+        kept = [tuple(names for d, names in enumerate(axes) if d not in gone) for axes in operands]
+        merged = tuple(case.merged(each, "a dimension") for each in zip(*kept, strict=True))
+        return [merged] * len(case.outs) if dims == "dimensions" else merged
+
+    return rule
+
+
+def _along(dim: str) -> Callable[[Case], Any]:
+    """Return the rule of primitives that run along one dimension."""
+
+    def rule(case: Case) -> Any:
+        d = case.params[dim]
+        for k, aval in enumerate(case.avals):
+            if aval.ndim:
+                case.whole(k, [d], f"{case.name} runs along it")
+        ndim = case.outs[0].ndim
+        result = tuple(
+            () if i == d else case.merged((axes[i] for axes in case.axes), f"dimension {i}") for i in range(ndim)
+        )
+        return [result] * len(case.outs) if case.name == "sort" else result
+
+    return rule
+
+
+def _top_k(case: Case) -> list[Axes]:
+    last = case.avals[0].ndim - 1
+    case.whole(0, [last], "top_k runs along it")
+    return [(*case.axes[0][:last], ())] * 2
+
+
+def _fft(case: Case) -> Axes:
+    ndim, count = case.avals[0].ndim, len(case.params["fft_lengths"])
+    case.whole(0, range(ndim - count, ndim), "fft runs along it")
+    return (*case.axes[0][: ndim - count], *((),) * count)
+
+
+def _of_matrices(case: Case) -> Any:
+    """Keep the axes of the dimensions before matrices, or vectors, which must be whole."""
+    # The leading dimensions are those that all operands and results share.
+    ndim = min(aval.ndim for aval in (*case.avals, *case.outs) if aval.ndim)
+    shapes = [aval.shape[:ndim] for aval in (*case.avals, *case.outs) if aval.ndim]
+    batch = max(case.avals[0].ndim - 2, 0)
+    while any(shape[:batch] != shapes[0][:batch] for shape in shapes):
+        batch -= 1
+    for k, aval in enumerate(case.avals):
+        case.whole(k, range(batch, aval.ndim), f"{case.name} works on whole matrices")
+    leading = tuple(
+        case.merged((axes[d] for axes in case.axes if len(axes) > d), f"dimension {d}") for d in range(batch)
+    )
+    each = [(*leading, *((),) * (out.ndim - batch)) for out in case.outs]
+    return each if case.name in _SEVERAL else each[0]
+
+
+def _windows(case: Case) -> Any:
+    """Keep the axes of dimensions along which windows have one element; the others must be whole."""
+    window = case.params["window_dimensions"]
+    for k, aval in enumerate(case.avals):
+        if aval.ndim == len(window):
+            case.whole(k, (d for d, n in enumerate(window) if n != 1), "windows overlap parts")
+    full = [axes for axes in case.axes if len(axes) == len(window)]
+    result = tuple(
+        case.merged((axes[d] for axes in full), f"dimension {d}") if n == 1 else () for d, n in enumerate(window)
+    )
+    return [result] * len(case.outs) if case.name == "reduce_window" else result
+
+
+_SEVERAL = frozenset(("lu", "eigh", "eig", "schur", "geqrf", "geqp3", "qr", "hessenberg", "tridiagonal", "svd"))
+_MATRICES = (
+    *_SEVERAL, "triangular_solve", "tridiagonal_solve", "cholesky", "lu_pivots_to_permutation", "solve",
+    "householder_product", "ormqr", "pinv",
+)  # fmt: skip
+_REDUCTIONS = "sum prod max min max_number and or xor"
+
+RULES = {
+    **dict.fromkeys((f"reduce_{name}" for name in _REDUCTIONS.split()), _reduced("axes")),
+    **dict.fromkeys(("argmax", "argmin"), _reduced("axes")),
+    "reduce": _reduced("dimensions"),
+    **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "recurrence"), _along("axis")),
+    "sort": _along("dimension"),
+    "top_k": _top_k,
+    "fft": _fft,
+    **dict.fromkeys(_MATRICES, _of_matrices),
+    **dict.fromkeys(("reduce_window_sum", "reduce_window_max", "reduce_window_min", "reduce_window"), _windows),
+}
