@@ -39,7 +39,7 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
 
 class ExplicitAxes(NamedTuple):
-    """How an array is split over the Explicit axes of a mesh.
+    """Split of an array by the Explicit axes of a mesh.
 
     Attributes:
         mesh: the mesh, without its devices.
@@ -251,7 +251,8 @@ class ShapeDtypeStruct:
     def aval(self) -> ShapedArray:
         if is_symbolic(self):
             raise ArgumentError(f"{self!r} has symbolic dimensions, which are for arguments of export and eval_shape")
-        return ShapedArray(self.shape, self.dtype, self.weak_type)
+        made = ShapedArray(self.shape, self.dtype, self.weak_type)
+        return made if self.sharding is None else made.split(self.sharding._explicit_axes(made.ndim))
 
     @staticmethod
     def like(x: ArrayLike | ShapeDtypeStruct, **changes: object) -> ShapeDtypeStruct:

@@ -270,9 +270,6 @@ DEFAULT_GENERATOR = xla.config("default_generator", "threefry2x32")
 #: out. Set under JAX's names only.
 LENIENT_POSITIONS = xla.config("lenient_positions", False)
 
-#: True where the caller splits a result itself: doubts how Explicit axes split it are then resolved in any way.
-EXPLICIT_RESOLVED = xla.config("explicit_resolved", False)
-
 
 @contextmanager
 def set_current_trace(trace: Trace) -> Generator[Trace]:
@@ -554,7 +551,7 @@ def abstract_eval_uncached(prim: Primitive, avals: Sequence[ShapedArray], params
     try:
         for aval in avals:
             if aval.explicit is not None:
-                from functorch_like.primitives.explicit_axes import results_of  # few programs have such types
+                from functorch_like.explicit_axes import results_of  # few programs have such types
 
                 return results_of(prim, avals, params)
         return prim.shape(*avals, **params)

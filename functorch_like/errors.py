@@ -17,7 +17,7 @@ __all__ = [
     "ConcretizationError", "ConcretizationTypeError", "DeviceError", "DifferentiationError", "DistributedError",
     "DonatedError", "DtypeError", "ExchangeError", "FtError", "ImmutableError", "JaxRuntimeError", "KeyReuseError",
     "LeakError", "NonConcreteBooleanIndexError", "NonFiniteError", "NumberError", "OutOfMemoryError", "ProtocolError",
-    "SettingError", "ShapeError", "TracerArrayConversionError", "TracerBoolConversionError",
+    "SettingError", "ShapeError", "ShardingTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
     "TracerIntegerConversionError", "TreeDepthError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
     "UnsupportedError", "WideningWarning",
 ]  # fmt: skip

@@ -53,7 +53,7 @@ FAMILIES = {
     "random.threefry": "threefry2x32",
     "ordering.top_k": "top_k",
     "structural.annotations": "layout_constraint shard_alike xla_metadata",
-    "structural.sharding_constraint": "sharding_constraint",
+    "structural.sharding_constraint": "retyped sharding_constraint",
     "structural.tile_split_barrier": "optimization_barrier split tile",
     "reductions.reductions": "argmax argmin reduce_and reduce_max reduce_max_number reduce_min reduce_or reduce_prod "
     "reduce_xor",

@@ -111,6 +111,8 @@ _post_hook = config("cpp_post_hook", None, in_jit_key=False)
 forked = config("forked", False)
 # The mesh that partition specs without one refer to. Traces depend on it.
 current_mesh = config("mesh", None)
+# True where the caller splits a result itself: doubts how Explicit axes split it are then resolved in any way.
+explicit_resolved = config("explicit_resolved", False)
 # Values of user contexts that differ from their defaults (transforms/user_context.py).
 user_contexts = config("user_contexts", ContextValues())
 # Attributes of the operations that are recorded: pairs of a name and a text (experimental/xla_metadata.py).

@@ -5,27 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from functorch_like.avals import ExplicitAxes, ShapedArray
+from functorch_like.avals import ExplicitAxes, ShapedArray, ShapeDtypeStruct
 from functorch_like.backends.xla import memory
-from functorch_like.backends.xla.mesh import AbstractMesh
-from functorch_like.backends.xla.named_sharding import NamedSharding, named
-from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
+from functorch_like.backends.xla.named_sharding import named
+from functorch_like.backends.xla.partition_spec import PartitionSpec
 
 
 def typed(aval: ShapedArray, where: Any) -> ShapedArray:
     """Return the type of an array that has this sharding."""
-    if type(where) is not NamedSharding or not where.mesh.explicit_axes:
-        return aval.split(None)
-    return aval.split(explicit_part(where.mesh, where.spec, aval.ndim))
-
-
-@lru_cache(4096)
-def explicit_part(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> ExplicitAxes | None:
-    """Return the part of a spec that is about Explicit axes; None where it names none."""
-    explicit = frozenset(mesh.explicit_axes)
-    each = (() if axes is UNCONSTRAINED else axes for axes in spec.axes(ndim))
-    axes = tuple(tuple(name for name in names if name in explicit) for names in each)
-    return ExplicitAxes(mesh.abstract_mesh, axes) if any(axes) else None
+    return aval.split(where._explicit_axes(aval.ndim))
 
 
 @lru_cache(4096)
@@ -33,6 +21,12 @@ def spec_of(explicit: ExplicitAxes | None, ndim: int) -> PartitionSpec:
     """Return the spec that a type stands for, with an entry for each dimension."""
     axes = ((),) * ndim if explicit is None else explicit.axes
     return PartitionSpec(*(names[0] if len(names) == 1 else names or None for names in axes))
+
+
+def described(aval: ShapedArray) -> ShapeDtypeStruct:
+    """Return an aval as a `ShapeDtypeStruct`; Explicit axes that split it make its sharding, on an abstract mesh."""
+    where = None if aval.explicit is None else named(aval.explicit.mesh, spec_of(aval.explicit, aval.ndim))
+    return ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type, where)
 
 
 def required(where: Any, aval: ShapedArray, mesh: Any) -> Any:
@@ -52,4 +46,4 @@ def required(where: Any, aval: ShapedArray, mesh: Any) -> Any:
     return named(mesh, spec_of(aval.explicit, aval.ndim))
 
 
-memory.on_clear(lambda: [cached.cache_clear() for cached in (explicit_part, spec_of)])
+memory.on_clear(spec_of.cache_clear)

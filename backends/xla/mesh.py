@@ -21,7 +21,7 @@ from functorch_like.errors import ArgumentError, DeviceError, UnsupportedError
 
 
 class AxisType(enum.Enum):
-    """How an axis of a mesh splits arrays.
+    """Part that an axis of a mesh takes in splitting arrays.
 
     `Auto`: as specs and constraints say, and otherwise as XLA chooses. `Explicit`: as the types of values say, which
     follow from those of the operands. `Manual`: inside of `shard_map`, where each device sees its part.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from functorch_like.avals import ExplicitAxes
 from functorch_like.backends.xla import client, jax_import_stubs, memory, sharding
 from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.jaxlib_api import JaxRuntimeError, _jax, xc
@@ -219,6 +220,17 @@ def shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(n // k for n, k in zip(shape, shard_counts(self, len(shape)), strict=True))
 
 
+@lru_cache(4096)
+def explicit_part(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> ExplicitAxes | None:
+    """Return the part of a spec that is about Explicit axes; None where it names none."""
+    explicit = frozenset(mesh.explicit_axes)
+    if not explicit:
+        return None
+    each = (() if axes is UNCONSTRAINED else axes for axes in spec.axes(ndim))
+    axes = tuple(tuple(name for name in names if name in explicit) for names in each)
+    return ExplicitAxes(mesh.abstract_mesh, axes) if any(axes) else None
+
+
 def _indices_map(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
     """Return the part of an array on each device, as a tuple of slices."""
     return dict(zip(self.mesh.devices.flat, indices(self, shape_from(global_shape)), strict=True))
@@ -354,6 +366,7 @@ _attach(
         "check_compatible_aval": _check_compatible,
         "num_devices": property(lambda self: self.mesh.size),  # known of meshes without devices, too
         "replicated_axes": property(_replicated_axes),
+        "_explicit_axes": lambda self, ndim: explicit_part(self.mesh, self.spec, ndim),
         "is_fully_replicated": property(_is_fully_replicated),
         "__repr__": _repr,
     },
@@ -396,6 +409,7 @@ _attach(
         "with_memory_kind": _single_with_memory_kind,
         "check_compatible_aval": lambda self, aval_shape: None,  # any shape
         "is_fully_replicated": property(lambda self: True),
+        "_explicit_axes": lambda self, ndim: None,
         "__repr__": _repr_of_single,
     },
 )
@@ -450,4 +464,4 @@ def on_mesh(where: Any, mesh: Mesh, ndim: int) -> Any:
 
 
 jax_import_stubs.on_spec(check)
-memory.on_clear(lambda: [cached.cache_clear() for cached in (_hlo_sharding, indices, local_places)])
+memory.on_clear(lambda: [cached.cache_clear() for cached in (_hlo_sharding, explicit_part, indices, local_places)])

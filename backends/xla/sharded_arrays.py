@@ -197,7 +197,7 @@ def gather(x: Any) -> np.ndarray[Any, Any]:
         return arrays.to_numpy(local_parts(x)[0])
     out = np.empty(x.aval.shape, x.aval.dtype)
     for shard in global_shards(x):
-        if shard.replica_id == 0:
+        if shard.replica_id == 0 and out.size:  # XLA does not split arrays without elements
             out[shard.index] = arrays.to_numpy(shard.data)
     out.flags.writeable = False
     return out
@@ -214,8 +214,11 @@ def move(x: Any, place: Any, weak_type: bool) -> Any:
         named_sharding.check_divides(where, aval.shape, f"{aval!r}")
         aval = explicit_types.typed(aval, where)
     same = type(where) is type(x._sharding) and named_sharding.is_equivalent_to(where, x._sharding, aval.ndim)
-    if same and aval is x.aval and x._committed:
-        return x
+    if same and x._committed:
+        if type(where) is NamedSharding and where.mesh.axis_types != x._sharding.mesh.axis_types:
+            return ArrayImpl(aval, where, local_parts(x), committed=True, _skip_checks=True)
+        if aval is x.aval:
+            return x
     if type(where) is NamedSharding and type(x._sharding) is NamedSharding:
         if where.memory_kind != x._sharding.memory_kind:
             return _changed_kind(x, where)

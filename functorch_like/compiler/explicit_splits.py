@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functorch_like.backends.xla.explicit_types import spec_of
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Var
-from functorch_like.primitives.structural.sharding_constraint import sharding_constraint
+from functorch_like.primitives.structural.sharding_constraint import retyped, sharding_constraint
 
 
 def split_as_typed(jaxpr: Jaxpr) -> Jaxpr:
@@ -19,7 +19,7 @@ def _constrained(jaxpr: Jaxpr) -> Jaxpr:
     equations: list[Equation] = []
     changed = False
     for e in jaxpr.equations:
-        if e.prim.kind == "elementwise" or e.prim is sharding_constraint:
+        if e.prim.kind == "elementwise" or e.prim in (sharding_constraint, retyped):
             equations.append(e)
             continue
         outputs, constraints = list(e.outputs), list[Equation]()

@@ -9,6 +9,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
+from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import DeviceError
 from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
@@ -86,7 +87,17 @@ def _bound_to(a: Any) -> Any:
     """Return the sharding of a committed operand; None if the operand may be moved."""
     if type(a) is ArrayImpl:
         return a._sharding if a._committed else None
-    return a.sharding if type(a) is ShapeDtypeStruct else None
+    return _concrete(a.sharding) if type(a) is ShapeDtypeStruct and a.sharding is not None else None
+
+
+def _concrete(where: Any) -> Any:
+    """Return a sharding on an abstract mesh as one on the mesh in force, if that has its axes; else None."""
+    mesh = getattr(where, "mesh", None)
+    if mesh is None or hasattr(mesh, "devices"):
+        return where
+    current = current_mesh.value
+    fits = current is not None and current.abstract_mesh == mesh
+    return where.update(mesh=current) if fits else None
 
 
 def settle(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], place: Any) -> Any:

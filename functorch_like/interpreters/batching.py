@@ -188,10 +188,7 @@ def _of_all_paths(
 
     flat.traced_aux = fun.traced_aux  # type: ignore[attr-defined]
     avals = [aval_of(args[k]) for k in values]
-    avals = [
-        a if (d := dims[k]) is None else a.without_dimension(d)
-        for k, a in zip(values, avals, strict=True)
-    ]
+    avals = [a if (d := dims[k]) is None else a.without_dimension(d) for k, a in zip(values, avals, strict=True)]
     try:
         with named_axis(axis.name, axis.size):
             jaxpr, consts = following.body(

@@ -17,6 +17,7 @@ import numpy as np
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.backends.xla.configuration import explicit_resolved
 from functorch_like.caches import cleared
 from functorch_like.core import Primitive, Trace, UndefinedPrimal, as_argument, aval_of, new_trace, signature_of, state
 from functorch_like.dtypes import accumulator
@@ -261,7 +262,7 @@ def backward_pass(
             args = [_undefined(a.aval) if type(a) is Var else a for a in e.inputs]
             try:
                 if any(v.aval.explicit is not None for v in (*e.outputs, *(a for a in e.inputs if type(a) is Var))):
-                    with core.EXPLICIT_RESOLVED.held(True):  # `accumulate` splits the results
+                    with explicit_resolved.held(True):  # `accumulate` splits the results
                         back = prim.transpose(cts, args, **e.params)
                 else:
                     back = prim.transpose(cts, args, **e.params)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from functorch_like.errors import ArgumentError
-from functorch_like.sharding import get_mesh
 
 _PLACED = "bincount broadcast_to dot matmul matvec percentile ravel repeat reshape tensordot vdot vecdot vecmat"
 _DRAWN = (
@@ -182,8 +181,7 @@ def _adapted(module: str, name: str, fun: Callable[..., Any]) -> Callable[..., A
                     raise ArgumentError(f"{module}.{name} takes {option}={default} only", fix="leave it out")
             args = (*args, *(kwargs.pop(name) for name in positions if name in kwargs))
             kwargs = {renamed.get(name, name): value for name, value in kwargs.items() if name not in ignored}
-        result = fun(*args, **kwargs)
-        return result if where is None else _placed(result, where)
+        return fun(*args, **kwargs) if where is None else _placed(lambda: fun(*args, **kwargs), where)
 
     called.__module__, called.__qualname__ = module, name  # pickle finds it by these
     return _without_closure(called)
@@ -199,8 +197,7 @@ def _without_closure(called: Callable[..., Any]) -> Callable[..., Any]:
     return functools.update_wrapper(plain, called)
 
 
-def _placed(x: Any, where: Any) -> Any:
-    """Return a result on the mesh in force, split as `out_sharding` says; without a mesh, unchanged."""
-    from functorch_like.jax_alias.modules.sharding import reshard  # which needs this file
+def _placed(call: Callable[[], Any], where: Any) -> Any:
+    from functorch_like.jax_alias.modules.sharding import split_result  # which needs this file
 
-    return reshard(x, where) if hasattr(where, "mesh") or get_mesh() is not None else x
+    return split_result(call, where)

@@ -17,8 +17,8 @@ from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.lax.operands import error
 from functorch_like.primitives import structural
-from functorch_like.primitives.structural.sharding_constraint import split_as
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
+from functorch_like.primitives.structural.sharding_constraint import split_as
 from functorch_like.source_info import name_of
 
 

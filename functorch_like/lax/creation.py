@@ -12,6 +12,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.lax.operands import axis_of, error, ints
 from functorch_like.primitives import structural
+from functorch_like.primitives.structural.sharding_constraint import split_as
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
     aval = aval_of(x) if reference is None else reference.aval.inner_aval
     sizes = aval.shape if shape is None else shape
     made = _full_of(sizes, fill_value, aval.dtype if dtype is None else dtype, dtype is None and aval.weak_type)
+    if shape is None and aval.explicit is not None:
+        return split_as(made, aval.explicit)
     where = xla.split_of(x) if shape is None and not isinstance(made, Tracer) else None
     return made if where is None else xla.device_put(made, where)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import tree
-from functorch_like.errors import FtError
+from functorch_like.core import aval_of
+from functorch_like.errors import FtError, ShardingTypeError
 from functorch_like.lax.operands import error, value
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
     Raises:
         ArgumentError: for an axis that the mesh lacks, or a spec where no mesh was chosen.
         ShapeError: where a spec has more entries than a leaf has dimensions.
+        ShardingTypeError: where all axes of the mesh are Explicit, and the type of a leaf names others than the spec.
 
     >>> from functorch_like.sharding import NamedSharding, PartitionSpec as P
     >>> where = NamedSharding(ft.make_mesh((1,), ("data",)), P("data"))
@@ -42,11 +44,30 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
     return tree.map(one, x)
 
 
+def _check_types(x: Any, where: Any) -> None:
+    """Refuse another sharding than that of a type.
+
+    Raises:
+        ShardingTypeError: where all axes of the mesh are Explicit.
+    """
+    aval = aval_of(x)
+    if not getattr(getattr(where, "mesh", None), "are_all_axes_explicit", False):
+        return
+    free = where.spec.UNCONSTRAINED in tuple(where.spec)
+    if not free and where._explicit_axes(aval.ndim) != aval.explicit:
+        raise ShardingTypeError(
+            f"a constraint by {where.spec!r} does not fit {aval!r}: where axes are Explicit, types alone split values",
+            fix="use ft.sharding.reshard(x, spec) to split it in another way",
+        )
+
+
 def _constrained(x: Any, where: Any) -> Any:
     from functorch_like.backends.xla import named_sharding
     from functorch_like.sharding.constraints import constrain
 
     try:
-        return constrain(x, named_sharding.from_user(where, "the sharding of a constraint"))
+        placed = named_sharding.from_user(where, "the sharding of a constraint")
+        _check_types(x, placed)
+        return constrain(x, placed)
     except FtError as e:
         raise error(type(e), e.reason, e.fix) from None

@@ -18,6 +18,7 @@ from functorch_like.masked import unmasked
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import structural
+from functorch_like.primitives.structural.sharding_constraint import split_as
 
 #: Bytes from which an array of one value is made on a GPU, by a program, rather than copied there.
 _MUCH = 2**24
@@ -425,7 +426,8 @@ def full_like(
     if device is None and shape is None:
         device = xla.split_of(a)
     sizes = aval.shape if shape is None else shape_of(shape, "fnp.full_like")
-    return _filled(sizes, fill_value, dtype or aval.dtype, device, dtype is None and aval.weak_type)
+    made = _filled(sizes, fill_value, dtype or aval.dtype, device, dtype is None and aval.weak_type)
+    return made if aval.explicit is None or device is not None or shape is not None else split_as(made, aval.explicit)
 
 
 def zeros_like(

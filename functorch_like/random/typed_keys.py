@@ -75,7 +75,7 @@ class KeyAval(ShapedArray):
     def _made(cls, shape: tuple[int, ...], dtype: KeyDtype) -> KeyAval:
         made: Any = object.__new__(cls)
         made.shape, made.dtype, made.weak_type = shape, dtype, False
-        made.ndim, made.size = len(shape), math.prod(shape)
+        made.ndim, made.size, made.explicit = len(shape), math.prod(shape), None
         return made
 
     @property

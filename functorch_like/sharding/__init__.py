@@ -16,6 +16,7 @@ from functorch_like.backends.xla.partition_spec import PartitionSpec as Partitio
 from functorch_like.backends.xla.sharded_arrays import Shard as Shard
 from functorch_like.sharding.axis_modes import auto_axes as auto_axes
 from functorch_like.sharding.axis_modes import explicit_axes as explicit_axes
+from functorch_like.sharding.constraints import reshard as reshard
 from functorch_like.sharding.constructors import NamedSharding as NamedSharding
 from functorch_like.sharding.constructors import Sharding as Sharding
 from functorch_like.sharding.constructors import SingleDeviceSharding as SingleDeviceSharding

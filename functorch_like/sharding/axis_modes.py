@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from functorch_like import tree
+from functorch_like.avals import ExplicitAxes, ShapedArray
+from functorch_like.backends import xla
 from functorch_like.backends.xla import named_sharding
 from functorch_like.backends.xla.configuration import current_mesh
+from functorch_like.backends.xla.mesh import AxisType
 from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.calling.type_variables import F
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError
+from functorch_like.primitives.structural.sharding_constraint import retyped
 from functorch_like.sharding.constraints import constrain
 from functorch_like.source_info import name_of
 
@@ -44,12 +48,12 @@ def auto_axes(
 ) -> Any:
     """Let XLA choose how values inside of a function are split, and give the results a sharding.
 
-    All axes of a mesh have the type `AxisType.Auto` here, so the inside is like the outside: the effect is that on the
-    results.
+    Inside of the function, Explicit axes of the mesh are Auto ones: types of values do not name them, and no operation
+    is refused.
 
     Args:
         fun: any function. Left out, `auto_axes` returns a decorator.
-        axes: names of axes of the mesh in force; they are checked, and change nothing.
+        axes: names of axes of the mesh in force that are Auto inside; all of them if None.
         out_sharding: PartitionSpecs or NamedShardings, as a prefix pytree of the results. It may be given at the call.
 
     Returns:
@@ -74,7 +78,14 @@ def auto_axes(
     def called(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
         where = _given(chosen if out_sharding is None else out_sharding, name, "out_sharding")
         mesh = _mesh(axes, (args, kwargs), name)
-        return _split(fun(*args, **kwargs), where, mesh, f"out_sharding of {name}")
+        if mesh is None or not mesh.explicit_axes:
+            out = fun(*args, **kwargs)
+        else:
+            inside = _with_types(mesh, axes, AxisType.Auto)
+            args, kwargs = _on((args, kwargs), inside)
+            with current_mesh.held(inside):
+                out = fun(*args, **kwargs)
+        return _split(out, where, mesh, f"out_sharding of {name}")
 
     return called
 
@@ -97,14 +108,13 @@ def explicit_axes(
     axes: str | tuple[str, ...] | None = None,
     in_sharding: Any = None,
 ) -> Any:
-    """Give the arguments of a function a sharding.
+    """Give the arguments of a function a sharding, and have types say how values inside of it are split.
 
-    All axes of a mesh have the type `AxisType.Auto` here: types of values do not say how they are split. So inside of
-    the function XLA splits the results of operations as it chooses, starting from the arguments.
+    Inside of the function, Auto axes of the mesh are Explicit ones.
 
     Args:
         fun: any function. Left out, `explicit_axes` returns a decorator.
-        axes: names of axes of the mesh in force; they are checked, and change nothing.
+        axes: names of axes of the mesh in force that are Explicit inside; all of them if None.
         in_sharding: PartitionSpecs or NamedShardings, as a prefix pytree of the tuple of positional arguments. It may
             be given at the call.
 
@@ -113,12 +123,13 @@ def explicit_axes(
 
     Raises:
         ArgumentError: without `in_sharding`; for an axis that the mesh lacks; for a spec where no mesh is in force.
+        ShardingTypeError: where types inside do not fit.
 
     >>> import functorch_like as ft
     >>> from functorch_like.sharding import PartitionSpec as P, explicit_axes
     >>> with ft.use_mesh(ft.make_mesh((1,), ("data",))):
-    ...     explicit_axes(lambda x: x, in_sharding=P("data"))(ft.numpy.ones(2)).sharding.spec
-    P('data')
+    ...     explicit_axes(lambda x: print(ft.typeof(x)), in_sharding=P("data"))(ft.numpy.ones(2))
+    f32[2@data]
     """
     if fun is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
@@ -129,8 +140,13 @@ def explicit_axes(
     @wraps(fun)
     def called(*args: Any, in_sharding: Any = None, **kwargs: Any) -> Any:
         where = _given(chosen if in_sharding is None else in_sharding, name, "in_sharding")
-        mesh = _mesh(axes, args, name)
-        return fun(*_split(args, where, mesh, f"in_sharding of {name}"), **kwargs)
+        mesh, what = _mesh(axes, args, name), f"in_sharding of {name}"
+        if mesh is None:
+            return fun(*_split(args, where, mesh, what), **kwargs)
+        inside = _with_types(mesh, axes, AxisType.Explicit)
+        with current_mesh.held(inside):
+            out = fun(*_split(args, where, inside, what), **kwargs)
+        return _on(out, mesh)
 
     return called
 
@@ -150,6 +166,33 @@ def _mesh(axes: str | tuple[str, ...] | None, args: Any, name: str) -> Any:
     if axes is not None and mesh is not None:
         named_sharding.check_axes(mesh, (axes,) if isinstance(axes, str) else tuple(axes), f"axes of {name}")
     return mesh
+
+
+def _with_types(mesh: Any, axes: str | tuple[str, ...] | None, kind: AxisType) -> Any:
+    """Return a mesh of which some axes, or all if None, have another type."""
+    chosen = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else axes
+    pairs = zip(mesh.axis_names, mesh.axis_types, strict=True)
+    return mesh.update(axis_types=tuple(kind if name in chosen else t for name, t in pairs))
+
+
+def _on(x: Any, mesh: Any) -> Any:
+    """Return a pytree whose arrays are on a mesh of the same devices, whose axes may have other types."""
+    return tree.map(lambda leaf: _leaf_on(leaf, mesh) if isinstance(leaf, (ArrayImpl, Tracer)) else leaf, x)
+
+
+def _leaf_on(x: Any, mesh: Any) -> Any:
+    if isinstance(x, Tracer):
+        return retyped(x, explicit=_known_on(aval_of(x), mesh))
+    there = x.sharding
+    same = isinstance(there, named_sharding.NamedSharding) and there.mesh.shape_tuple == mesh.shape_tuple
+    return xla.device_put(x, named_sharding.named(mesh, there.spec, there.memory_kind)) if same else x
+
+
+def _known_on(aval: ShapedArray, mesh: Any) -> ExplicitAxes | None:
+    """Return the axes that a type names, without those that are not Explicit on a mesh."""
+    explicit = frozenset(mesh.explicit_axes)
+    axes = () if aval.explicit is None else aval.explicit.axes
+    return ExplicitAxes.of(mesh.abstract_mesh, [tuple(name for name in names if name in explicit) for names in axes])
 
 
 def _split(x: Any, where: Any, mesh: Any, what: str) -> Any:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from functorch_like import tree
 from functorch_like.backends import xla
 from functorch_like.backends.xla import named_sharding, sharding
 from functorch_like.backends.xla.memory_space import MemorySpace
+from functorch_like.calling import api_boundary
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.primitives.effects.memory_placement import memory_placement
 from functorch_like.primitives.structural.sharding_constraint import sharding_constraint
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
 
 
 def to_memory(x: Any, where: Any) -> Any:
@@ -44,3 +51,37 @@ def constrain(x: Any, where: Any) -> Any:
     if isinstance(x, Tracer) or named_sharding.UNCONSTRAINED in tuple(where.spec):
         return sharding_constraint(x, mesh=where.mesh, spec=where.spec)
     return xla.device_put(x, where)
+
+
+@api_boundary.public
+def reshard(x: PyTree, shardings: PyTree) -> Any:
+    """Split values in another way; the devices exchange what they need.
+
+    Where axes of the mesh are Explicit, the types of the results say so.
+
+    Args:
+        x: array, or pytree of arrays, inside or outside of jit.
+        shardings: a NamedSharding, or a PartitionSpec within `ft.use_mesh`, or a prefix pytree of these for the leaves
+            of x.
+
+    Returns:
+        The same values, split by the shardings.
+
+    Raises:
+        ArgumentError: for an axis that the mesh lacks, or a spec where no mesh was chosen.
+        ShapeError: where a spec has more entries than a leaf has dimensions.
+
+    >>> import functorch_like as ft
+    >>> from functorch_like.sharding import AxisType, PartitionSpec as P, reshard
+    >>> with ft.use_mesh(ft.make_mesh((1,), ("data",), AxisType.Explicit)):
+    ...     ft.typeof(reshard(ft.numpy.ones(2), P("data")))
+    f32[2@data]
+    """
+    each = tree.broadcast_prefix(shardings, x, "shardings of reshard")
+    leaves, structure = tree.flatten(x)
+    return structure.unflatten([_resharded(leaf, where) for leaf, where in zip(leaves, each, strict=True)])
+
+
+def _resharded(x: Any, where: Any) -> Any:
+    placed = named_sharding.from_user(where, "the sharding of reshard")
+    return constrain(x if isinstance(x, (ArrayImpl, Tracer)) else np.asarray(x, aval_of(x).dtype), placed)

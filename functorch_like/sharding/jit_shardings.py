@@ -52,6 +52,11 @@ class JitShardings:
             self._check(result, call.avals, lambda i: f"argument {argument_path(call.tree, i)}, {call.avals[i]!r},")
         return result
 
+    def type_arguments(self, call: FlatCall) -> None:
+        """Give the avals of arguments the Explicit axes that their shardings name."""
+        avals = zip(call.avals, self.arguments(call), strict=True)
+        call.avals = [a if s is None else a.split(s._explicit_axes(a.ndim)) for a, s in avals]
+
     def _over_arguments(self, call: FlatCall) -> list[Any]:
         args, kwargs = call.tree.unflatten(range(len(call.leaves)))
         if type(self.ins) is not tuple:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from functorch_like import status_line
-from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla import mapped_regions
 from functorch_like.calling.call_signature import FlatCall
@@ -106,7 +106,7 @@ class Traced(Display):
 
     @property
     def out_info(self) -> Any:
-        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in self.jaxpr.out_avals])
+        return self.out_tree.unflatten([*map(_described, self.jaxpr.out_avals)])
 
     @property
     def args_info(self) -> Any:
@@ -142,6 +142,14 @@ class Traced(Display):
         from functorch_like.transforms.stage_display import Stage, StageDisplay  # only where one is looked at
 
         return StageDisplay("traced", self.jaxpr, [Stage("tracing", self.seconds)])
+
+
+def _described(aval: ShapedArray) -> ShapeDtypeStruct:
+    if aval.explicit is None:
+        return ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type)
+    from functorch_like.backends.xla import explicit_types  # few programs have such types
+
+    return explicit_types.described(aval)
 
 
 class Lowered(Display):

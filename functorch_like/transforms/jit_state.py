@@ -266,6 +266,8 @@ class JitState:
         `path` is a trace that follows Python control flow. With guards it is valid for some arguments only, and not
         kept.
         """
+        if self.shardings is not None:
+            self.shardings.type_arguments(call)
         key = self.key(call)
         if self.branches is not None and path is None and key in self.branches.served:
             return self.branches.served[key]

@@ -14,7 +14,7 @@ from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla import named_sharding
 from functorch_like.backends.xla.configuration import current_mesh
-from functorch_like.backends.xla.mesh import AbstractMesh, Mesh
+from functorch_like.backends.xla.mesh import AbstractMesh, AxisType, Mesh
 from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
 from functorch_like.caches import Cache
@@ -174,7 +174,9 @@ class Mapped:
             for part in (local(aval, spec, self.mesh) for aval, spec in zip(call.avals, specs, strict=True))
         ]
         args, kwargs = call.tree.unflatten(parts)
-        with axes_in_scope(self.mesh, self.axes), current_mesh.held(self.mesh):
+        # Types of parts name no axes.
+        inside = self.mesh.update(axis_types=AxisType.Auto) if self.mesh.explicit_axes else self.mesh
+        with axes_in_scope(self.mesh, self.axes), current_mesh.held(inside):
             inner = FlatCall(_NOTHING_STATIC, args, kwargs, abstract=True)
             body = traced_function.staged(self.fun, inner, "shard_map", cache)
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))

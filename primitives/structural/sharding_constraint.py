@@ -1,4 +1,4 @@
-"""sharding_constraint: its operand, split over a mesh by a spec."""
+"""sharding_constraint: its operand, split over a mesh by a spec; retyped: its operand, with other Explicit axes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _shape(x: ShapedArray, *, mesh: Any, spec: Any) -> ShapedArray:
 
 def _explicit(x: ShapedArray, mesh: Any, spec: Any) -> ExplicitAxes | None:
     """Return the Explicit axes of the result; where the spec says nothing of a dimension, those of the operand."""
-    from functorch_like.backends.xla import explicit_types
+    from functorch_like.backends.xla import named_sharding
 
-    made = explicit_types.explicit_part(mesh, spec, x.ndim)
+    made = named_sharding.explicit_part(mesh, spec, x.ndim)
     if x.explicit is None or type(spec).UNCONSTRAINED not in tuple(spec):
         return made
     axes = ((),) * x.ndim if made is None else made.axes
@@ -82,4 +82,26 @@ sharding_constraint = linear(
     transpose=lambda ct, x, *, mesh, spec: sharding_constraint(ct, mesh=mesh, spec=spec),
     batch=_batch,
     samples=_samples,
+)
+
+
+def _retyped_shape(x: ShapedArray, *, explicit: ExplicitAxes | None) -> ShapedArray:
+    return x.split(explicit)
+
+
+def _retyped_batch(axis: BatchAxis, x: Any, dim: int, *, explicit: ExplicitAxes | None) -> tuple[Any, int]:
+    whole = aval_of(x)
+    inner = whole.without_dimension(dim).split(explicit)
+    return retyped(x, explicit=inner.with_dimension(dim, axis.size, axis.explicit).explicit), dim
+
+
+#: The operand itself. Inside of `auto_axes` types name fewer Explicit axes than outside, of `explicit_axes` more.
+retyped = linear(
+    "retyped",
+    shape=_retyped_shape,
+    ref=lambda x, *, explicit: x,
+    lower=lambda e, x, *, explicit: x,
+    transpose=lambda ct, x, *, explicit: retyped(ct, explicit=x.explicit),
+    batch=_retyped_batch,
+    samples=lambda: [SampleInput((ShapedArray((4, 3), dtype),), {"explicit": None}) for dtype in ("float32", "int32")],
 )

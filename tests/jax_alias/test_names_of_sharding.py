@@ -33,6 +33,58 @@ def test_axes_and_memory(run):
     assert run(text) == "ok"
 
 
+def test_explicit_axes(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec as P
+    jax.config.update("jax_num_cpu_devices", 8)
+    mesh = jax.make_mesh((2, 4), ("x", "y"))
+    assert mesh.axis_types == (AxisType.Explicit,) * 2
+    assert Mesh(np.array(jax.devices()).reshape(2, 4), ("x", "y")).axis_types == (AxisType.Auto,) * 2
+    assert AbstractMesh((2,), ("x",), axis_types=(AxisType.Explicit,)).explicit_axes == ("x",)
+    jax.set_mesh(mesh)
+    host = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    x, v = jax.device_put(host, P("x", "y")), jax.device_put(host, P("y"))
+    aval = jax.typeof(x)
+    assert aval.sharding == NamedSharding(jax.sharding.get_abstract_mesh(), P("x", "y"))
+    assert aval.str_short(True) == "f32[8@x,8@y]" and jax.typeof(host).sharding.spec == P(None, None)
+    assert jax.typeof(host).sharding.mesh == mesh.abstract_mesh
+    for out in (
+        jnp.dot(x, v, out_sharding=P("x")),
+        jax.jit(lambda x, v: jnp.einsum("ij,jk->ik", x, v, out_sharding=P("x", None)))(x, v),
+        jax.jit(lambda x, v: jax.lax.dot_general(x, v, (((1,), (0,)), ((), ())), out_sharding=P("x")))(x, v),
+    ):
+        np.testing.assert_allclose(out, host @ host, rtol=1e-4, atol=1e-4)
+        assert jax.typeof(out).sharding.spec == P("x", None)
+    try:
+        jax.jit(jnp.dot)(x, v)
+    except Exception as error:
+        assert type(error).__name__ == "ShardingTypeError"
+    places = jnp.array([3, 1, 1, 0])
+    rows = x.at[places].get(out_sharding=P("x", "y"))
+    np.testing.assert_array_equal(rows, host[np.array([3, 1, 1, 0])])
+    changed = x.at[places].add(1.0, out_sharding=P("x"))
+    expected = host.copy()
+    np.add.at(expected, np.array([3, 1, 1, 0]), 1)
+    np.testing.assert_allclose(changed, expected, rtol=1e-6)
+    assert rows.sharding.spec == P("x", "y") and changed.sharding.spec == P("x")
+    assert jax.typeof(jnp.reshape(x, (4, 16), out_sharding=P(None, "y"))).sharding.spec == P(None, "y")
+    assert jax.typeof(jax.reshard(x, P("y"))).sharding.spec == P("y")
+    assert jax.typeof(jnp.zeros((8, 8), out_sharding=P("x"))).sharding.spec == P("x")
+    seen = []
+    auto = jax.sharding.auto_axes(lambda x: seen.append(jax.sharding.get_abstract_mesh().axis_types) or x @ x,
+                                  out_sharding=P("x"))
+    np.testing.assert_allclose(jax.jit(auto)(x), host @ host, rtol=1e-4, atol=1e-4)
+    assert seen == [(AxisType.Auto,) * 2]
+    with jax.sharding.use_abstract_mesh(mesh.abstract_mesh.update(axis_types=(AxisType.Auto,) * 2)):
+        assert not jax.sharding.get_abstract_mesh().explicit_axes
+    shape = jax.eval_shape(jnp.sin, x)
+    assert shape.sharding.spec == P("x", "y")
+    print("ok")
+    """
+    assert run(text) == "ok"
+
+
 def test_arrays_that_the_garbage_collector_frees(run):
     text = """
     import gc, sys, jax, jax.numpy as jnp

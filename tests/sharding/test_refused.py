@@ -71,7 +71,6 @@ REFUSED = {
         r"by P\('a'\) inside of a shard_map that is written by the parts along 'a'.*leave 'a' out",
     ),
     "DLPack": (lambda: np.from_dlpack(ft.device_put(X, NamedSharding(MESH, P("a")))), ExchangeError, "is split over"),
-    "explicit axes": (lambda: ft.make_mesh((8,), ("a",), (AxisType.Explicit,)), UnsupportedError, "axes .* are Auto"),
     "manual axes": (lambda: Mesh(MESH.devices, ("a", "b"), AxisType.Manual), UnsupportedError, "ft.shard_map"),
     "too few types": (lambda: AbstractMesh((4, 2), ("a", "b"), (AxisType.Auto,)), ArgumentError, "one AxisType"),
 }  # fmt: skip

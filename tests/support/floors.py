@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("backends/xla",),
     ("backends",),
     ("functorch_like/caches.py", "functorch_like/dtypes.py", "functorch_like/source_info.py", "functorch_like/tree.py"),
-    ("functorch_like/masked.py", "functorch_like/foreign/values.py"),
+    ("functorch_like/masked.py", "functorch_like/foreign/values.py", "functorch_like/explicit_axes"),
     ("functorch_like/core.py",),
     ("functorch_like/exporting/dimensions.py", "functorch_like/exporting/template.py"),
     ("functorch_like/exporting/shapes.py",),

@@ -37,8 +37,8 @@ def attach() -> None:
 # -------------------------------------------------------------------------------------------------------------- avals
 def _short(aval: Any, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
     """Return the dtype and shape as text: `float32[2,3]`, or `f32[2,3]` with `short_dtypes`."""
-    name = avals.dtype_name(aval.dtype) if short_dtypes else aval.dtype.name
-    return f"{name}[{','.join(map(str, aval.shape))}]"
+    shown = repr(aval)
+    return shown if short_dtypes else f"{aval.dtype.name}{shown[shown.index('[') :]}"
 
 
 def _attach_to_avals() -> None:

@@ -17,7 +17,7 @@ from functorch_like.errors import ArgumentError
 from functorch_like.jax_alias import options
 from functorch_like.jax_alias.modules import dtypes
 from functorch_like.jax_alias.modules.arrays import Array
-from functorch_like.jax_alias.modules.sharding import concrete
+from functorch_like.jax_alias.modules.sharding import concrete, split_result
 from functorch_like.numpy import promotion
 from functorch_like.numpy.einsum import einsum_by
 from functorch_like.numpy.vectorizing import by_elements
@@ -82,6 +82,8 @@ del _name
 def einsum(*operands: Any, _dot_general: Any = None, out_sharding: Any = None, **kwargs: Any) -> Any:
     """Return `fnp.einsum`, computed with `_dot_general`, by which flax passes quantized products."""
     own = lax.dot_general, options.adapted("jax.lax", "dot_general", lax.dot_general)
+    if out_sharding is not None:
+        return split_result(lambda: einsum(*operands, _dot_general=_dot_general, **kwargs), out_sharding)
     if _dot_general is None or _dot_general in own:
         return fnp.einsum(*operands, **kwargs)
     return einsum_by(_dot_general, *operands, **kwargs)

@@ -1,8 +1,9 @@
-"""`jax.sharding`: meshes, specs and shardings with JAX's options. All axes have the type `Auto` here."""
+"""`jax.sharding`: meshes, specs and shardings with JAX's options."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import functools
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,7 +12,9 @@ from typing import Any, NamedTuple
 import functorch_like as _ft
 from functorch_like import sharding as _sharding
 from functorch_like.avals import ShapedArray as _ShapedArray
+from functorch_like.backends.xla import explicit_types as _explicit_types
 from functorch_like.backends.xla import named_sharding as _named_sharding
+from functorch_like.backends.xla.configuration import explicit_resolved as _explicit_resolved
 from functorch_like.core import ArrayImpl as _ArrayImpl
 from functorch_like.core import Trace as _Trace
 from functorch_like.errors import ArgumentError
@@ -19,6 +22,7 @@ from functorch_like.ir.jaxpr import Literal as _Literal
 from functorch_like.jax_alias.modules.arrays import LiteralArray as _LiteralArray
 from functorch_like.jax_alias.modules.layout import Format as _Format
 from functorch_like.jax_alias.modules.layout import format_of as _format_of
+from functorch_like.numpy.at_updates import IndexRef as _IndexRef
 from functorch_like.transforms.custom.symbolic_zeros import tangent_aval as _tangent_aval
 
 AxisType = _sharding.AxisType
@@ -30,8 +34,10 @@ class _Class(type):
     _real: Any
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
-        for name in ("axis_types", "memory_kind", "unreduced", "reduced", "abstract_device"):
+        for name in ("memory_kind", "unreduced", "reduced", "abstract_device"):
             options.pop(name, None)
+        if options.get("axis_types") is not None:
+            options["axis_types"] = _without_manual(options["axis_types"])
         return cls._real(*args, **options)
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -44,14 +50,20 @@ class _Class(type):
         return getattr(cls._real, name)
 
 
+def _without_manual(axis_types: Any) -> Any:
+    """Return types of axes with Auto for Manual: here `shard_map` alone makes axes manual."""
+    auto = lambda t: AxisType.Auto if t is AxisType.Manual else t
+    return auto(axis_types) if isinstance(axis_types, AxisType) else tuple(map(auto, axis_types))
+
+
 class Mesh(metaclass=_Class):
-    """`ft.sharding.Mesh`; the types of its axes are `Auto`."""
+    """`ft.sharding.Mesh`."""
 
     _real = _sharding.Mesh
 
 
 class AbstractMesh(metaclass=_Class):
-    """`ft.sharding.AbstractMesh`; the types of its axes are `Auto`."""
+    """`ft.sharding.AbstractMesh`."""
 
     _real = _sharding.AbstractMesh
 
@@ -137,18 +149,34 @@ use_mesh = set_mesh
 
 @contextmanager
 def use_abstract_mesh(mesh: Any) -> Generator[Any]:
-    """Run the block: an abstract mesh has no effect."""
-    yield mesh
+    """Run the block with the types of axes of an abstract mesh, if it has the axes of the mesh in force."""
+    current = _sharding.get_mesh()
+    if current is None or current.shape_tuple != mesh.shape_tuple:
+        yield mesh
+        return
+    with _sharding.use_mesh(current.update(axis_types=mesh.axis_types)):
+        yield mesh
 
 
 def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Any:
-    """Call `ft.make_mesh`; `axis_types` has no effect."""
-    return _ft.make_mesh(axis_shapes, axis_names, devices=devices)
+    """Call `ft.make_mesh`; as in JAX, axes are Explicit if `axis_types` is None."""
+    types = AxisType.Explicit if axis_types is None else _without_manual(axis_types)
+    return _ft.make_mesh(axis_shapes, axis_names, types, devices=devices)
 
 
 def reshard(x: Any, out_shardings: Any) -> Any:
-    """Return arrays placed according to shardings."""
-    return _ft.device_put(x, concrete(out_shardings))
+    """Call `ft.sharding.reshard`; a mesh without devices stands for the mesh in force."""
+    return _sharding.reshard(x, concrete(out_shardings))
+
+
+def split_result(fun: Callable[[], Any], where: Any) -> Any:
+    """Return the result of a function with the sharding that `out_sharding` names; without a mesh, unchanged.
+
+    Doubts how Explicit axes split the result inside of the function are resolved in any way.
+    """
+    with _explicit_resolved.held(True):
+        result = fun()
+    return reshard(result, where) if hasattr(where, "mesh") or _sharding.get_mesh() is not None else result
 
 
 def concrete(shardings: Any) -> Any:
@@ -175,10 +203,14 @@ def _concrete(sharding: Any) -> Any:
     )
 
 
-class _Unplaced:
-    """The sharding of an aval: on no mesh."""
+class _OfType:
+    """The sharding of an aval that no Explicit axes split: on the mesh in force, or on none."""
 
-    mesh = _NO_MESH
+    @property
+    def mesh(self) -> Any:
+        """The mesh in force, without its devices."""
+        return get_abstract_mesh()
+
     memory_kind = None
     is_fully_replicated = is_fully_addressable = True
     device_set: frozenset[Any] = frozenset()
@@ -186,15 +218,21 @@ class _Unplaced:
     def __init__(self, ndim: int) -> None:
         self.spec = _sharding.PartitionSpec(*[None] * ndim)
 
-    def update(self, spec: Any) -> _Unplaced:
+    def update(self, spec: Any) -> Any:
         """Return the sharding of an aval of another rank."""
-        return _Unplaced(len(spec))
+        return _OfType(len(spec)) if not any(spec) else _sharding.NamedSharding(self.mesh, spec)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Unplaced) and self.spec == other.spec
+        return isinstance(other, _OfType) and self.spec == other.spec
 
     def __hash__(self) -> int:
         return hash(self.spec)
+
+
+def _of_type(aval: _ShapedArray) -> Any:
+    if aval.explicit is None:
+        return _OfType(aval.ndim)
+    return _named_sharding.named(aval.explicit.mesh, _explicit_types.spec_of(aval.explicit, aval.ndim))
 
 
 def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
@@ -204,12 +242,24 @@ def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
     return tuple(device for device in devices if device in local)
 
 
+def _with_out_sharding(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def called(self: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        if out_sharding is None:
+            return method(self, *args, **kwargs)
+        return split_result(lambda: method(self, *args, **kwargs), out_sharding)
+
+    return called
+
+
 def attach() -> None:
     """Give classes of the package the attributes of JAX's that libraries read."""
+    for name in ("get", "set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max"):
+        setattr(_IndexRef, name, _with_out_sharding(getattr(_IndexRef, name)))
     mesh: Any = _sharding.AbstractMesh
-    for name in ("_any_axis_explicit", "_any_axis_manual"):
-        setattr(mesh, name, False)
-    mesh._are_all_axes_auto = True
+    mesh._any_axis_explicit = property(lambda self: bool(self.explicit_axes))
+    mesh._any_axis_manual = False
+    mesh._are_all_axes_auto = property(lambda self: not self.explicit_axes)
     mesh.abstract_device = None
     # Read by orbax, which restores each part. The public names are stand-ins for these classes.
     kind: Any
@@ -222,7 +272,7 @@ def attach() -> None:
     array: Any = _ArrayImpl
     array.format = property(_format_of)
     aval: Any = _ShapedArray
-    aval.sharding = property(lambda self: _Unplaced(self.ndim))
+    aval.sharding = property(_of_type)
     aval.vma = frozenset()
     aval.manual_axis_type = ManualAxisType()
     aval.to_tangent_aval = aval.at_least_vspace = _tangent_aval

@@ -226,7 +226,4 @@ class Mapped:
         """Return one element's results, where all results together are known."""
         if avals is None or self.where is None:
             return None
-        return [
-            a if d is None else a.without_dimension(d)
-            for a, d in zip(avals, self.where, strict=True)
-        ]
+        return [a if d is None else a.without_dimension(d) for a, d in zip(avals, self.where, strict=True)]

@@ -62,7 +62,7 @@ def whole(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
     made = aval.update(shape=tuple(n * k for n, k in zip(aval.shape, counts, strict=True)))
     if not mesh.explicit_axes:
         return made
-    from functorch_like.backends.xla.explicit_types import explicit_part  # few programs have such axes
+    from functorch_like.backends.xla.named_sharding import explicit_part  # few programs have such axes
 
     return made.split(explicit_part(mesh, spec, aval.ndim))
 

@@ -1,8 +1,8 @@
-"""How primitives that move data split their results."""
+"""Rules of primitives that move data."""
 
 from __future__ import annotations
 
-from functorch_like.primitives.explicit_axes.case import Axes, Case, Names
+from functorch_like.explicit_axes.case import Axes, Case, Names
 
 
 def _transpose(case: Case) -> Axes:
@@ -108,6 +108,13 @@ def _concatenate(case: Case) -> Axes:
     return tuple(case.merged((axes[d] for axes in case.axes), f"dimension {d}") for d in range(case.outs[0].ndim))
 
 
+def _bitcast(case: Case) -> Axes:
+    """Keep the axes of the dimensions that both have: words of another width take or give a last one."""
+    shared = min(case.avals[0].ndim, case.outs[0].ndim)
+    case.whole(0, range(shared, case.avals[0].ndim), "words are made along it")
+    return (*case.axes[0][:shared], *((),) * (case.outs[0].ndim - shared))
+
+
 def _tile(case: Case) -> Axes:
     case.whole(0, (d for d, n in enumerate(case.params["reps"]) if n != 1), "repetitions of it follow each other")
     return tuple(() if n != 1 else case.axes[0][d] for d, n in enumerate(case.params["reps"]))
@@ -124,4 +131,5 @@ RULES = {
     "concatenate": _concatenate,
     "tile": _tile,
     "rev": _resized,
+    "bitcast_convert_type": _bitcast,
 }

@@ -1,8 +1,8 @@
-"""How products and convolutions split their results."""
+"""Rules of products and convolutions."""
 
 from __future__ import annotations
 
-from functorch_like.primitives.explicit_axes.case import Axes, Case, Names
+from functorch_like.explicit_axes.case import Axes, Case, Names
 
 
 def _dot_general(case: Case) -> Axes:
@@ -20,8 +20,7 @@ def _dot_general(case: Case) -> Axes:
 
 
 def _conv(case: Case) -> Axes:
-    numbers = case.params["dimension_numbers"]
-    lhs, rhs, out = numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
+    lhs, _, out = case.params["dimension_numbers"]
     case.whole(0, [lhs[1]], "features of the input are summed")
     case.whole(1, range(case.avals[1].ndim), "the kernel is needed whole")
     result: list[Names] = [()] * case.outs[0].ndim
@@ -39,4 +38,26 @@ def _ragged_dot(case: Case) -> Axes:
     return (*case.axes[0][:-1], case.axes[1][-1])
 
 
-RULES = {"dot_general": _dot_general, "conv_general_dilated": _conv, "ragged_dot": _ragged_dot}
+def _attention(case: Case) -> list[Axes]:
+    """Keep the axes of batches and heads; positions and features must be whole."""
+    for k, aval in enumerate(case.avals[:3]):
+        case.whole(k, (1, *range(3, aval.ndim)), "each position attends to all others")
+    query, key, value = case.axes[:3]
+    batch = case.merged((query[0], key[0], value[0]), "the batch")
+    heads = query[2]
+    if any(case.avals[k].shape[2] == case.avals[0].shape[2] for k in (1, 2)):
+        heads = case.merged((query[2], key[2], value[2]), "heads")
+    else:
+        case.whole(1, [2], "its heads are shared")
+        case.whole(2, [2], "its heads are shared")
+    if case.name == "fused_attention":
+        return [(batch, (), heads, ()), (batch, heads, ())]
+    return [(batch, (), query[2], ()), (batch, (), key[2], ()), (batch, (), value[2], ())]
+
+
+RULES = {
+    "dot_general": _dot_general,
+    "conv_general_dilated": _conv,
+    "ragged_dot": _ragged_dot,
+    **dict.fromkeys(("fused_attention", "fused_attention_grad"), _attention),
+}

@@ -1,11 +1,11 @@
-"""How primitives that work along some dimensions, which must be whole or vanish, split their results."""
+"""Rules of primitives that work along some dimensions, which must be whole or vanish."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like.primitives.explicit_axes.case import Axes, Case
+from functorch_like.explicit_axes.case import Axes, Case
 
 
 def _reduced(dims: str) -> Callable[[Case], Any]:
@@ -36,6 +36,12 @@ def _along(dim: str) -> Callable[[Case], Any]:
         return [result] * len(case.outs) if case.name == "sort" else result
 
     return rule
+
+
+def _order_statistics(case: Case) -> Axes:
+    last = case.avals[0].ndim - 1
+    case.whole(0, [last], "it is ordered")
+    return (*case.axes[0][:last], ())
 
 
 def _top_k(case: Case) -> list[Axes]:
@@ -94,7 +100,9 @@ RULES = {
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "recurrence"), _along("axis")),
     "sort": _along("dimension"),
     "top_k": _top_k,
+    "order_statistics": _order_statistics,
     "fft": _fft,
     **dict.fromkeys(_MATRICES, _of_matrices),
-    **dict.fromkeys(("reduce_window_sum", "reduce_window_max", "reduce_window_min", "reduce_window"), _windows),
+    **dict.fromkeys((f"reduce_window_{name}" for name in ("sum", "max", "min")), _windows),
+    **dict.fromkeys(("reduce_window", "select_and_gather_add", "select_and_scatter_add"), _windows),
 }

@@ -1,4 +1,4 @@
-"""Explicit axes: how results are split, given how operands are.
+"""Explicit axes of meshes: the split of results, given that of operands.
 
 Types of values on a mesh with axes of type `AxisType.Explicit` say how each dimension is split: `f32[8@data,4]`. The
 shape rules of primitives know nothing of this. Here are the rules for it: each takes a `Case` and returns the axes that
@@ -15,40 +15,42 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like.avals import ExplicitAxes, ShapedArray
-from functorch_like.core import Primitive
 from functorch_like.errors import ShardingTypeError
-from functorch_like.primitives.explicit_axes import indexing, movement, products, whole_dimensions
-from functorch_like.primitives.explicit_axes.case import Case, elementwise, same_as_operands
+from functorch_like.explicit_axes import indexing, movement, products, whole_dimensions
+from functorch_like.explicit_axes.case import Case, elementwise, same_as_operands
 
 Rule = Callable[[Case], Any]
+
+
+def _of_shape_rule(case: Case) -> Any:
+    """Stand for the shape rule itself, which gives types; `results_of` never calls this."""
+    raise NotImplementedError(case.name)
+
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("copy", "materialize", "stop_gradient", "name", "memory_placement"), elementwise),
     **dict.fromkeys(("xla_metadata", "layout_constraint", "threefry2x32", "philox4x32"), elementwise),
+    **dict.fromkeys(("sharding_constraint", "retyped", "psum", "pmax", "pmin", "control_dep"), _of_shape_rule),
     **dict.fromkeys(("optimization_barrier", "shard_alike"), same_as_operands),
     **movement.RULES,
     **products.RULES,
     **indexing.RULES,
     **whole_dimensions.RULES,
 }
-#: Primitives of the first order whose shape rules give types themselves.
-_TYPED = frozenset(("sharding_constraint", "psum", "pmax", "pmin", "axis_index", "control_dep"))
 
 
-def results_of(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
+def results_of(prim: Any, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
     """Apply the shape rule of a primitive to operands of which some are split over Explicit axes.
 
     Raises:
         ShardingTypeError: where the split of a result is in doubt, and for primitives without a rule.
     """
-    if prim.partial_eval is not None or prim.evaluate is not None or prim.name in _TYPED:
-        return prim.shape(*avals, **params)  # types of results are those of a jaxpr
+    rule = _rule_of(prim)
+    if rule is _of_shape_rule:
+        return prim.shape(*avals, **params)
     out = prim.shape(*(aval.split(None) for aval in avals), **params)
     outs = list(out) if prim.multiple_results else [out]
     case = Case(prim.name, list(avals), outs, params)
-    rule = RULES.get(prim.name)
-    if rule is None and prim.builtin and (prim.kind == "elementwise" or prim.where.startswith("elementwise/")):
-        rule = elementwise
     if rule is None:
         raise ShardingTypeError(
             f"{prim.name} has no rule for operands that Explicit axes split",
@@ -60,3 +62,13 @@ def results_of(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, 
         for aval, axes in zip(outs, each if prim.multiple_results else [each], strict=True)
     ]
     return tuple(typed) if prim.multiple_results else typed[0]
+
+
+def _rule_of(prim: Any) -> Rule | None:
+    if prim.partial_eval is not None or prim.evaluate is not None:
+        return _of_shape_rule  # the types are those of a jaxpr
+    name = prim.name if prim.builtin else ""  # a user's primitive may have the name of one under JAX's names
+    if name in RULES:
+        return RULES[name]
+    builtin = prim.builtin and (prim.kind == "elementwise" or prim.where.startswith("elementwise/"))
+    return elementwise if builtin else None

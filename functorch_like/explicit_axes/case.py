@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import EXPLICIT_RESOLVED
+from functorch_like.backends.xla.configuration import explicit_resolved
 from functorch_like.errors import ShardingTypeError
 
 #: Names of the axes that split one dimension.
@@ -48,7 +48,7 @@ class Case:
 
     def doubt(self, reason: str, fix: str = "") -> None:
         """Raise ShardingTypeError, except where the caller splits the result itself."""
-        if not EXPLICIT_RESOLVED.value:
+        if not explicit_resolved.value:
             raise ShardingTypeError(
                 f"{reason}, of operands {self.shown()}",
                 fix=fix or "reshard an operand before, or choose the result's: auto_axes(f, out_sharding=P(...))",

@@ -1,8 +1,8 @@
-"""How reads and updates at positions split their results."""
+"""Rules of reads and updates at positions."""
 
 from __future__ import annotations
 
-from functorch_like.primitives.explicit_axes.case import Axes, Case, Names
+from functorch_like.explicit_axes.case import Axes, Case, Names
 
 _FIX = "reshard the array before; or read by x.at[...].get(out_sharding=P(...)) under JAX's names"
 
