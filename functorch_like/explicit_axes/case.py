@@ -34,13 +34,9 @@ class Case:
         self.mesh, *others = meshes
         if others:
             raise ShardingTypeError(
-                f"operands {self.shown()} are on different meshes: {self.mesh!r} and {others[0]!r}",
+                f"operands are on different meshes: {self.mesh!r} and {others[0]!r}",
                 fix="reshard one of them",
             )
-
-    def shown(self) -> str:
-        """Return the types of the operands as a text."""
-        return ", ".join(map(repr, self.avals))
 
     def parts(self, names: Names) -> int:
         """Return the number of parts into which axes split a dimension."""
@@ -50,7 +46,7 @@ class Case:
         """Raise ShardingTypeError, except where the caller splits the result itself."""
         if not explicit_resolved.value:
             raise ShardingTypeError(
-                f"{reason}, of operands {self.shown()}",
+                reason,
                 fix=fix or "reshard an operand before, or choose the result's: auto_axes(f, out_sharding=P(...))",
             )
 
@@ -58,14 +54,15 @@ class Case:
         """Return the axes of a dimension that several operands share; those that are not split fit the others."""
         distinct = list(dict.fromkeys(names for names in each if names))
         if len(distinct) > 1:
-            self.doubt(f"{what} is split by {_text(distinct[0])} and by {_text(distinct[1])}")
+            self.doubt(f"{what} is split by {text(distinct[0])} and by {text(distinct[1])}")
         return distinct[0] if distinct else ()
 
     def whole(self, operand: int, dims: Iterable[int], why: str) -> None:
         """Raise ShardingTypeError if an operand is split along one of these dimensions, which must be whole."""
         for d in dims:
             if self.axes[operand][d]:
-                self.doubt(f"dimension {d} is split by {_text(self.axes[operand][d])}, and {why}")
+                by = text(self.axes[operand][d])
+                self.doubt(f"dimension {d} of {self.avals[operand]!r} is split by {by}, and {why}")
 
     def checked(self, axes: Sequence[Names], aval: ShapedArray) -> Axes:
         """Return the axes of a result.
@@ -81,14 +78,15 @@ class Case:
                 self.doubt(f"{twice[0]!r} would split dimension {d} of the result {aval!r}, and another one, too")
                 names = tuple(name for name in names if name not in seen)
             if aval.shape[d] % self.parts(names):
-                self.doubt(f"dimension {d} of the result {aval!r} does not divide by {_text(names)}")
+                self.doubt(f"dimension {d} of the result {aval!r} does not divide by {text(names)}")
                 names = ()
             seen.update(names)
             result.append(names)
         return tuple(result)
 
 
-def _text(names: Names) -> str:
+def text(names: Names) -> str:
+    """Return the names of axes for a message."""
     return repr(names[0]) if len(names) == 1 else repr(names)
 
 

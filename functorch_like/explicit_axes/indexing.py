@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functorch_like.explicit_axes.case import Axes, Case, Names
+from functorch_like.explicit_axes.case import Axes, Case, Names, text
 
 _FIX = "reshard the array before; or read by x.at[...].get(out_sharding=P(...)) under JAX's names"
 
@@ -13,7 +13,7 @@ def _gather(case: Case) -> Axes:
     axes, places = case.axes[:2]
     for d in range(operand.ndim):
         if axes[d] and sizes[d] != operand.shape[d] and d not in n.operand_batching_dims:
-            case.doubt(f"positions along dimension {d}, which is split by {axes[d]}, may be on any device", _FIX)
+            case.doubt(f"positions along dimension {d}, which is split by {text(axes[d])}, may be on any device", _FIX)
     inside = iter([axes[d] if sizes[d] == operand.shape[d] else () for d in n.offset_operand_dims(operand.ndim)])
     batch: list[Names] = list(places[:-1]) if indices.ndim else []
     for d, b in zip(n.operand_batching_dims, n.start_indices_batching_dims, strict=True):
@@ -28,7 +28,7 @@ def _scatter(case: Case) -> Axes:
     for d in range(operand.ndim):
         if case.axes[0][d] and sizes[d] != operand.shape[d] and d not in n.operand_batching_dims:
             case.doubt(
-                f"positions along dimension {d}, which is split by {case.axes[0][d]}, may be on any device",
+                f"positions along dimension {d}, which is split by {text(case.axes[0][d])}, may be on any device",
                 "reshard the array before, or update it by auto_axes(f, out_sharding=P(...))",
             )
     return case.axes[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functorch_like.explicit_axes.case import Axes, Case, Names
+from functorch_like.explicit_axes.case import Axes, Case, Names, text
 
 
 def _transpose(case: Case) -> Axes:
@@ -70,7 +70,7 @@ def _joined(case: Case, dims: list[int]) -> Names:
     for d in dims:
         here = case.axes[0][d]
         if here and not leading:
-            case.doubt(f"dimension {d}, which is split by {here}, would be joined to one before it that is not")
+            case.doubt(f"dimension {d}, which is split by {text(here)}, would be joined to one before it that is not")
         elif here:
             names = (*names, *here)
         else:
@@ -91,7 +91,7 @@ def _apart(case: Case, names: Names, sizes: list[int]) -> list[Names]:
         if size > 1:  # more than one element of this dimension in each part
             break
     if case.parts(left) > 1:
-        case.doubt(f"axes {left} split none of the sizes {sizes} evenly")
+        case.doubt(f"axes {text(left)} split none of the sizes {sizes} evenly")
     return [*result, *[()] * (len(sizes) - len(result))]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functorch_like.explicit_axes.case import Axes, Case, Names
+from functorch_like.explicit_axes.case import Axes, Case, Names, text
 
 
 def _dot_general(case: Case) -> Axes:
@@ -11,7 +11,9 @@ def _dot_general(case: Case) -> Axes:
     for i, j in zip(lc, rc, strict=True):
         if left[i] and right[j]:
             if left[i] == right[j]:
-                case.doubt(f"both operands are split by {left[i]} along a contracted dimension, as the result may be")
+                case.doubt(
+                    f"both operands are split by {text(left[i])} along a contracted dimension, as the result may be"
+                )
             case.merged((left[i], right[j]), "a contracted dimension")
     batch = [case.merged((left[i], right[j]), "a batch dimension") for i, j in zip(lb, rb, strict=True)]
     rest_left = [names for d, names in enumerate(left) if d not in lc and d not in lb]

@@ -16,6 +16,7 @@ from functorch_like.primitives.effects.memory_placement import memory_placement
 from functorch_like.primitives.structural.sharding_constraint import sharding_constraint
 
 if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
     from functorch_like.typing import PyTree
 
 
@@ -54,7 +55,7 @@ def constrain(x: Any, where: Any) -> Any:
 
 
 @api_boundary.public
-def reshard(x: PyTree, shardings: PyTree) -> Any:
+def reshard(x: T, shardings: PyTree) -> T:
     """Split values in another way; the devices exchange what they need.
 
     Where axes of the mesh are Explicit, the types of the results say so.

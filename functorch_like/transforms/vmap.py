@@ -183,7 +183,7 @@ def _explicit(args: Sequence[Any], dims: Sequence[int | None]) -> ExplicitAxes |
         here = ExplicitAxes(explicit.mesh, (explicit.axes[d],))
         if found is not None and found != here:
             raise ShardingTypeError(
-                f"the mapped axis is split by {found.axes[0]} in one argument, and by {here.axes[0]} in another",
+                f"the mapped axis is split by {found.axes[0]!r} in one argument, and by {here.axes[0]!r} in another",
                 fix="reshard one of them",
             )
         found = here

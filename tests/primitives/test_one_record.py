@@ -21,6 +21,7 @@ APPLY = (
 )  # fmt: skip
 #: Lists that users choose from, and rules of interpreters that not every primitive has.
 AUTOCAST = "functorch_like/amp/policy.py"
+PRODUCTS, WHOLE = (f"functorch_like/explicit_axes/{name}.py" for name in ("products", "whole_dimensions"))
 BUCKETS = "functorch_like/transforms/buckets/rules.py"
 CHECKPOINT = "functorch_like/checkpoint_policies.py"
 SPARSE = "functorch_like/experimental/sparse/sparsify_rules.py"
@@ -40,10 +41,10 @@ FILES = {
     "erf_inv": {"primitives/elementwise/erf_and_gamma.py", AUTOCAST},
     "is_finite": {"primitives/elementwise/comparison.py", STABLEHLO},
     "population_count": {"primitives/elementwise/bitwise.py"},
-    "cumlogsumexp": {"primitives/reductions/cumlogsumexp.py", AUTOCAST, BUCKETS},
-    "top_k": {"primitives/ordering/top_k.py", BUCKETS},
-    "cholesky": {"primitives/linalg/cholesky_lu.py", BUCKETS},
-    "conv_general_dilated": {"primitives/contractions/convolution.py", AUTOCAST, BUCKETS, CHECKPOINT, SPARSE},
+    "cumlogsumexp": {"primitives/reductions/cumlogsumexp.py", AUTOCAST, BUCKETS, WHOLE},
+    "top_k": {"primitives/ordering/top_k.py", BUCKETS, WHOLE},
+    "cholesky": {"primitives/linalg/cholesky_lu.py", BUCKETS, WHOLE},
+    "conv_general_dilated": {"primitives/contractions/convolution.py", AUTOCAST, BUCKETS, CHECKPOINT, SPARSE, PRODUCTS},
 }
 
 
