@@ -196,11 +196,11 @@ def _concrete(sharding: Any) -> Any:
     if isinstance(mesh, _sharding.Mesh) or not isinstance(mesh, _sharding.AbstractMesh):
         return sharding
     current = _sharding.get_mesh()
-    return (
-        make_single_device_sharding(_ft.devices()[0])
-        if current is None
-        else _sharding.NamedSharding(current, sharding.spec)
-    )
+    if current is None:
+        return make_single_device_sharding(_ft.devices()[0])
+    if current.axis_names == mesh.axis_names:
+        current = current.update(axis_types=mesh.axis_types)
+    return _sharding.NamedSharding(current, sharding.spec)
 
 
 class _OfType:
