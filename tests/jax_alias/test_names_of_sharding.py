@@ -78,6 +78,15 @@ def test_explicit_axes(run):
     assert seen == [(AxisType.Auto,) * 2]
     with jax.sharding.use_abstract_mesh(mesh.abstract_mesh.update(axis_types=(AxisType.Auto,) * 2)):
         assert not jax.sharding.get_abstract_mesh().explicit_axes
+    for method in (
+        lambda x: x.reshape(64, out_sharding=P("y")), lambda x: jnp.ravel(x, out_sharding=P("y")),
+        lambda x: x.flatten(out_sharding=P("y")), lambda x: x[0].repeat(8, total_repeat_length=64, out_sharding=P("y")),
+    ):
+        whole = jax.reshard(x, P())
+        assert str(jax.typeof(method(whole))) == str(jax.typeof(jax.jit(method)(whole))) == "float32[64@y]"
+    init = jax.nn.initializers.lecun_normal()(jax.random.key(0), (8, 8), jnp.float32, out_sharding=P("x"))
+    assert str(jax.typeof(init)) == "float32[8@x,8]" and str(jax.typeof(1.0)) == "~float32[]"
+    assert jax.typeof(whole).sharding.shard_shape((8, 8)) == (8, 8)
     shape = jax.eval_shape(jnp.sin, x)
     assert shape.sharding.spec == P("x", "y")
     print("ok")

@@ -38,12 +38,18 @@ def attach() -> None:
 def _short(aval: Any, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
     """Return the dtype and shape as text: `float32[2,3]`, or `f32[2,3]` with `short_dtypes`."""
     shown = repr(aval)
-    return shown if short_dtypes else f"{aval.dtype.name}{shown[shown.index('[') :]}"
+    if not short_dtypes:
+        shown = f"{aval.dtype.name}{shown[shown.index('[') :]}"
+    return shown
+
+
+def _text(aval: Any) -> str:
+    return f"~{_short(aval)}" if aval.weak_type else _short(aval)
 
 
 def _attach_to_avals() -> None:
     aval: Any = avals.ShapedArray
-    aval.str_short = _short
+    aval.str_short, aval.__str__ = _short, _text
     aval.update_weak_type = lambda self, weak_type: self.update(weak_type=weak_type)
     aval.to_ct_aval = lambda self: self.to_tangent_aval()
     aval.memory_space = Space.Device

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, Protocol
+
+from functorch_like.jax_alias.modules.sharding import split_result
+from functorch_like.nn import initializers
 
 
 class Initializer(Protocol):
@@ -10,3 +15,34 @@ class Initializer(Protocol):
 
     def __call__(self, key: Any, shape: Any, dtype: Any = ..., out_sharding: Any = ...) -> Any:
         """Return the array."""
+
+
+_MAKERS = (
+    "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal",
+    "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "orthogonal", "truncated_normal", "uniform",
+    "variance_scaling", "xavier_normal", "xavier_uniform",
+)  # fmt: skip
+
+
+def _placing(maker: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function that makes initializers return those that take `out_sharding`."""
+
+    @functools.wraps(maker)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        init = maker(*args, **kwargs)
+
+        @functools.wraps(init)
+        def placed(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+            if out_sharding is None:
+                return init(*args, **kwargs)
+            return split_result(lambda: init(*args, **kwargs), out_sharding)
+
+        return placed
+
+    made.__module__ = "jax.nn.initializers"
+    return made
+
+
+for _name in _MAKERS:
+    globals()[_name] = _placing(getattr(initializers, _name))
+del _name

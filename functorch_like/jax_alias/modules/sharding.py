@@ -17,6 +17,7 @@ from functorch_like.backends.xla import named_sharding as _named_sharding
 from functorch_like.backends.xla.configuration import explicit_resolved as _explicit_resolved
 from functorch_like.core import ArrayImpl as _ArrayImpl
 from functorch_like.core import Trace as _Trace
+from functorch_like.core import Tracer as _Tracer
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Literal as _Literal
 from functorch_like.jax_alias.modules.arrays import LiteralArray as _LiteralArray
@@ -203,36 +204,10 @@ def _concrete(sharding: Any) -> Any:
     return _sharding.NamedSharding(current, sharding.spec)
 
 
-class _OfType:
-    """The sharding of an aval that no Explicit axes split: on the mesh in force, or on none."""
-
-    @property
-    def mesh(self) -> Any:
-        """The mesh in force, without its devices."""
-        return get_abstract_mesh()
-
-    memory_kind = None
-    is_fully_replicated = is_fully_addressable = True
-    device_set: frozenset[Any] = frozenset()
-
-    def __init__(self, ndim: int) -> None:
-        self.spec = _sharding.PartitionSpec(*[None] * ndim)
-
-    def update(self, spec: Any) -> Any:
-        """Return the sharding of an aval of another rank."""
-        return _OfType(len(spec)) if not any(spec) else _sharding.NamedSharding(self.mesh, spec)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _OfType) and self.spec == other.spec
-
-    def __hash__(self) -> int:
-        return hash(self.spec)
-
-
 def _of_type(aval: _ShapedArray) -> Any:
-    if aval.explicit is None:
-        return _OfType(aval.ndim)
-    return _named_sharding.named(aval.explicit.mesh, _explicit_types.spec_of(aval.explicit, aval.ndim))
+    """Return the sharding of a type, on the mesh in force, or on one without axes."""
+    mesh = get_abstract_mesh() if aval.explicit is None else aval.explicit.mesh
+    return _named_sharding.named(mesh, _explicit_types.spec_of(aval.explicit, aval.ndim))
 
 
 def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
@@ -256,6 +231,10 @@ def attach() -> None:
     """Give classes of the package the attributes of JAX's that libraries read."""
     for name in ("get", "set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max"):
         setattr(_IndexRef, name, _with_out_sharding(getattr(_IndexRef, name)))
+    arrays: Any
+    for arrays in (_ArrayImpl, _Tracer):
+        for name in ("flatten", "ravel", "repeat", "reshape"):
+            setattr(arrays, name, _with_out_sharding(getattr(arrays, name)))
     mesh: Any = _sharding.AbstractMesh
     mesh._any_axis_explicit = property(lambda self: bool(self.explicit_axes))
     mesh._any_axis_manual = False
