@@ -225,10 +225,11 @@ def backward_pass(
         The cotangent of each input; None for zero.
     """
     pending: dict[Var, Any] = {}
+    split = any(v.aval.explicit is not None for v in inputs) or any(_names_axes(e) for e in equations)
     wide: set[Var] = set()  # variables whose cotangents are sums of narrow floats, which accumulate in float32
 
     def accumulate(var: Var, ct: Any) -> None:
-        if var.aval.explicit is not aval_of(ct).explicit:
+        if split:
             ct = split_as(ct, var.aval.explicit)
         if var not in pending:
             pending[var] = ct
@@ -261,7 +262,7 @@ def backward_pass(
             state.source = e.source
             args = [_undefined(a.aval) if type(a) is Var else a for a in e.inputs]
             try:
-                if any(v.aval.explicit is not None for v in (*e.outputs, *(a for a in e.inputs if type(a) is Var))):
+                if split:
                     with explicit_resolved.held(True):  # `accumulate` splits the results
                         back = prim.transpose(cts, args, **e.params)
                 else:
@@ -275,6 +276,14 @@ def backward_pass(
         state.source = carried
     results = {v: taken(v) for v in inputs}
     return [results[v] for v in inputs]
+
+
+def _names_axes(equation: Equation) -> bool:
+    """Return True if Explicit axes split a result of an equation."""
+    for v in equation.outputs:
+        if v.aval.explicit is not None:
+            return True
+    return False
 
 
 def _converted(x: Any, dtype: Any) -> Any:
