@@ -27,6 +27,9 @@ def _reshape(case: Case) -> Axes:
     """
     result: list[Names] = []
     for group, sizes in _groups(case.avals[0].shape, case.outs[0].shape):
+        several = len(group) > 1 and len(sizes) > 1
+        if several and sum(case.axes[0][d] != () for d in group) > 1:
+            case.doubt(f"dimensions {group}, of which more than one is split, would be joined and taken apart")
         names = _joined(case, group)
         result += _apart(case, names, sizes)
     return tuple(result)

@@ -8,6 +8,7 @@ arXiv:2204.10923.)
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -225,7 +226,8 @@ def backward_pass(
         The cotangent of each input; None for zero.
     """
     pending: dict[Var, Any] = {}
-    split = any(v.aval.explicit is not None for v in inputs) or any(_names_axes(e) for e in equations)
+    results = itertools.chain.from_iterable(e.outputs for e in equations)
+    split = any(v.aval.explicit is not None for v in itertools.chain(inputs, results))
     wide: set[Var] = set()  # variables whose cotangents are sums of narrow floats, which accumulate in float32
 
     def accumulate(var: Var, ct: Any) -> None:
@@ -276,14 +278,6 @@ def backward_pass(
         state.source = carried
     results = {v: taken(v) for v in inputs}
     return [results[v] for v in inputs]
-
-
-def _names_axes(equation: Equation) -> bool:
-    """Return True if Explicit axes split a result of an equation."""
-    for v in equation.outputs:
-        if v.aval.explicit is not None:
-            return True
-    return False
 
 
 def _converted(x: Any, dtype: Any) -> Any:

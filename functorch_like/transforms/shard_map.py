@@ -37,7 +37,7 @@ def shard_map(
     fun: Callable[..., Any] | None = None,
     *,
     mesh: Any = None,
-    in_specs: Any,
+    in_specs: Any = ...,
     out_specs: Any,
     axis_names: Collection[str] = (),
     check_vma: bool = True,
@@ -51,7 +51,8 @@ def shard_map(
         fun: takes and returns pytrees of parts. Left out, `shard_map` returns a decorator.
         mesh: a Mesh; that of `ft.use_mesh` if None. An AbstractMesh is enough inside of jit.
         in_specs: how arguments are split: a prefix pytree of PartitionSpecs for the tuple of arguments. An axis that a
-            spec leaves out splits nothing: each device along it gets a copy.
+            spec leaves out splits nothing: each device along it gets a copy. Without `in_specs`, types of arguments say
+            it, on a mesh of Explicit axes.
         out_specs: how results are put together: a prefix pytree. A result whose spec leaves an axis out must be the
             same along it.
         axis_names: the axes whose parts the function is written for; the compiler splits over the others. All if empty.
@@ -61,7 +62,8 @@ def shard_map(
         A function of whole arrays.
 
     Raises:
-        ArgumentError: for an axis that the mesh lacks, or a result that may differ along an axis its spec leaves out.
+        ArgumentError: for an axis that the mesh lacks, or a result that may differ along an axis its spec leaves out;
+            without `in_specs`, on a mesh that has Auto axes.
         ShapeError: where a dimension does not divide, or a spec is longer than the rank.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
@@ -112,7 +114,7 @@ class Mapped:
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         call = traced_function.arguments(args)
-        specs = self._specs(self.in_specs, args, "in_specs")
+        specs = self._typed(call) if self.in_specs is ... else self._specs(self.in_specs, args, "in_specs")
         for i, (spec, aval) in enumerate(zip(specs, call.avals, strict=True)):
             where = NamedSharding(self.mesh, spec)
             what = f"argument {argument_path(call.tree, i)} of shard_map({self.name}), {aval!r},"
@@ -140,6 +142,18 @@ class Mapped:
             xla.device_put(x, place) if isinstance(x, np.ndarray) or not (type(x) is ArrayImpl and x._committed) else x
             for x, place in zip(result, places, strict=True)
         ]
+
+    def _typed(self, call: FlatCall) -> tuple[Any, ...]:
+        """Return the spec of each argument's type."""
+        auto = [name for name in self.axes if name not in self.mesh.explicit_axes]
+        if auto:
+            raise ArgumentError(
+                f"shard_map({self.name}) got no in_specs, and types do not say how {auto[0]!r} splits arguments",
+                fix="give in_specs, or make a mesh of Explicit axes",
+            )
+        from functorch_like.backends.xla.explicit_types import spec_of  # few programs have such axes
+
+        return tuple(spec_of(aval.explicit, aval.ndim) for aval in call.avals)
 
     def _specs(self, prefix: Any, whole: Any, what: str) -> tuple[Any, ...]:
         """One spec for each leaf."""

@@ -144,6 +144,7 @@ DOUBTS = {
     "summed over, by two": (lambda x, y: x @ y, (COLUMNS, ROWS), "contracted dimension is split by 'y' and by 'x'"),
     "product": (lambda x, y: x @ y, (ROWS, ((8, 8), (None, "x"))), "'x' would split dimension 1"),
     "joined behind a whole one": (lambda x: x.reshape(64), (COLUMNS,), "would be joined to one before it"),
+    "joined and apart": (lambda x: x.reshape(2, 32), (A,), "would be joined and taken apart"),
     "three rows": (lambda x: x[:3], (A,), r"dimension 0 .* does not divide by 'x'"),
     "sorted": (lambda x: fnp.sort(x, 1), (A,), "is split by 'y', and sort runs along it"),
     "running sum": (lambda x: fnp.cumsum(x, 0), (A,), "is split by 'x', and cumsum runs along it"),
@@ -177,6 +178,7 @@ MEANINGS = {
     "summed over, by two": np.matmul,
     "product": np.matmul,
     "joined behind a whole one": lambda x: x.reshape(64),
+    "joined and apart": lambda x: x.reshape(2, 32),
     "three rows": lambda x: x[:3],
     "sorted": lambda x: np.sort(x, 1),
     "running sum": lambda x: np.cumsum(x, 0),
@@ -312,6 +314,14 @@ def test_mixed_meshes_and_shard_map():
         assert typed(out) == "8@x,8"
         np.testing.assert_array_equal(out, np.asarray(x) + 1)
     assert set(parts) == {"4,8"}
+    # Without in_specs, arguments are split as their types say.
+    as_typed = ft.shard_map(lambda a, b: a + lax.psum(b, "y"), out_specs=P("x", None))
+    columns = split(4, 32, by=(None, "y"), seed=1)
+    expected = np.asarray(x) + np.asarray(columns).reshape(4, 4, 8).sum(1)[np.arange(8) % 4]
+    for out in (as_typed(x, columns), ft.jit(as_typed)(x, columns)):
+        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ArgumentError, match=r"got no in_specs, and types do not say how 'y'"), ft.use_mesh(MIXED):
+        as_typed(x, columns)
 
 
 def test_arrays_like_others():
