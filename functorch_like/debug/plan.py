@@ -266,7 +266,7 @@ def plan(
     @api_boundary.public
     def planned(*args: Any, **kwargs: Any) -> Plan:
         devices = _devices(target, mesh.size)
-        there = Mesh(_grid(devices, mesh.axis_sizes), mesh.axis_names)
+        there = Mesh(_grid(devices, mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
         args, kwargs = tree.map(lambda leaf: _on(leaf, mesh, there), (args, kwargs))
         jitted: Any = fun if hasattr(fun, "trace") else jit(fun)
         with use_mesh(there):

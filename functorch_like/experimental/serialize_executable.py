@@ -18,13 +18,13 @@ from functorch_like.backends import cache, xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.edited_errors import ErrorsEdited
 from functorch_like.errors import ArgumentError, DeviceError, UnsupportedError, refuse_pickling
-from functorch_like.sharding import Mesh, NamedSharding
+from functorch_like.sharding import AxisType, Mesh, NamedSharding
 from functorch_like.transforms.compiled_calls import CompiledCalls
 from functorch_like.transforms.jit_stages import Compiled
 
 #: First bytes of object files: on Linux, and on macOS.
 _OBJECT_FILES = (b"\x7fELF", b"\xcf\xfa\xed\xfe")
-_FORMAT = "functorch_like compiled function 1"
+_FORMAT = "functorch_like compiled function 2"
 
 
 class _Spec(NamedTuple):
@@ -149,7 +149,7 @@ def _mesh(executable: Any) -> Any:
         return None
     mesh = executable.device
     split = [[(s.spec, s.memory_kind) for s in each] for each in (executable.in_shardings, executable.out_shardings)]
-    return mesh.device_ids.tolist(), mesh.axis_names, split
+    return mesh.device_ids.tolist(), mesh.axis_names, mesh.explicit_axes, split
 
 
 class _Reader(pickle.Unpickler):
@@ -242,13 +242,14 @@ def _place(content: dict[str, Any], platform: str, chosen: Sequence[object] | No
         devices = [there.get(content["device"])] if chosen is None else list(chosen)
         _check(devices, 1, content["name"])
         return devices[0], None
-    ids, axes, split = content["mesh"]
+    ids, axes, explicit, split = content["mesh"]
     flat = np.ravel(ids).tolist()
     devices = [there.get(k) for k in flat] if chosen is None else list(chosen)
     _check(devices, len(flat), content["name"])
     grid = np.empty(len(flat), object)
     grid[:] = devices
-    mesh = Mesh(grid.reshape(np.shape(ids)), axes)
+    types = tuple(AxisType.Explicit if name in explicit else AxisType.Auto for name in axes)
+    mesh = Mesh(grid.reshape(np.shape(ids)), axes, types)
     shardings = [[NamedSharding(mesh, spec, memory_kind=kind) for spec, kind in each] for each in split]
     return mesh, shardings
 

@@ -17,7 +17,7 @@ from typing import Any
 from functorch_like.avals import ExplicitAxes, ShapedArray
 from functorch_like.errors import ShardingTypeError
 from functorch_like.explicit_axes import indexing, movement, products, whole_dimensions
-from functorch_like.explicit_axes.case import Case, elementwise, same_as_operands
+from functorch_like.explicit_axes.case import Axes, Case, elementwise, same_as_operands
 
 Rule = Callable[[Case], Any]
 
@@ -27,10 +27,17 @@ def _of_shape_rule(case: Case) -> Any:
     raise NotImplementedError(case.name)
 
 
+def _of_artifact(case: Case) -> list[Axes]:
+    """Split results as those of the exported function, if they were on such a mesh."""
+    known = [None if o.explicit is None or o.explicit.mesh != case.mesh else o.explicit.axes for o in case.outs]
+    return [((),) * o.ndim if axes is None else axes for o, axes in zip(case.outs, known, strict=True)]
+
+
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("copy", "materialize", "stop_gradient", "name", "memory_placement"), elementwise),
     **dict.fromkeys(("xla_metadata", "layout_constraint", "threefry2x32", "philox4x32"), elementwise),
     **dict.fromkeys(("sharding_constraint", "retyped", "psum", "pmax", "pmin", "control_dep"), _of_shape_rule),
+    "call_exported": _of_artifact,
     **dict.fromkeys(("optimization_barrier", "shard_alike"), same_as_operands),
     **movement.RULES,
     **products.RULES,

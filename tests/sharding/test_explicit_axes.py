@@ -14,6 +14,7 @@ import functorch_like.numpy as fnp
 from functorch_like import core, lax
 from functorch_like.avals import ExplicitAxes, ShapedArray
 from functorch_like.errors import ArgumentError, ShardingTypeError, UnsupportedError
+from functorch_like.experimental import serialize_executable
 from functorch_like.primitives.families import FAMILIES
 from functorch_like.sharding import AbstractMesh, AxisType, NamedSharding, auto_axes, explicit_axes, reshard
 from functorch_like.sharding import PartitionSpec as P
@@ -409,6 +410,18 @@ def test_moving_between_meshes_keeps_the_memory():
     parts = [[s.data.unsafe_buffer_pointer() for s in a.addressable_shards] for a in (x, there)]
     assert parts[0] == parts[1]
     assert typed(ft.device_put(there, NamedSharding(MESH, P("x")))) == "8@x,8"
+
+
+def test_stored_programs_keep_types():
+    x = split(8, 8, by=("x", "y"))
+    exported = ft.export.export(ft.jit(lambda x: x * 2))(x)
+    for call in (exported.call, ft.jit(lambda x: exported.call(x) + 0)):
+        assert typed(call(x)) == "8@x,8@y"
+        np.testing.assert_array_equal(call(x), 2 * np.asarray(x))
+    stored = ft.export.deserialize(exported.serialize())
+    np.testing.assert_array_equal(ft.jit(lambda x: stored.call(x) + 1)(x), 2 * np.asarray(x) + 1)
+    payload = serialize_executable.serialize(ft.jit(lambda x: x * 3).lower(x).compile())
+    assert typed(serialize_executable.deserialize_and_load(*payload)(x)) == "8@x,8@y"
 
 
 def test_primitives_without_a_rule():
