@@ -120,6 +120,7 @@ class LinearMap:
                 for a in e.inputs:
                     if type(a) is np.ndarray and id(a) not in copies:
                         copies[id(a)] = a, a.copy()
+                        copies[id(a)][1].setflags(write=a.flags.writeable)  # which tells constants of the package
                 e.inputs = [copies[id(a)][1] if type(a) is np.ndarray else a for a in e.inputs]
 
     def places(self) -> list[list[tuple[int, int]]]:

@@ -272,9 +272,7 @@ def _logsumexp(a: Any, b: Any, where: Any, axes: tuple[int, ...], keepdims: bool
         a = elementwise.select_n(zero, a, structural.full_like(a, -math.inf))
     total, top = _sum_of_exponentials(a, b, axes)
     sign = None
-    if signed and b is None and not _is_complex(a):
-        sign = structural.full_like(total, 1)  # also of an empty sum
-    elif signed:
+    if signed:
         sign, total = elementwise.sign(total), elementwise.abs(total)
     out = _log_of(total, top)
     if keepdims:

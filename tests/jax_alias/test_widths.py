@@ -128,6 +128,19 @@ def test_functions_of_the_package_compute_in_64_bits_and_return_32(run):
     run(text)
 
 
+def test_pullbacks_of_scalars_keep_the_width_of_the_packages_constants(run):
+    text = """
+    import jax, jax.numpy as jnp, jax.scipy.special as special, numpy as np
+    for f, slope in ((special.dawsn, 0.5755636), (special.erfcx, -0.5126888)):
+        value, pull = jax.vjp(f, jnp.float32(0.5))
+        for cotangent in (1.0, jnp.float32(1)):
+            (ct,) = pull(cotangent)
+            assert ct.dtype == np.float32
+            np.testing.assert_allclose(ct, slope, rtol=1e-6)
+    """
+    run(text)
+
+
 def test_32_bit_integers_promote_to_32_bits(run):
     text = """
     import jax, jax.numpy as jnp

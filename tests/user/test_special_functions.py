@@ -220,3 +220,55 @@ def test_beta_and_poch_keep_their_digits():
         beta, poch = ([float(f(a, b)) for a, b in numbers] for f in (mpmath.beta, mpmath.rf))
     np.testing.assert_allclose(S.beta(x, y), beta, rtol=20 * 2.3e-16)
     np.testing.assert_allclose(S.poch(x, y), poch, rtol=20 * 2.3e-16)
+
+
+def test_derivatives_at_zero_and_far_to_the_left():
+    x = np.array([-np.inf, -40.0, -1.0, -0.0, 0.0, 0.7, 30.0, np.inf])
+    root = 2 / np.sqrt(np.pi)
+    near = slice(2, 6)
+    with np.errstate(invalid="ignore"):
+        erfcx, dawsn = 2 * x * special.erfcx(x) - root, 1 - 2 * x * special.dawsn(x)
+    for dtype, rtol in ((np.float64, 1e-14), (np.float32, 3e-7)):
+        given = fnp.asarray(x, dtype)
+        for f, expected in ((S.erfcx, erfcx), (S.dawsn, dawsn)):
+            forward, reverse = ft.jvp(f, (given,), (fnp.ones_like(given),))[1], ft.vmap(ft.grad(f))(given)
+            np.testing.assert_allclose(forward[near], expected[near], rtol=rtol)
+            np.testing.assert_allclose(forward, reverse, rtol=rtol)
+        np.testing.assert_array_equal(forward[np.array([0, 7])], 0)  # of dawsn
+        np.testing.assert_array_equal(ft.vmap(ft.grad(S.erfcx))(given[:2]), -np.inf)
+        np.testing.assert_allclose(
+            ft.vmap(ft.grad(S.erfcx))(given[6:]), [-root / 2 / 900 * (1 - 1.5 / 900), 0], rtol=1e-5
+        )
+        slope = ft.jvp(S.wofz, (given[near],), (fnp.ones(4, dtype),))[1]
+        np.testing.assert_allclose(slope, -2 * x[near] * special.wofz(x[near]) + 1j * root, rtol=rtol)
+    for f in (S.dawsn, S.factorial):
+        assert np.isnan(ft.jvp(f, (np.nan,), (1.0,))[1])
+
+
+def test_derivatives_of_hypergeometric_series_where_others_are_not_finite():
+    x = np.array([-1.5, 0.3, 0.95, 2.0])  # at 2 all is infinite
+    slope = ft.vmap(ft.grad(lambda x: S.hyp2f1(0.5, 1.5, 2.5, x)))(fnp.asarray(x))
+    np.testing.assert_allclose(slope[:3], 0.5 * 1.5 / 2.5 * special.hyp2f1(1.5, 2.5, 3.5, x[:3]), rtol=1e-6)
+
+
+def test_complex_arguments():
+    z = np.array([1 + 2j, -1.5 + 0.5j, 4.0, 0.3 - 8j, -20.2 + 1e-3j])
+    for dtype, rtol in ((np.complex128, 2e-14), (np.complex64, 3e-7)):
+        rounded = z.astype(dtype).astype(complex)
+        np.testing.assert_allclose(S.gamma(z.astype(dtype)), special.gamma(rounded), rtol=rtol)
+        np.testing.assert_allclose(S.erfcx(z[:4].astype(dtype)), special.erfcx(rounded[:4]), rtol=rtol)
+        for rate in (0.0, 1e-9, -1.5, 0.5 + 1j):
+            power = (lambda w, r=rate: np.log(w) if r == 0 else np.expm1(r * np.log(w)) / r)  # fmt: skip
+            np.testing.assert_allclose(S.boxcox(z.astype(dtype), rate), power(rounded), rtol=4 * rtol)
+            np.testing.assert_allclose(S.boxcox1p(z.astype(dtype), rate), power(1 + rounded), rtol=4 * rtol)
+    assert np.isnan(S.gamma(np.array([0j, -2]))).all()
+    step = 1e-6
+    for f in (special.gamma, special.erfcx):
+        slope = ft.grad(getattr(S, f.__name__), holomorphic=True)(z[0])
+        np.testing.assert_allclose(slope, (f(z[0] + step) - f(z[0] - step)) / (2 * step), rtol=1e-8)
+
+
+def test_signs_of_sums_that_are_zero():
+    for x in ([-np.inf, -np.inf], [np.nan, 1.0], [1.0, 2.0]):
+        expected = special.logsumexp(x, return_sign=True)
+        np.testing.assert_array_equal(S.logsumexp(np.array(x), return_sign=True)[1], expected[1])

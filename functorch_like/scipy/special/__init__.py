@@ -21,12 +21,9 @@ from functorch_like.primitives.elementwise.incomplete_beta import (
 from functorch_like.primitives.elementwise.incomplete_gamma import igamma as _igamma
 from functorch_like.primitives.elementwise.incomplete_gamma import igammac as _igammac
 from functorch_like.primitives.elementwise.zeta import zeta as _zeta_row
-from functorch_like.scipy import gamma_ratios as _ratios
 from functorch_like.scipy import normal as _normal
-from functorch_like.scipy.gamma_single import gamma as _gamma_single
 from functorch_like.scipy.logarithms import logit as _logit
 from functorch_like.scipy.slopes import with_slopes as _with_slopes
-from functorch_like.scipy.special.makers import in_double as _in_double
 from functorch_like.scipy.special.makers import make as _make
 from functorch_like.scipy.special.makers import one as _one
 from functorch_like.scipy.special.makers import two as _two
@@ -48,11 +45,6 @@ erf = _one("erf", elementwise.erf, "The error function.")
 erfc = _one("erfc", elementwise.erfc, "1 - erf(x), accurate for large x.")
 erfinv = _one("erfinv", elementwise.erf_inv, "The inverse of erf.")
 gammaln = _one("gammaln", elementwise.lgamma, "log of the absolute value of the gamma function.")
-gamma = _one(
-    "gamma",
-    _in_double(_ratios.gamma, _gamma_single),
-    "The gamma function; infinite at 0, NaN at negative whole numbers.",
-)
 digamma = _one("digamma", elementwise.digamma, "The derivative of gammaln.")
 psi = digamma
 _zeta = _two("zeta", "x q", _zeta_row, "The Hurwitz zeta function.", "2.5, 1.0")
@@ -235,6 +227,7 @@ with _lazy_imports.block(__name__):
     from functorch_like.scipy.special.combinatorics import factorial as factorial
     from functorch_like.scipy.special.gamma_functions import beta as beta
     from functorch_like.scipy.special.gamma_functions import betaln as betaln
+    from functorch_like.scipy.special.gamma_functions import gamma as gamma
     from functorch_like.scipy.special.gamma_functions import gammasgn as gammasgn
     from functorch_like.scipy.special.gamma_functions import loggamma as loggamma
     from functorch_like.scipy.special.gamma_functions import multigammaln as multigammaln

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 def _factorial_by(gamma: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def body(n: Any) -> Any:
-        inside = n >= 0
-        return fnp.where(inside, gamma(fnp.where(inside, n, 0) + 1), fnp.where(n != n, n, 0))
+        below = n < 0
+        return fnp.where(below, 0, gamma(fnp.where(below, 0, n) + 1))
 
     return body
 

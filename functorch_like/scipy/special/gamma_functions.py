@@ -15,7 +15,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.primitives import elementwise
 from functorch_like.scipy import gamma_ratios, gamma_single
-from functorch_like.scipy.gamma_ratios import gamma, stirling
+from functorch_like.scipy.gamma_ratios import stirling
 from functorch_like.scipy.special.makers import in_double, make, one, two
 from functorch_like.transforms.custom.custom_vmap import custom_vmap
 from functorch_like.transforms.eager_jit import eager_jit
@@ -45,7 +45,9 @@ def _beta(a: Any, b: Any) -> Any:
     u, v = fnp.where(small, a, 1), fnp.where(small, b, 1)
     big, less, total = fnp.maximum(u, v), fnp.minimum(u, v), u + v
     pole = small & (total <= 0) & (fnp.floor(total) == total)
-    near = fnp.where(pole, 0, gamma(big) / gamma(fnp.where(pole, 1, total)) * gamma(less))
+    near = fnp.where(
+        pole, 0, gamma_ratios.gamma(big) / gamma_ratios.gamma(fnp.where(pole, 1, total)) * gamma_ratios.gamma(less)
+    )
     return fnp.where(small, near, far)
 
 
@@ -63,7 +65,7 @@ def _poch(z: Any, m: Any) -> Any:
     zero = (u <= 0) & (fnp.floor(u) == u)
     u = fnp.where(zero, 0.5, u)
     short = (fnp.abs(u) < 100) & (fnp.abs(v) < 170)
-    near = gamma(fnp.where(short, v, 1)) / gamma(fnp.where(short, u, 1))
+    near = gamma_ratios.gamma(fnp.where(short, v, 1)) / gamma_ratios.gamma(fnp.where(short, u, 1))
     wide = (
         fnp.exp(elementwise.lgamma(fnp.where(short, 1, v)) - elementwise.lgamma(fnp.where(short, 1, u)))
         * _sign(u)
@@ -166,6 +168,24 @@ def _multigammaln(a: Any, d: int) -> Any:
     return total
 
 
+_REAL_GAMMA = in_double(gamma_ratios.gamma, gamma_single.gamma)
+
+
+def _of_complex(z: Any) -> Any:
+    pole = (fnp.imag(z) == 0) & (fnp.real(z) <= 0) & (fnp.floor(fnp.real(z)) == fnp.real(z))
+    return fnp.where(pole, math.nan, fnp.exp(_loggamma(fnp.where(pole, 1, z))))
+
+
+_COMPLEX_GAMMA = in_double(_of_complex)
+
+
+def _gamma(z: Any) -> Any:
+    return (_COMPLEX_GAMMA if dtypes.is_complex(aval_of(z).dtype) else _REAL_GAMMA)(z)
+
+
+gamma = make(
+    "gamma", "z", _gamma, "The gamma function; infinite at 0, NaN at negative whole numbers.", "0.5 + 1j", complex=True
+)
 beta = two("beta", "a b", in_double(_beta_of_all), "The beta function gamma(a) gamma(b) / gamma(a + b).")
 gammasgn = one("gammasgn", _sign, "The sign of the gamma function, NaN at its poles.", "-0.5")
 loggamma = make(

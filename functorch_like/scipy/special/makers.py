@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.numpy import promotion
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
+from functorch_like.transforms.custom.symbolic_zeros import SymbolicZero
 from functorch_like.transforms.eager_jit import eager_jit
 from functorch_like.transforms.jvp_vjp import jvp
 
@@ -152,10 +155,12 @@ def elementwise_function(body: Callable[..., Any]) -> Callable[..., Any]:
 
     function = custom_jvp(body)
 
-    @function.defjvp
     def rule(primals: Any, tangents: Any) -> Any:
-        slopes = [elementwise_function(partial(i))(*primals) for i in range(len(primals))]
-        return function(*primals), sum((s * t for s, t in zip(slopes[1:], tangents[1:], strict=True)),
-                                       slopes[0] * tangents[0])  # fmt: skip
+        # Slopes that are not needed are not computed: many are infinite, and 0 times that is no zero.
+        moving = [i for i, t in enumerate(tangents) if not isinstance(t, SymbolicZero)]
+        parts = [elementwise_function(partial(i))(*primals) * tangents[i] for i in moving]
+        return function(*primals), functools.reduce(operator.add, parts) if parts else tangents[0]
+
+    function.defjvp(rule, symbolic_zeros=True)
 
     return function

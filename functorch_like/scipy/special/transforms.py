@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
 from functorch_like.scipy.special.makers import in_double, two
 
 _TERMS = [1 / math.factorial(k + 1) for k in range(19)]
@@ -23,6 +25,8 @@ def _exprel(t: Any) -> Any:
 
 def _of_log(log: Any, rate: Any) -> Any:
     """Return (exp(rate log) - 1) / rate, and log where the rate is 0."""
+    if dtypes.is_complex(aval_of(log).dtype):
+        return fnp.where(rate == 0, log, fnp.expm1(rate * log) / fnp.where(rate == 0, 1, rate))
     endless = fnp.isinf(log)
     body = log * _exprel(rate * fnp.where(endless, 1, log))
     below = fnp.where(endless & (rate != 0), rate, 1)
@@ -32,6 +36,9 @@ def _of_log(log: Any, rate: Any) -> Any:
 
 boxcox = two(
     "boxcox", "x lmbda", in_double(lambda x, rate: _of_log(fnp.log(x), rate)),
-    "(x**lmbda - 1) / lmbda, and log(x) where lmbda is 0.",
+    "(x**lmbda - 1) / lmbda, and log(x) where lmbda is 0.", complex=True,
 )  # fmt: skip
-boxcox1p = two("boxcox1p", "x lmbda", in_double(lambda x, rate: _of_log(fnp.log1p(x), rate)), "boxcox(1 + x, lmbda).")
+boxcox1p = two(
+    "boxcox1p", "x lmbda", in_double(lambda x, rate: _of_log(fnp.log1p(x), rate)), "boxcox(1 + x, lmbda).",
+    complex=True,
+)  # fmt: skip

@@ -20,6 +20,7 @@ from functorch_like.scipy.angles import sin_cos
 from functorch_like.scipy.slopes import with_slopes
 from functorch_like.scipy.special import fresnel_expansions as expansions
 from functorch_like.scipy.special.makers import in_double, make, one
+from functorch_like.transforms.jvp_vjp import jvp
 
 _NODES = 12
 _STEP = math.sqrt(math.pi / _NODES)
@@ -74,21 +75,30 @@ def _wofz(z: Any) -> Any:
     z = z if dtypes.is_complex(aval_of(z).dtype) else elementwise.complex(z, 0 * z)
     x, y = fnp.real(z), fnp.imag(z)
     below = y < 0
-    up = _quadrant(fnp.abs(x), fnp.abs(y))
+    up = _quadrant(_size(x), _size(y))
     left = fnp.where(below, x > 0, x < 0)
     up = elementwise.complex(fnp.real(up), fnp.where(left, -fnp.imag(up), fnp.imag(up)))
     a, b = fnp.where(below, x, 0), fnp.where(below, y, 0)
     return fnp.where(below, 2 * _exp((b - a) * (b + a), -2 * a * b) - up, up)
 
 
-def _erfcx(x: Any) -> Any:
-    size = fnp.abs(x)
+def _size(x: Any) -> Any:
+    """Return |x|, whose derivative at 0 is that from the right: formulas for x >= 0 hold on both sides there."""
+    return fnp.where(x < 0, -x, x)
+
+
+def _right_erfcx(size: Any) -> Any:
+    """Return erfcx of numbers that are not negative."""
     close, far = size < _REACH, size > _FAR
     y = fnp.where(close, size, 0)
     pole = 2 * fnp.exp(y * y) / (1 + fnp.exp(2 * math.pi / _STEP * y))
     y = fnp.where(far, 1, size)
     right = -(2 * _STEP / math.pi) * y * _sum(-y * y, False) + fnp.where(close, pole, 0)
-    right = fnp.where(far, 1 / (math.sqrt(math.pi) * size), right)
+    return fnp.where(far, 1 / (math.sqrt(math.pi) * fnp.where(far, size, 1)), right)
+
+
+def _real_erfcx(x: Any) -> Any:
+    right = _right_erfcx(_size(x))
     # exp(x**2), whose exponent is split into two parts to keep its digits.
     negative = fnp.where(x < 0, fnp.maximum(x, -30), 0)
     top = fnp.round(negative * 1024) / 1024
@@ -96,8 +106,23 @@ def _erfcx(x: Any) -> Any:
     return fnp.where(x < 0, 2 * grown - right, right)
 
 
+def _erfcx_slope(out: Any, x: Any) -> Any:
+    """Return 2 x erfcx(x) - 2 / sqrt(pi), whose parts cancel far to the right: the formula's derivative there."""
+    left = x < 0.5
+    y = fnp.where(left, 1, x)
+    right = jvp(_right_erfcx, (y,), (fnp.ones_like(y),))[1]
+    return fnp.where(left, 2 * fnp.where(left, x, 0) * fnp.where(left, out, 0) - 2 / math.sqrt(math.pi), right)
+
+
+_erfcx_with_slope = in_double(with_slopes(_real_erfcx, _erfcx_slope))
+
+
+def _erfcx(x: Any) -> Any:
+    return wofz(1j * x) if dtypes.is_complex(aval_of(x).dtype) else _erfcx_with_slope(x)
+
+
 def _dawsn(x: Any) -> Any:
-    size = fnp.abs(x)
+    size = _size(x)
     far = size > _FAR
     y = fnp.where(far, 1, size)
     trapezoidal = _near_a_half(y)
@@ -114,7 +139,7 @@ def _dawsn(x: Any) -> Any:
     for k in range(12, -1, -1):
         series = 1 - 2 * v * v / (2 * k + 3) * series
     out = fnp.where(least, v * series, fnp.where(far, 0.5 / fnp.where(far, size, 1), near))
-    return fnp.where(x != x, x, fnp.copysign(1, x) * out)
+    return fnp.where(x < 0, -1, 1) * out
 
 
 def _turns(x: Any) -> Any:
@@ -166,7 +191,7 @@ wofz = make(
     "wofz", "z", in_double(_wofz), "The Faddeeva function exp(-z**2) erfc(-iz), a complex number.", "0.5 + 1j",
     complex=True,
 )  # fmt: skip
-erfcx = one("erfcx", in_double(_erfcx), "exp(x**2) erfc(x).")
+erfcx = one("erfcx", _erfcx, "exp(x**2) erfc(x).", complex=True)
 dawsn = one("dawsn", in_double(_dawsn), "Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 to x.")
 fresnel = make(
     "fresnel", "x", _fresnel,
