@@ -155,7 +155,7 @@ class TreeDepthError(TreeError, RecursionError):
     """A pytree contains itself, or is nested deeper than recursion allows."""
 
 
-class DifferentiationError(FtError, TypeError):
+class DifferentiationError(FtError, TypeError, ValueError):
     """A function cannot be differentiated in the requested way."""
 
 

@@ -92,9 +92,14 @@ def operands(call: FlatCall) -> list[Any]:
 def operands_of(leaves: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
     """The same for leaves with these avals."""
     return [
-        leaf if type(leaf) is ArrayImpl or isinstance(leaf, (Tracer, np.ndarray)) else np.asarray(leaf, aval.dtype)
+        leaf if type(leaf) is ArrayImpl or isinstance(leaf, (Tracer, np.ndarray)) else _constant(leaf, aval)
         for leaf, aval in zip(leaves, avals, strict=True)
     ]
+
+
+def _constant(x: Any, aval: ShapedArray) -> Any:
+    made = np.asarray(x, aval.dtype)
+    return made[()] if aval.weak_type else made  # a NumPy scalar is weak, an array of rank 0 is not
 
 
 def staged(

@@ -36,6 +36,11 @@ _CHECKED = (
     "solve_triangular svd"
 )
 
+_UFUNCS = (
+    "add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum "
+    "multiply negative subtract"
+)
+
 #: Module, its functions, and those parameters that have no effect on results.
 IGNORED: tuple[tuple[str, str, str], ...] = (
     ("jax", "grad linear_transpose value_and_grad vjp", "reduce_axes"),
@@ -82,6 +87,7 @@ FIXED: tuple[tuple[str, str, str], ...] = (
     ("jax", "vmap", "sum_match=False"),
     ("jax.lax.linalg", "tridiagonal_solve", "perturb_singular=False"),
     ("jax.numpy", "isneginf isposinf", "out=None"),
+    ("jax.numpy", _UFUNCS, "out=None where=None"),
     ("jax.scipy.linalg", "eigh", "eigvals=None"),
     ("jax.scipy.linalg", "funm", "disp=True"),
 )

@@ -89,8 +89,7 @@ def _join(taken: ShapedArray, returned: ShapedArray) -> ShapedArray | None:
         return taken
     if not taken.weak_type:
         return None
-    dtype, weak = dtypes.promote(taken, returned)
-    return taken.update(dtype=dtype, weak_type=weak)
+    return taken.update(dtype=dtypes.promote(taken, returned)[0], weak_type=False)
 
 
 def _as(x: Any, aval: ShapedArray) -> Any:
@@ -100,6 +99,7 @@ def _as(x: Any, aval: ShapedArray) -> Any:
         same = x.aval.dtype == aval.dtype and x.aval.weak_type == aval.weak_type
         return x if same else structural.convert_element_type(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
     host = x if x.dtype == aval.dtype else np.asarray(x, aval.dtype)
+    host = host[()] if aval.weak_type and not host.shape else host  # a NumPy scalar is weak
     return host if aval.explicit is None else split_as(host, aval.explicit)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.matrix_updates import cholesky_update as cholesky_update
@@ -81,10 +82,14 @@ def triangular_solve(
     vector = len(shape) == aval_of(a).ndim - 1
     if vector:
         b = structural.reshape(b, shape=(*shape, 1) if left_side else (*shape[:-1], 1, shape[-1]))
+    dtype = aval_of(a).dtype
+    if dtype.itemsize < 4 and dtype == aval_of(b).dtype:  # no library solves systems in 16 bits
+        a, b = (elementwise.convert_element_type(v, new_dtype=dtypes.float32) for v in (a, b))
     x = triangular.triangular_solve(
         a, b, left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a,
         unit_diagonal=unit_diagonal,
     )  # fmt: skip
+    x = x if aval_of(x).dtype == dtype else elementwise.convert_element_type(x, new_dtype=dtype)
     return structural.reshape(x, shape=shape) if vector else x
 
 

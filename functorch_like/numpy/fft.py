@@ -110,7 +110,7 @@ def _many(kind: str, a: Any, s: Any, axes: Any, norm: Any, name: str) -> Any:
 
 
 def _single(kind: str, a: Any, n: Any, axis: Any, norm: Any, name: str) -> Any:
-    return _many(kind, a, None if n is None else (n,), (axis,), norm, name)
+    return _many(kind, a, None if n is None else (_length(n, name),), (axis,), norm, name)
 
 
 @eager_jit(static=("kind", "s", "axes", "norm", "name"))

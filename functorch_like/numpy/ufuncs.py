@@ -15,7 +15,7 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.calling.api_boundary import public
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.operands import given
@@ -72,15 +72,19 @@ class ufunc(metaclass=_Kind):
         return f"<ufunc {self.__name__!r}>"
 
     @public
-    def __call__(self, *args: Any) -> Any:
-        """Apply the function to arrays, which broadcast."""
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+        """Apply the function to arrays, which broadcast. `out` and `where` take None only."""
+        if out is not None or where is not None:
+            raise _not_in_place(self.__name__, out)
         if len(args) != self.nin:
             raise promotion.error(
                 ArgumentError, f"{self.__name__} takes {self.nin} arguments, got {len(args)}", "give that many"
             )
         return self._call(*args)
 
-    def _binary(self, method: str) -> None:
+    def _binary(self, method: str, out: Any = None) -> None:
+        if out is not None:
+            raise _not_in_place(f"{self.__name__}.{method}", out)
         if (self.nin, self.nout) != (2, 1):
             raise promotion.error(
                 ArgumentError, f"{self.__name__}.{method}: it has {self.nin} arguments and {self.nout} results",
@@ -109,7 +113,7 @@ class ufunc(metaclass=_Kind):
             initial: the value to begin with.
             where: boolean array: the elements to take; needs an identity, or `initial`.
         """
-        self._binary("reduce")
+        self._binary("reduce", out)
         (a,) = given(a)
         a = fnp.asarray(a, dtype)
         shape = aval_of(a).shape
@@ -168,15 +172,20 @@ class ufunc(metaclass=_Kind):
         return tuple(rest)
 
     @public
-    def accumulate(self, a: NestedArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
+    def accumulate(
+        self, a: NestedArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None, out: None = None
+    ) -> Array:
         """The results of combining the elements up to each position along an axis, from left to right.
+
+        With `axis=None` the array is flattened.
 
         >>> fnp.subtract.accumulate(fnp.asarray([5, 1, 1])).tolist()
         [5, 4, 3]
         """
-        self._binary("accumulate")
+        self._binary("accumulate", out)
         (a,) = given(a)
         a = fnp.asarray(a, dtype)
+        a, axis = (fnp.ravel(a), 0) if axis is None else (a, axis)
         d = axis_of(axis, aval_of(a).ndim, f"{self.__name__}.accumulate")
         if self.__name__ in _RUNNING and hasattr(self._call, "body") and aval_of(a).dtype.kind in "fc":
             return getattr(fnp, _RUNNING[self.__name__])(a, d)
@@ -214,7 +223,7 @@ class ufunc(metaclass=_Kind):
         """
         if inplace:
             raise promotion.error(
-                ArgumentError, f"{self.__name__}.at cannot change an array", "pass inplace=False, and use the result"
+                UnsupportedError, f"{self.__name__}.at cannot change an array", "pass inplace=False, and use the result"
             )
         if (b is None) != (self.nin == 1):
             raise promotion.error(
@@ -248,7 +257,7 @@ class ufunc(metaclass=_Kind):
         >>> fnp.add.reduceat(fnp.arange(6), fnp.asarray([0, 3, 1])).tolist()
         [3, 3, 15]
         """
-        self._binary("reduceat")
+        self._binary("reduceat", out)
         a, starts = given(a, indices)
         a = fnp.asarray(a, dtype)
         if aval_of(starts).ndim != 1 or aval_of(starts).dtype.kind not in "iu":
@@ -269,6 +278,13 @@ class ufunc(metaclass=_Kind):
             return fnp.where(inside, fnp.asarray(self(total, value), aval_of(total).dtype), total), None
 
         return fnp.moveaxis(lax.scan(step, start, (fnp.arange(n), x))[0], 0, d)
+
+
+def _not_in_place(name: str, out: Any) -> Exception:
+    """Return the error for `out` or `where`: arrays are immutable."""
+    if out is not None:
+        return promotion.error(UnsupportedError, f"{name} with out=: arrays cannot be changed", "use the result")
+    return promotion.error(UnsupportedError, f"{name} with where=", f"use fnp.where(mask, {name}(...), other)")
 
 
 def _empty(moved: Any, axes: tuple[int, ...], rest: tuple[int, ...]) -> Any:

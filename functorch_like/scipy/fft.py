@@ -16,10 +16,11 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
+from functorch_like.primitives import elementwise
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
             self,
             x: ArrayLike,
             type: int = 2,
-            s: Sequence[int] | None = None,
-            axes: Sequence[int] | None = None,
+            s: int | Sequence[int] | None = None,
+            axes: int | Sequence[int] | None = None,
             norm: str | None = None,
         ) -> Array:
             """Compute the result; the function's own docstring describes it."""
@@ -58,19 +59,18 @@ _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 _DOC = """{summary}
 
     Args:
-        x: array of real numbers; integers become the default float.
+        x: array; integers become the default float.
         type: 1, 2, 3 or 4.
         {sizes}
         norm: the place of the factor that makes the inverse exact: "backward" (the default), "forward", or "ortho",
             which makes the transform orthogonal.
 
     Returns:
-        Real floats, of the given lengths along the axes.
+        Floats of at least 32 bits, of the given lengths along the axes; of complex numbers, both parts apart.
 
     Raises:
-        ArgumentError: for another type or norm.
+        ArgumentError: for another type or norm, and for an axis that is named twice.
         ShapeError: for lengths below 1 (2 for type 1), and axes that do not exist.
-        DtypeError: for complex numbers.
 
     >>> bool(np.allclose(ft.scipy.fft.idct(ft.scipy.fft.dct(fnp.arange(4.0))), np.arange(4.0), atol=1e-5))
     True
@@ -86,11 +86,12 @@ def _many(x: Any, type: int, s: Any, axes: Any, norm: Any, inverse: bool, name: 
             f"fft.{name} of type {type!r}, norm={norm!r}",
             "use types 1 to 4; 'backward', 'ortho', 'forward'",
         )
-    if dtypes.is_complex(aval.dtype):
-        raise promotion.error(DtypeError, f"fft.{name} of {aval!r}", "transform the real and the imaginary part")
+    s, axes = ((v,) if isinstance(v, (int, np.integer)) else v for v in (s, axes))
     if axes is None:
         axes = range(aval.ndim) if s is None else range(-len(tuple(s)), 0)
     dims = tuple(axis_of(d, aval.ndim, f"fft.{name}") for d in axes)
+    if len(set(dims)) < len(dims):
+        raise promotion.error(ArgumentError, f"fft.{name} along axes {tuple(axes)}", "name each axis once")
     sizes = tuple(aval.shape[d] for d in dims) if s is None else tuple(map(operator.index, s))
     least = 2 if type == 1 else 1
     if len(sizes) != len(dims) or any(n < least for n in sizes):
@@ -103,14 +104,16 @@ def _many(x: Any, type: int, s: Any, axes: Any, norm: Any, inverse: bool, name: 
 @eager_jit(static=("type", "sizes", "axes", "norm", "inverse"))
 def _transforms(x: Any, type: int, sizes: tuple[int, ...], axes: tuple[int, ...], norm: str, inverse: bool) -> Any:
     x = promotion.to_inexact(x)
-    given_dtype = aval_of(x).dtype
-    x = promotion.convert(x, dtypes.float32) if given_dtype.itemsize < 4 else x
+    if dtypes.is_complex(aval_of(x).dtype):
+        parts = (_transforms(part, type, sizes, axes, norm, inverse) for part in (fnp.real(x), fnp.imag(x)))
+        return elementwise.complex(*parts)
+    x = promotion.convert(x, dtypes.float32) if aval_of(x).dtype.itemsize < 4 else x
     for n, d in zip(sizes, axes, strict=True):
         x = fnp.moveaxis(x, d, -1)
         size = aval_of(x).shape[-1]
         x = x[..., :n] if size > n else fnp.pad(x, [(0, 0)] * (aval_of(x).ndim - 1) + [(0, n - size)])
         x = fnp.moveaxis(_transform(x, type, norm, inverse), -1, d)
-    return promotion.convert(x, given_dtype)
+    return x
 
 
 def _transform(x: Any, type: int, norm: str, inverse: bool) -> Any:
@@ -189,8 +192,8 @@ def _multiple(name: str, inverse: bool, summary: str) -> OverAxes:
     def function(
         x: ArrayLike,
         type: int = 2,
-        s: Sequence[int] | None = None,
-        axes: Sequence[int] | None = None,
+        s: int | Sequence[int] | None = None,
+        axes: int | Sequence[int] | None = None,
         norm: str | None = None,
     ) -> Array:
         return _many(x, type, s, axes, norm, inverse, name)

@@ -22,6 +22,7 @@ from functorch_like.transforms.tangents import (
     check_tangent,
     cotangent_leaves,
     gradient_of,
+    is_strengthened,
     tangent_leaves,
     tangent_of,
 )
@@ -250,7 +251,8 @@ class Pushforward(_Derivative):
         ]
         tangents_in = [t for p, t in zip(self.ins, checked, strict=True) if dtypes.is_inexact(p.aval.dtype)]
         dots = self.linear.apply(tangents_in)
-        return self.out_tree.unflatten([tangent_of(o, t) for o, t in zip(self.outs, dots, strict=True)])
+        strong = is_strengthened([p.aval for p in self.ins], tangent_list)
+        return self.out_tree.unflatten([tangent_of(o, t, strong) for o, t in zip(self.outs, dots, strict=True)])
 
 
 @tree.register_pytree_node_class
@@ -259,9 +261,9 @@ class Pullback(_Derivative):
 
     @api_boundary.public
     def __call__(self, cotangent: Any) -> Any:
-        return self.in_tree.unflatten(
-            [gradient_of(ct, p, dtypes.is_inexact(p.aval.dtype)) for p, ct in self._cotangents(cotangent)]
-        )
+        back = self._cotangents(cotangent)
+        strong = is_strengthened([o.aval for o in self.outs], xla.flatten(cotangent)[0])
+        return self.in_tree.unflatten([gradient_of(ct, p, dtypes.is_inexact(p.aval.dtype), strong) for p, ct in back])
 
     def _cotangents(self, cotangent: Any) -> list[tuple[UndefinedPrimal, Any]]:
         """Return each argument with its cotangent; None for zero, and for integers."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from functorch_like import dtypes, source_info, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
@@ -14,7 +12,7 @@ from functorch_like.calling import api_boundary
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import R
-from functorch_like.core import aval_of, new_trace, state, transform_stack
+from functorch_like.core import UndefinedPrimal, aval_of, new_trace, state, transform_stack
 from functorch_like.errors import DifferentiationError, FtError
 from functorch_like.interpreters.reverse import LinearMap, TapeTrace
 from functorch_like.ir.jaxpr import Equation
@@ -24,6 +22,7 @@ from functorch_like.transforms.tangents import (
     cotangent_leaves,
     error_context,
     gradient_of,
+    is_strengthened,
 )
 
 if TYPE_CHECKING:
@@ -84,11 +83,9 @@ def linear_transpose(fun: Callable[..., R], *primals: PyTree) -> Callable[[R], t
         """Cotangents of the arguments."""
         cts = cotangent_leaves(function.out_tree, cotangent, out_avals)
         back = linear.transpose(cts)
+        strong = is_strengthened([a.update(weak_type=True) for a in out_avals], xla.flatten(cotangent)[0])
         return in_tree.unflatten(
-            [
-                gradient_of(ct, np.broadcast_to(np.zeros((), a.dtype), a.shape), True)
-                for ct, a in zip(back, avals, strict=True)
-            ]
+            [gradient_of(ct, UndefinedPrimal(a), True, strong) for ct, a in zip(back, avals, strict=True)]
         )
 
     return transposed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,18 +51,31 @@ def error_context() -> dict[str, str]:
     return {"chain": transform_stack(state.trace), "at": str(source_info.user_line() or "")}
 
 
-def gradient_of(ct: Any, primal: Any, differentiated: bool) -> Any:
+def is_strengthened(avals: Sequence[ShapedArray], tangents: Sequence[Any]) -> bool:
+    """Return True if a strongly typed tangent or cotangent was given for a weakly typed value.
+
+    What is computed with it is strongly typed, too.
+    """
+    return any(
+        aval.weak_type and t is not None and not aval_of(t).weak_type
+        for aval, t in zip(avals, tangents, strict=True)
+        if dtypes.is_inexact(aval.dtype)
+    )
+
+
+def gradient_of(ct: Any, primal: Any, differentiated: bool, strong: bool = False) -> Any:
     """A cotangent as the user gets it: zeros where there is none, float0 for integers."""
     aval = aval_of(as_argument(primal))
     if not differentiated:
         return np.zeros(aval.shape, dtypes.float0)
     # The gradient by a Python number behaves as one.
+    aval = aval.strong() if strong else aval
     return _zeros(aval, aval.weak_type) if ct is None else _as_weak_as(aval, ct)
 
 
-def tangent_of(out: Any, tangent: Any) -> Any:
+def tangent_of(out: Any, tangent: Any, strong: bool = False) -> Any:
     """A tangent as the user gets it: of a weak result it is weak, too."""
-    aval = aval_of(out)
+    aval = aval_of(out).strong() if strong else aval_of(out)
     if not dtypes.is_inexact(aval.dtype):
         return np.zeros(aval.shape, dtypes.float0) if tangent is None else tangent
     return _zeros(aval, aval.weak_type) if tangent is None else _as_weak_as(aval, tangent)

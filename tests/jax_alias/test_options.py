@@ -170,3 +170,57 @@ def test_a_module_that_registers_a_mapped_type_is_imported(run, tmp_path):
         "from jax.interpreters import batching\nbatching.register_vmappable(int, int, int, None, None, None)\n"
     )
     assert run("import registers; print('imported')", paths=[tmp_path]) == "imported"
+
+
+def test_positions_out_of_bounds_of_gather_are_clipped_and_of_scatter_dropped(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    x, places, lax = jnp.arange(1.0, 4.0), jnp.asarray([[5], [-1], [1]]), jax.lax
+    roles = lax.GatherDimensionNumbers((), (0,), (0,))
+    for options in ({}, {"mode": None}, {"fill_value": 7}):
+        np.testing.assert_array_equal(lax.gather(x, places, roles, (1,), **options), [3, 1, 2])
+    np.testing.assert_array_equal(lax.gather(x, places, roles, (1,), mode="fill", fill_value=7), [7, 7, 2])
+    np.testing.assert_array_equal(lax.gather(x, places, roles, (1,), mode=lax.GatherScatterMode.FILL_OR_DROP)[2:], [2])
+    updates = jnp.asarray([9.0, 8.0, 7.0])
+    out = lax.scatter(x, places, updates, lax.ScatterDimensionNumbers((), (0,), (0,)))
+    np.testing.assert_array_equal(out, [1, 7, 3])
+    """
+    run(text)
+
+
+def test_universal_functions_take_out_and_where_as_none(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    x = jnp.arange(3.0)
+    for name in "add bitwise_and logaddexp logical_or maximum multiply subtract".split():
+        f, y = getattr(jnp, name), x.astype(int) if "bit" in name else x
+        np.testing.assert_allclose(f(y, y, out=None, where=None), getattr(np, name)(np.asarray(y), np.asarray(y)))
+        np.testing.assert_allclose(f.reduce(y), getattr(np, name).reduce(np.asarray(y)))
+        assert isinstance(f, jnp.ufunc)
+        for option in ("out", "where"):
+            try:
+                f(y, y, **{option: y})
+            except ValueError as error:
+                assert option in str(error)
+            else:
+                raise AssertionError(name)
+    np.testing.assert_array_equal(jnp.negative(x, out=None), -x)
+    np.testing.assert_array_equal(jax.lax.reduce(x, 0.0, jnp.add, (0,)), 3)
+    """
+    run(text)
+
+
+def test_results_that_are_lists(run):
+    text = """
+    import jax, jax.numpy as jnp
+    x, lax = jnp.arange(3.0), jax.lax
+    values, places = lax.top_k(x, 2)
+    assert values.tolist() == [2, 1] and places.tolist() == [2, 1]
+    m = jnp.asarray([[2.0, 1.0], [1.0, 3.0]])
+    found = lax.top_k(x, 1, axis=0), lax.approx_max_k(x, 2), lax.approx_min_k(x, 2)
+    found += tuple(getattr(lax.linalg, name)(m) for name in ("hessenberg", "lu", "schur", "tridiagonal"))
+    print(*(type(each).__name__ for each in found))
+    print(lax.linalg.lu.__module__, lax.linalg.EighImplementation.QR.value)
+    """
+    first, second = run(text).splitlines()
+    assert first.split() == ["list"] * 7 and second == "jax.lax.linalg qr"

@@ -138,3 +138,53 @@ def test_one_matrix_is_not_copied_for_many_right_sides(name):
     solve = ft.jit(SOLVERS[name][0])
     memory = solve.lower(fnp.eye(64), fnp.ones((500, 64, 1))).compile().memory_analysis()
     assert memory["temp"] < 100 * 64 * 64 * 8
+
+
+def test_stacks_of_vectors_lists_and_16_bits_on_the_right():
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, 3, 3)) + 4 * np.eye(3), rng.normal(size=(2, 3))
+    a = a + np.swapaxes(a, -1, -2)
+    exact = np.linalg.solve(a, b[..., None])[..., 0]
+    np.testing.assert_allclose(linalg.lu_solve(linalg.lu_factor(a), b), exact, rtol=1e-10)
+    np.testing.assert_allclose(linalg.cho_solve(linalg.cho_factor(a), b), exact, rtol=1e-10)
+    np.testing.assert_allclose(linalg.solve(a, b, assume_a="pos"), exact, rtol=1e-10)
+    upper = np.linalg.solve(np.triu(a), b[..., None])[..., 0]
+    np.testing.assert_allclose(linalg.solve_triangular(a, b), upper, rtol=1e-10)
+    np.testing.assert_allclose(linalg.solve_triangular(a[:1], b[:1, :, None])[0, :, 0], upper[0], rtol=1e-10)
+
+    one, right = a[0].tolist(), b[0].tolist()
+    np.testing.assert_allclose(linalg.cholesky(one, lower=True), np.linalg.cholesky(a[0]), rtol=1e-6)
+    np.testing.assert_allclose(linalg.lu_solve(linalg.lu_factor(one), right), exact[0], rtol=1e-5)
+    np.testing.assert_allclose(linalg.svd(one, compute_uv=False), np.linalg.svd(a[0], compute_uv=False), rtol=1e-6)
+    np.testing.assert_allclose(linalg.eigh(one, eigvals_only=True), np.linalg.eigvalsh(a[0]), rtol=1e-6)
+
+    for dtype, rtol in (("bfloat16", 0.02), ("float16", 2e-3)):
+        half, side = fnp.asarray(a[0], dtype), fnp.asarray(b[0], dtype)
+        rounded = np.triu(np.asarray(half, np.float64)), np.asarray(side, np.float64)
+        found = linalg.solve_triangular(half, side)
+        assert found.dtype == half.dtype
+        np.testing.assert_allclose(np.asarray(found, np.float64), np.linalg.solve(*rounded), rtol=rtol)
+        found = ft.lax.linalg.triangular_solve(half, side, left_side=True)
+        assert found.dtype == half.dtype
+        np.testing.assert_allclose(np.asarray(found, np.float64), np.linalg.solve(*rounded), rtol=rtol)
+        x, _, rank, _ = fnp.linalg.lstsq(half, fnp.asarray(b[0], "float32"))
+        assert x.dtype == np.float32 and rank == 3
+
+
+def test_roots_of_matrices_with_two_zero_eigenvalues():
+    rng = np.random.default_rng(4)
+    q = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    for values in ([0.0] * 4, [2.0, 0.0, 0.0, 0.0]):
+        a = np.diag(values)
+        np.testing.assert_allclose(linalg.sqrtm(a), np.sqrt(a), atol=1e-12)
+    a = q @ np.diag([3.0, 1.0, 2.0, 0.5]) @ q.T
+    np.testing.assert_allclose(linalg.sqrtm(a), scipy.linalg.sqrtm(a), rtol=1e-9)
+
+
+def test_forms_of_booleans_and_scalars():
+    for mode in ("full", "same", "valid"):
+        found, expected = (m.convolution_matrix(np.array([True, False, True]), 4, mode) for m in (linalg, scipy.linalg))
+        assert found.dtype == expected.dtype == bool
+        np.testing.assert_array_equal(found, expected)
+    for name in ("circulant", "fiedler"):
+        np.testing.assert_array_equal(getattr(linalg, name)(2.0), getattr(scipy.linalg, name)(2.0))

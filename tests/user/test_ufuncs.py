@@ -5,7 +5,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
 
 A = np.random.default_rng(0).normal(size=(3, 4, 2))
 BINARY = ("add", "subtract", "multiply", "maximum", "minimum", "logaddexp", "copysign", "hypot", "logical_and", "fmax")
@@ -54,8 +54,25 @@ def test_updates_of_one_argument():
     got = fnp.negative.at(x, np.array([0, 0, 2]), inplace=False)
     np.negative.at(x, np.array([0, 0, 2]))
     close(got, x)
-    with pytest.raises(ArgumentError, match="inplace=False"):
+    with pytest.raises(UnsupportedError, match="inplace=False"):
         fnp.add.at(x, [0], 1.0)
+
+
+def test_out_and_where_are_none():
+    close(PLUS(A, A, out=None, where=None), A + A)
+    calls = (
+        lambda: PLUS(A, A, where=A > 0), lambda: PLUS(A, A, out=A),
+        lambda: fnp.add.reduce(A, out=A[0]), lambda: PLUS.accumulate(A, out=A),
+        lambda: fnp.add.reduceat(A, np.array([0]), out=A),
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(UnsupportedError, match=r"out=|where="):
+            call()
+
+
+def test_running_results_of_a_flattened_array():
+    for name in ("add", "subtract", "maximum"):
+        close(getattr(fnp, name).accumulate(A, axis=None), getattr(np, name).accumulate(A.ravel()))
 
 
 def test_functions_of_ones_own():

@@ -45,6 +45,20 @@ _MOVING = (
     "index_in_dim", "reshape", "rev", "slice", "slice_in_dim", "squeeze", "transpose",
 )  # fmt: skip
 
+
+def listed(fun: Callable[..., Any], module: str) -> Callable[..., Any]:
+    """Make a function return its results as a list, as JAX's functions of that name do."""
+
+    @functools.wraps(fun)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return list(fun(*args, **kwargs))
+
+    made.__module__ = module
+    return made
+
+
+for _name in ("approx_max_k", "approx_min_k", "top_k"):
+    globals()[_name] = listed(getattr(lax, _name), "jax.lax")
 _select = moving_keys(lax.select, "jax.lax")
 for _name in _MOVING:
     globals()[_name] = moving_keys(getattr(lax, _name), "jax.lax")
@@ -104,6 +118,24 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
             return structure.unflatten(leaves) if len(leaves) == structure.num_leaves else returned.unflatten(leaves)
 
         return lax.associative_scan(regrouped, elems, reverse, axis)
+
+
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: Any,
+    slice_sizes: Any,
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> Any:
+    """Call `ft.lax.gather`; as in JAX, indices out of bounds are clipped unless a mode is given."""
+    return lax.gather(
+        operand, start_indices, dimension_numbers, slice_sizes, unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted, mode="clip" if mode is None else mode, fill_value=fill_value,
+    )  # fmt: skip
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:

@@ -1,8 +1,15 @@
-"""`jax.lax.linalg`: choices between implementations, of which the package has one for each platform."""
+"""`jax.lax.linalg`: results as lists, and choices between implementations, of which the package has one a platform."""
 
 from __future__ import annotations
 
 import enum
+
+from functorch_like.jax_alias.modules.lax import listed
+from functorch_like.lax import linalg
+
+for _name in ("hessenberg", "lu", "schur", "tridiagonal"):
+    globals()[_name] = listed(getattr(linalg, _name), "jax.lax.linalg")
+del _name
 
 
 class EighImplementation(enum.Enum):

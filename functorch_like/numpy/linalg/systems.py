@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -84,7 +82,7 @@ def _inv(a: Any) -> Any:
 def _rtol(a: Any, rtol: Any) -> float:
     """Return a relative tolerance; by default the rounding error of the largest singular value."""
     aval = aval_of(a)
-    eps = float(np.finfo(dtypes.real_part(promotion.inexact_dtype(aval.dtype))).eps)
+    eps = float(dtypes.finfo(dtypes.real_part(promotion.inexact_dtype(aval.dtype))).eps)
     return max(aval.shape[-2:]) * eps if rtol is None else float(rtol)
 
 
@@ -161,6 +159,7 @@ def lstsq(
     if left.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != left.shape[0]:
         why = f"fnp.linalg.lstsq of {left!r} and {right!r}"
         raise promotion.error(ShapeError, why, "give one matrix, and as many rows in b; use vmap for stacks")
+    a, b = promotion.promote(a, b)
     x, squares, rank, s = _lstsq(a, b, _rtol(a, rcond))
     if numpy_resid and (left.shape[0] <= left.shape[1] or int(rank) < left.shape[1]):
         squares = squares[:0]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion
-from functorch_like.numpy.shapes import arr
+from functorch_like.numpy import promotion, shapes
+from functorch_like.numpy.creation import asarray
 from functorch_like.primitives import structural
 from functorch_like.primitives.linalg import eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
@@ -18,6 +18,11 @@ from functorch_like.transforms.eager_jit import eager_jit
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
+
+
+def arr(x: Any, what: str) -> Any:
+    """Return an array argument; lists become arrays, as in SciPy."""
+    return shapes.arr(asarray(x) if isinstance(x, (list, tuple)) else x, what)
 
 
 def matrices(a: Any, name: str, square: bool = True) -> Any:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from functorch_like import dtypes
+from functorch_like import numpy as fnp
 from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.linalg.right_sides import solutions
-from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import cholesky_lu
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import solved
 from functorch_like.primitives.linalg.makers import I32
 from functorch_like.primitives.ordering.sort import sort
-from functorch_like.scipy.linalg.decompositions import matrices
+from functorch_like.scipy.linalg.decompositions import arr, matrices
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -25,15 +26,36 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
 
 
-def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:
-    """Check that matrices are square, and right-hand sides have as many rows."""
+def _solved(a: Any, b: Any, name: str, solve: Callable[[Any, Any], Any]) -> Any:
+    """Check operands, and solve; a vector for each matrix of a stack counts as a column.
+
+    Args:
+        a: square matrices.
+        b: right-hand sides.
+        name: the function's name, for errors.
+        solve: function of both, with columns in b.
+    """
     a, b = matrices(a, name), arr(b, f"scipy.linalg.{name}")
     left, right = aval_of(a), aval_of(b)
+    n = left.shape[-1]
+    vectors = 1 < right.ndim == left.ndim - 1 and right.shape[-1] == n
+    if vectors and (right.shape == left.shape[:-1] or right.shape[-2] != n):
+        return solve(a, fnp.expand_dims(b, -1))[..., 0]
     if not right.ndim or right.shape[-2 if right.ndim > 1 else 0] != left.shape[-1]:
         raise promotion.error(
             ShapeError, f"scipy.linalg.{name} of {left!r} and {right!r}", f"give b {left.shape[-1]} rows, or one vector"
         )
-    return a, b
+    return solve(a, b)
+
+
+def _in_single(a: Any, b: Any, solve: Callable[[Any, Any], Any]) -> Any:
+    """Return `solutions`; those of systems in 16 bits, which no library solves, are computed in float32."""
+    a, b = map(promotion.to_inexact, promotion.promote(a, b))
+    dtype = aval_of(a).dtype
+    if dtype.itemsize >= 4:
+        return solutions(a, b, solve)
+    a, b = (promotion.convert(x, dtypes.float32) for x in (a, b))
+    return promotion.convert(solutions(a, b, solve), dtype)
 
 
 def _trans(trans: Any, name: str) -> str:
@@ -74,7 +96,7 @@ def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike) -> Array:
 
     Args:
         c_and_lower: factor, and whether it is lower.
-        b: (n,), or (..., n, k).
+        b: (n,), or (..., n, k); or (..., n), a vector for each matrix.
 
     Returns:
         x, of the shape of b.
@@ -87,15 +109,14 @@ def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike) -> Array:
     [0.5, 3.0]
     """
     c, lower = c_and_lower
-    c, b = _fits(c, b, "cho_solve")
-    return _cho_solve(c, b, bool(lower))
+    return _solved(c, b, "cho_solve", lambda c, b: _cho_solve(c, b, bool(lower)))
 
 
 @eager_jit(static=("lower",))
 def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     first, second = (False, True) if lower else (True, False)
     half = lambda c, b, back: solved(c, b, lower=lower, back=back)
-    return solutions(c, b, lambda c, b: half(c, half(c, b, first), second))
+    return _in_single(c, b, lambda c, b: half(c, half(c, b, first), second))
 
 
 # ------------------------------------------------------------------------------------------------------------------- lu
@@ -125,7 +146,7 @@ def lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int =
 
     Args:
         lu_and_piv: factors and swaps.
-        b: (n,), or (..., n, k).
+        b: (n,), or (..., n, k); or (..., n), a vector for each matrix.
         trans: 1 solves with the transpose of `a`, 2 with its adjoint.
 
     Returns:
@@ -140,8 +161,8 @@ def lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int =
     [3.0, 1.0]
     """
     factors, pivots = lu_and_piv
-    factors, b = _fits(factors, b, "lu_solve")
-    return _lu_solve(factors, arr(pivots, "scipy.linalg.lu_solve"), b, _trans(trans, "lu_solve"))
+    pivots, how = arr(pivots, "scipy.linalg.lu_solve"), _trans(trans, "lu_solve")
+    return _solved(factors, b, "lu_solve", lambda factors, b: _lu_solve(factors, pivots, b, how))
 
 
 @eager_jit(static=("how",))
@@ -163,7 +184,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
         _, back = sort(order, places, dimension=len(shape) - 1, is_stable=True, num_keys=1)
         return M.permuted(lower(upper(b)), back)
 
-    return solutions(factors, b, solve)
+    return _in_single(factors, b, solve)
 
 
 @overload
@@ -204,7 +225,7 @@ def solve_triangular(
 
     Args:
         a: (..., n, n), of which one triangle is read.
-        b: (n,), or (..., n, k).
+        b: (n,), or (..., n, k); or (..., n), a vector for each matrix.
         trans: 1 or "T" solves with the transpose of `a`, 2 or "C" with its adjoint.
         lower: read the lower triangle; else the upper one.
         unit_diagonal: assume that the diagonal is one; it is not read.
@@ -219,12 +240,14 @@ def solve_triangular(
     >>> ft.scipy.linalg.solve_triangular(fnp.asarray([[2.0, 1.0], [0.0, 1.0]]), fnp.asarray([4.0, 2.0])).tolist()
     [1.0, 2.0]
     """
-    a, b = _fits(a, b, "solve_triangular")
-    return _solve_triangular(a, b, _trans(trans, "solve_triangular"), bool(lower), bool(unit_diagonal))
+    how = _trans(trans, "solve_triangular")
+    return _solved(
+        a, b, "solve_triangular", lambda a, b: _solve_triangular(a, b, how, bool(lower), bool(unit_diagonal))
+    )
 
 
 @eager_jit(static=("how", "lower", "unit"))
 def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit: bool) -> Any:
     options = {"left_side": True, "lower": lower, "unit_diagonal": unit}
     options |= {"transpose_a": how != "N", "conjugate_a": how == "C"}
-    return solutions(a, b, lambda a, b: cholesky_lu.triangular_solve(a, b, **options))
+    return _in_single(a, b, lambda a, b: cholesky_lu.triangular_solve(a, b, **options))

@@ -14,7 +14,7 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.shapes import arr
+from functorch_like.scipy.linalg.decompositions import arr
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def _vector(x: Any, name: str, least: int = 1) -> Any:
-    x = arr(x, f"scipy.linalg.{name}")
+    x = fnp.atleast_1d(arr(x, f"scipy.linalg.{name}"))
     shape = aval_of(x).shape
-    if not shape or shape[-1] < least:
+    if shape[-1] < least:
         raise promotion.error(
             ShapeError, f"scipy.linalg.{name} of {aval_of(x)!r}", f"give a vector of at least {least}"
         )
@@ -252,7 +252,8 @@ class Places:
 @eager_jit(static=("places",))
 def _taken(a: Any, places: Places) -> Any:
     inside = (places.at >= 0) & (places.at < aval_of(a).shape[-1])
-    return fnp.where(inside, _picked(a, np.where(inside, places.at, 0)), 0)
+    values = _picked(a, np.where(inside, places.at, 0))
+    return fnp.where(inside, values, fnp.zeros_like(values))
 
 
 @eager_jit

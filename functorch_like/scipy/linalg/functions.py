@@ -256,7 +256,7 @@ def sqrtm(A: ArrayLike) -> Array:
     52/53, 1983. Its derivative solves Sylvester's equation S dS + dS S = dA.
 
     Args:
-        A: (..., n, n), without real eigenvalues below 0; and with at most one that is 0.
+        A: (..., n, n), without real eigenvalues below 0. For the derivative at most one is 0.
 
     Returns:
         Complex numbers, of the shape of A.
@@ -285,7 +285,9 @@ def _root(a: Any) -> Any:
     def column(known: Any, j: Any, above: Any, at: Any) -> tuple[Any, Any, Any]:
         right = _at(t, j)
         root = fnp.sqrt(right[j])
-        return known + root * one, right, root
+        sums = fnp.diagonal(known) + root
+        # Of two eigenvalues that are 0 both sides of the equation are.
+        return known + fnp.where(sums == 0, 1, root) * one, right, root
 
     return M.mm(z, _columns(aval_of(t).shape[0], t, column), M.adjoint(z))
 

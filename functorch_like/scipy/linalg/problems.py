@@ -8,11 +8,10 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.shapes import arr
 from functorch_like.primitives.linalg import cholesky_lu, eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import svd as singular
-from functorch_like.scipy.linalg.decompositions import matrices, qr
+from functorch_like.scipy.linalg.decompositions import arr, matrices, qr
 from functorch_like.scipy.linalg.factors import cho_factor, cho_solve, solve_triangular
 from functorch_like.transforms.eager_jit import eager_jit
 
