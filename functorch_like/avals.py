@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype has their names)
 import numpy as np
 
-from functorch_like.errors import ArgumentError, ShapeError, bytes_text
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError, bytes_text
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -233,6 +233,8 @@ class ShapeDtypeStruct:
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
     def __init__(self, shape: Any, dtype: Any, weak_type: bool = False, sharding: Any = None) -> None:
+        if dtype is None:
+            raise DtypeError("ShapeDtypeStruct with dtype=None", fix="name a dtype")
         self.sharding = sharding
         self.shape = tuple(shape)
         symbolic = is_symbolic(self)

@@ -131,7 +131,7 @@ class AxisError(ShapeError, IndexError):
     """An array has no such axis."""
 
 
-class DtypeError(FtError, TypeError):
+class DtypeError(FtError, TypeError, ValueError):
     """The operation does not take this dtype, or this kind of value at all."""
 
 

@@ -109,7 +109,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.scipy.integrate": ("scipy.integrate",),
     "jax.scipy.interpolate": ("scipy.interpolate",),
     "jax.scipy.linalg": ("scipy.linalg",),
-    "jax.scipy.ndimage": ("scipy.ndimage",),
+    "jax.scipy.ndimage": (".modules.ndimage", "scipy.ndimage"),
     "jax.scipy.optimize": ("scipy.optimize",),
     "jax.scipy.signal": (".modules.signal", "scipy.signal"),
     "jax.scipy.sparse": (),

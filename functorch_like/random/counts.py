@@ -247,14 +247,14 @@ def multinomial(
         n: (...,): whole numbers, at least 0; number or array.
         p: (..., k): probabilities of the outcomes, or weights.
         shape: shape of the result, (..., k); by default that of p, its leading dimensions broadcast with n.
-        dtype: float32 by default; float64, float16, bfloat16.
+        dtype: float32 by default; another float or an integer.
         unroll: number of outcomes in one round of the compiled loop; True for all.
 
     Returns:
-        Whole numbers, as floats.
+        Whole numbers, in this dtype.
 
     Raises:
-        DtypeError: for anything but a key, or a dtype that is not a float.
+        DtypeError: for anything but a key, or a dtype of another kind.
         ShapeError: where p is a number, or n or p does not broadcast to the shape.
 
     >>> random.multinomial(random.key(0), 9, fnp.asarray([0.2, 0.3, 0.5])).sum().item()
@@ -268,6 +268,10 @@ def multinomial(
     lead = promotion.broadcast_shapes(aval_of(n).shape, sizes[:-1]) if shape is None else shape_of(shape, what)[:-1]
     whole = (*lead, sizes[-1]) if shape is None else shape_of(shape, what)
     trials, weights = parameter(n, _width(), lead, "n"), parameter(p, _width(), whole, "p")
+    asked = None if dtype is None else dtypes.as_dtype(dtype)
+    if asked is not None and dtypes.is_integer(asked):
+        counts = _multinomial(key, trials, weights, shape=whole, dtype=_width(), unroll=unroll)
+        return fnp.asarray(counts, asked)
     return _multinomial(key, trials, weights, shape=whole, dtype=float_dtype(dtype, what), unroll=unroll)
 
 

@@ -89,18 +89,20 @@ class RegularGridInterpolator:
 
     @public
     def __call__(self, xi: Any, method: str | None = None) -> Any:
-        """Return the values at points (..., n), or at a tuple of n arrays."""
+        """Return the values at points (..., n), or at a tuple of n arrays; a vector of n is an array of one point."""
         method = self.method if method is None else method
         if method not in _METHODS:
             raise promotion.error(
                 ArgumentError, f"RegularGridInterpolator with method={method!r}", "use 'linear' or 'nearest'"
             )
-        n = len(self.grid)
-        if isinstance(xi, tuple):
+        n, apart = len(self.grid), isinstance(xi, tuple)
+        if apart:
             xi = fnp.stack(promotion.align_inexact(*given(*xi)), -1)
         (xi,) = given(xi)
         xi = fnp.asarray(xi)
-        if aval_of(xi).ndim < 2 and n == 1 and aval_of(xi).shape != (1,):
+        if aval_of(xi).shape == (n,) and not apart:  # one point, as an array of one, as in SciPy
+            xi = xi[None]
+        elif aval_of(xi).ndim < 2 and n == 1 and not apart:
             xi = xi[..., None]
         if not aval_of(xi).ndim or aval_of(xi).shape[-1] != n:
             raise promotion.error(ShapeError, f"points {aval_of(xi)!r} on a grid of {n} dimensions", f"give (..., {n})")

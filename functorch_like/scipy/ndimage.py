@@ -89,7 +89,9 @@ def _map_coordinates(input: Any, cval: Any, places: Any, order: int, mode: str) 
         total = total + math.prod((weight for _, _, weight in corner), start=value)
     total = fnp.where(inside, total, cval) if inside is not True else total
     total = promotion.broadcast(total, aval_of(places[0]).shape) if places else total
-    return promotion.convert(fnp.round(total) if dtypes.is_integer(dtype) else total, dtype)
+    if dtypes.is_integer(dtype):  # halves away from zero, as in SciPy
+        total = fnp.trunc(total + fnp.copysign(0.5, total))
+    return promotion.convert(total, dtype)
 
 
 def _folded(place: Any, n: int, mode: str) -> Any:

@@ -224,3 +224,29 @@ def test_results_that_are_lists(run):
     """
     first, second = run(text).splitlines()
     assert first.split() == ["list"] * 7 and second == "jax.lax.linalg qr"
+
+
+def test_modes_of_map_coordinates_repeat_the_array_and_interpolate_to_cval(run):
+    text = """
+    import jax.numpy as jnp, numpy as np
+    from jax.scipy.ndimage import map_coordinates
+    from scipy import ndimage
+    x, places = np.array([1.0, 3.0, 7.0], np.float32), [np.array([-1.0, -0.5, -0.2, 0, 1.5, 2, 2.2, 2.5, 3])]
+    for mode, here in (("constant", "grid-constant"), ("wrap", "grid-wrap"), ("mirror", "mirror")):
+        found = map_coordinates(x, places, 1, mode, 2.0)
+        np.testing.assert_allclose(found, ndimage.map_coordinates(x, places, order=1, mode=here, cval=2.0), rtol=1e-5)
+    np.testing.assert_allclose(map_coordinates(x, [jnp.asarray([-0.5])], order=1), [0.5])
+    """
+    run(text)
+
+
+def test_mistakes_are_refused_at_once(run):
+    text = """
+    import jax
+    for wrong in (lambda: jax.make_jaxpr(3), lambda: jax.ShapeDtypeStruct((2,), None)):
+        try:
+            wrong()
+        except (TypeError, ValueError) as error:
+            print(type(error).__name__)
+    """
+    assert len(run(text).split()) == 2

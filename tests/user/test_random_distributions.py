@@ -150,6 +150,8 @@ def test_multinomial():
     np.testing.assert_allclose(np.cov(x.T), 20 * (np.diag(p) - np.outer(p, p)), atol=1)
     assert random.multinomial(KEY, np.array([3, 0]), 2 * p).sum(-1).tolist() == [3.0, 0.0]
     assert random.multinomial(KEY, 3, p, unroll=True).tolist() == random.multinomial(KEY, 3, p).tolist()
+    whole = random.multinomial(KEY, 20, p, dtype="int32")
+    assert whole.dtype == np.int32 and whole.tolist() == random.multinomial(KEY, 20, p).tolist()
 
 
 def test_geometric():

@@ -194,3 +194,25 @@ def test_integrals_and_clusters():
     assert our_cluster.vq.vq(obs[:0], book)[0].shape == (0,)
     with pytest.raises(ShapeError, match="vq"):
         our_cluster.vq.vq(obs, book[:, :2])
+
+
+def test_halves_of_integers_are_rounded_away_from_zero():
+    values, places = np.array([0, 1, -1, -2, 5]), [np.array([0.5, 1.5, 2.5, 1.2, 3.5])]
+    for order in (0, 1):
+        for mode in ("constant", "nearest", "mirror"):
+            found = ft.scipy.ndimage.map_coordinates(values, places, order, mode)
+            expected = scipy.ndimage.map_coordinates(values, places, order=order, mode=mode)
+            if order:  # the nearest of two equally near elements is one or the other
+                np.testing.assert_array_equal(found, expected)
+            assert found.dtype.kind == expected.dtype.kind == "i"
+
+
+def test_one_point_of_a_grid_is_an_array_of_one():
+    lines, values = (np.arange(3.0), np.arange(4.0)), np.arange(12.0).reshape(3, 4) ** 2
+    ours, expected = (m.RegularGridInterpolator(lines, values) for m in (ft.scipy.interpolate, scipy.interpolate))
+    for points in (np.array([0.5, 1.2]), np.array([[0.5, 1.2]]), (np.array([0.5]), np.array([1.2]))):
+        close(ours(points), expected(points))
+        assert np.shape(ours(points)) == np.shape(expected(points))
+    line = [m.RegularGridInterpolator(lines[:1], values[:, 0]) for m in (ft.scipy.interpolate, scipy.interpolate)]
+    for points in (np.array([0.5]), np.array([0.5, 1.2]), np.array([[0.5]])):
+        assert np.shape(line[0](points)) == np.shape(line[1](points))

@@ -13,6 +13,7 @@ from functorch_like import checkpoint_policies
 from functorch_like.arrays.devices import Device
 from functorch_like.backends.xla.guard import check_jaxlib
 from functorch_like.calling.call_signature import FlatCall, resolve_argnums
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import Tracer, named_axis
 from functorch_like.ir import trace_constants
 from functorch_like.jax_alias.modules import hi_types, programs, vmappables
@@ -92,6 +93,7 @@ def make_jaxpr(
     abstracted_axes: Any = None,
 ) -> Callable[..., Any]:
     """Return a function of `fun`'s arguments that records `fun` and returns JAX's view of the program."""
+    check_callable(fun, "make_jaxpr")
 
     @functools.wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
