@@ -133,7 +133,7 @@ def devices(backend: str | None = None) -> list[Any]:
         return list(next(iter(clients.values())).devices())
     client = clients.get(_platform(backend.lower()))
     if client is None:
-        raise DeviceError(f"there is no platform {backend!r} here", fix=f"use one of: {_names()}")
+        raise DeviceError(f"Unknown backend: there is no platform {backend!r} here", fix=f"use one of: {_names()}")
     return list(client.devices())
 
 

@@ -26,9 +26,9 @@ from functorch_like.backends.xla import (
     sharding,
 )
 from functorch_like.backends.xla.digest import digest
-from functorch_like.backends.xla.failures import failure
+from functorch_like.backends.xla.failures import XlaCompileError, failure
 from functorch_like.backends.xla.jaxlib_api import HANDLER_SKIPS_CHECKS, ArrayImpl, JaxRuntimeError, xc
-from functorch_like.errors import ArgumentError, CompileError, DeviceError
+from functorch_like.errors import ArgumentError, DeviceError
 
 # TRAP: C++ reads these by name from a tuple subclass; any other kind of object ends in std::bad_cast.
 _FastPath = namedtuple(
@@ -393,7 +393,8 @@ def _loaded(
                 continue
             compile_options.check_known(str(error))
             mlir.verify(module)  # raises a better error, if the module itself is wrong
-            raise CompileError(f"XLA cannot compile {name!r} for {device}: {error}", fix=_remedy(overrides)) from error
+            text = f"XLA cannot compile {name!r} for {device}: {error}"
+            raise XlaCompileError(text, fix=_remedy(overrides)) from error
         _count("compiles")
         events.emit("compile", name, time.perf_counter() - started, device=device, options=overrides or {}, how=why)
         if key is not None and (device.platform == "cpu" or not host_calls):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from functorch_like.backends.xla.jaxlib_api import JaxRuntimeError
 from functorch_like.backends.xla.processes import collective_failure
 from functorch_like.errors import CompileError, DonatedError, FtError, OutOfMemoryError, bytes_text
 
@@ -12,6 +13,31 @@ PARTS = (
     "compute in parts (lax.map with batch_size, vmap with chunk_size), use a smaller dtype, or delete arrays that are "
     "no longer used; ft.checkpoint lowers what gradients keep"
 )
+
+
+class XlaCompileError(CompileError, JaxRuntimeError):
+    """A `CompileError` that handlers of jaxlib's error catch, too."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (False, self.reason, self.__dict__)
+
+
+class XlaOutOfMemoryError(OutOfMemoryError, JaxRuntimeError):
+    """An `OutOfMemoryError` that handlers of jaxlib's error catch, too: programs find the largest batch this way."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (True, self.reason, self.__dict__)
+
+
+def _rebuild(out_of_memory: bool, reason: str, parts: dict[str, Any]) -> CompileError:
+    """Return a pickled error: the classes have the names of their bases, so pickle cannot find them."""
+    error = (XlaOutOfMemoryError if out_of_memory else XlaCompileError)(reason)
+    error.__dict__.update(parts)
+    return error
+
+
+for _error, _base in ((XlaCompileError, CompileError), (XlaOutOfMemoryError, OutOfMemoryError)):
+    _error.__name__, _error.__qualname__, _error.__module__ = _base.__name__, _base.__qualname__, _base.__module__
 
 
 def is_double_donation(error: BaseException) -> bool:
@@ -33,8 +59,8 @@ def failure(what: str, device: Any, error: BaseException) -> FtError:
     if lost is not None:
         return lost
     if "RESOURCE_EXHAUSTED" not in text and "Out of memory" not in text:
-        return CompileError(f"{what} failed on {device}: {text}")
-    return OutOfMemoryError(f"{what} ran out of memory on {device}{_allocation(text)}", fix=PARTS)
+        return XlaCompileError(f"{what} failed on {device}: {text}")
+    return XlaOutOfMemoryError(f"{what} ran out of memory on {device}{_allocation(text)}", fix=PARTS)
 
 
 def out_of_memory(error: BaseException) -> OutOfMemoryError | None:
@@ -42,7 +68,7 @@ def out_of_memory(error: BaseException) -> OutOfMemoryError | None:
     text = str(error) if isinstance(error, (ValueError, RuntimeError)) else ""
     if not text.startswith("RESOURCE_EXHAUSTED") or isinstance(error, FtError):
         return None
-    return OutOfMemoryError(f"memory ran out{_allocation(text)}", fix=PARTS)
+    return XlaOutOfMemoryError(f"memory ran out{_allocation(text)}", fix=PARTS)
 
 
 def lost_process(error: BaseException, name: str) -> FtError | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from functorch_like.arrays.devices import device_put
 from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.calling.format_strings import check_format
@@ -49,7 +50,7 @@ def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callabl
     >>> from functorch_like import checkify
     >>> f = ft.jit(checkify.checkify(lambda x, i: x[i] / i, checkify.index_checks | checkify.div_checks))
     >>> f(fnp.ones(3), 5)[0].get()  # doctest: +ELLIPSIS
-    'index 5 is out of bounds for axis 0 of size 3 of f32[3] (...)'
+    'out-of-bounds index 5 for axis 0 of size 3 of f32[3] (...)'
     >>> f(fnp.ones(3), 0)[0].get()  # doctest: +ELLIPSIS
     'division by zero (...)'
     >>> err, out = f(fnp.ones(3), 2)
@@ -108,7 +109,7 @@ def check(pred: ArrayLike, msg: str, *fmt_args: ArrayLike, debug: bool = False, 
     operands, rebuild = split_values(fmt_args, fmt_kwargs, numbers=False)
 
     def fill(*values: Any) -> str:
-        args, kwargs = rebuild(values)
+        args, kwargs = rebuild([*map(device_put, values)])  # as the caller gave them: scalars of NumPy print otherwise
         return msg.format(*args, **kwargs)
 
     check_primitive(pred, *operands, message=Message(fill), debug=bool(debug))

@@ -108,8 +108,8 @@ def _bounds(
 
     def text(at: int, values: Sequence[Any]) -> str:
         k = dims[at % len(dims)]
-        window = f"a window of size {sizes[k]} at " if sizes[k] != 1 else ""
-        return f"{window}index {values[0]} is out of bounds for axis {k} of size {operand.shape[k]} of {operand!r}"
+        window = f" of a window of size {sizes[k]}" if sizes[k] != 1 else ""
+        return f"out-of-bounds index {values[0]}{window} for axis {k} of size {operand.shape[k]} of {operand!r}"
 
     state.add(Site(text, (aval_of(value),), source), failed, position, [value])
 

@@ -13,6 +13,7 @@ from functorch_like import avals, tree
 from functorch_like import sharding as _sharding
 from functorch_like.arrays.devices import device_put
 from functorch_like.backends.xla import default_device
+from functorch_like.calling.pickling import Transformed
 from functorch_like.compiler.lower import lower
 from functorch_like.core import Tracer
 from functorch_like.errors import UnsupportedError
@@ -32,6 +33,7 @@ def attach() -> None:
     _attach_to_specs()
     _attach_to_keys()
     _attach_to_programs()
+    _attach_to_functions()
 
 
 # -------------------------------------------------------------------------------------------------------------- avals
@@ -221,3 +223,16 @@ def _attach_to_programs() -> None:
         setattr(jaxpr, name, property(lambda self, name=name: getattr(_traced_view(self), name)))
     literal: Any = Literal
     literal.hash = property(lambda self: None if self.aval.shape else hash((self.value.item(), self.aval)))
+
+
+# ---------------------------------------------------------------------------------------------------------- functions
+def _attach_to_functions() -> None:
+    """Show jitted functions as JAX does: libraries look for the class's name in their text."""
+    function: Any = Transformed
+    plain = function.__repr__
+
+    def shown(self: Any) -> str:
+        maker, args, _ = self._made_by
+        return f"<PjitFunction of {args[0]!r}>" if maker.__name__ == "jit" and args else plain(self)
+
+    function.__repr__ = shown
