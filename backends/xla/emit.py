@@ -66,6 +66,7 @@ class Emitter(Attributes, Effects, Partitioned):
         "_written",
         "host_calls",
         "host_kernels",
+        "in_kernel",
         "ins",
         "manual",
         "memo",
@@ -81,6 +82,7 @@ class Emitter(Attributes, Effects, Partitioned):
         self.platform = platform
         self.host_calls: list[Any] = [] if host_calls is None else host_calls
         self.host_kernels = False
+        self.in_kernel = False
         self.portable = False
         self.quick = False
         self.ins: Any = ()
@@ -220,7 +222,11 @@ class Emitter(Attributes, Effects, Partitioned):
                 rest[k] if k in rest else inner._empty(avals[k]) if c is None else c.clone(ip=inner._ip).results[0]
                 for k, c in enumerate(constants)
             ]
-            return [*body(inner, *values), *(inner.first(rest[k], avals[k]) for k in taken)]
+            outer, inner.in_kernel = inner.in_kernel, True
+            try:
+                return [*body(inner, *values), *(inner.first(rest[k], avals[k]) for k in taken)]
+            finally:
+                inner.in_kernel = outer
 
         # XLA ends the process if it simplifies such a kernel until a parameter is unused. So a result uses each
         # parameter, and `_unfolded` keeps XLA from replacing an argument by a constant array.

@@ -98,6 +98,17 @@ def _has_effects(function: Any) -> bool:
     return any("has_side_effect" in a and ir.BoolAttr(a["has_side_effect"]).value for a in effects)
 
 
+def _may_be_inside(call: Operation) -> bool:
+    """Return True for a call that may be part of a kernel: one that is put in place, or a cipher that readers share.
+
+    Floating-point values are kept apart for their roundings.
+    """
+    if "mhlo.frontend_attributes" not in call.attributes:
+        return True
+    integers = all(str(r.type.element_type).startswith(("i", "ui")) for r in call.results)
+    return integers and call.attributes["mhlo.frontend_attributes"] == mlir.apart
+
+
 def _callee(call: Operation) -> str:
     return ir.FlatSymbolRefAttr(call.attributes["callee"]).value
 
@@ -121,9 +132,7 @@ class _Plain:
             return math.inf
         name = operation.name
         if name == "func.call":
-            return (
-                math.inf if "mhlo.frontend_attributes" in operation.attributes else self._count_of(_callee(operation))
-            )
+            return self._count_of(_callee(operation)) if _may_be_inside(operation) else math.inf
         if name == "stablehlo.while":
             return math.inf if _captures(operation) else 1 + sum(map(self.count, _regions_of(operation)))
         if name == "stablehlo.reduce":
