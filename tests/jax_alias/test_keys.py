@@ -211,3 +211,42 @@ def test_numbers_are_those_of_jax(run):
     assert earlier == [928981903, 3453687069] and jax.config.jax_threefry_partitionable
     """
     run(text)
+
+
+def test_arrays_are_filled_with_typed_keys_and_made_of_their_dtype(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    key = jax.random.key(5)
+    keys = jax.random.split(key, 3)
+    words = np.asarray(jax.random.key_data(keys))
+    def same(found, wanted):
+        assert found.dtype == keys.dtype
+        np.testing.assert_array_equal(jax.random.key_data(found), wanted)
+    same(jnp.array(keys, dtype=keys.dtype), words)
+    same(jnp.asarray([key, key], keys.dtype), [[0, 5]] * 2)
+    same(jax.jit(lambda k: jnp.asarray(k, dtype=k.dtype))(keys), words)
+    same(jnp.zeros((2,), key.dtype), np.zeros((2, 2)))
+    same(jnp.ones(2, dtype=key.dtype), np.ones((2, 2)))
+    same(jnp.full((2,), 7, key.dtype), np.full((2, 2), 7))
+    same(jnp.full((2, 3), keys), [words] * 2)
+    same(jax.lax.full((2,), key), [[0, 5]] * 2)
+    same(jnp.full_like(keys, key), [[0, 5]] * 3)
+    same(jax.lax.full_like(keys, 3), np.full((3, 2), 3))
+    same(jax.tree.map(jnp.zeros_like, {"a": keys})["a"], np.zeros((3, 2)))
+    same(jax.vmap(jnp.zeros_like)(keys), np.zeros((3, 2)))
+    same(jnp.empty_like(keys, shape=(2, 2)), np.zeros((2, 2, 2)))
+    same(jnp.zeros_like(jax.ShapeDtypeStruct((2,), key.dtype)), np.zeros((2, 2)))
+    same(jnp.select([jnp.array([True, False, True])], [keys], key), [words[0], [0, 5], words[2]])
+    assert jnp.zeros_like(jax.random.key(0, impl="rbg")).dtype != key.dtype
+    other = jax.random.key(0, impl="rbg")
+    for wrong in (lambda: jnp.array(key, jnp.uint32), lambda: jnp.asarray(other, dtype=key.dtype),
+                  lambda: jnp.zeros_like(keys, dtype=jnp.float32), lambda: jnp.full((2,), key, "float32")):
+        try:
+            wrong()
+        except (TypeError, ValueError) as error:
+            assert "key_data" in str(error), error
+        else:
+            raise AssertionError("words became keys, or keys became numbers")
+    assert jnp.zeros_like(words).dtype == jnp.uint32 and jnp.full((2,), 1.5).dtype == jnp.float32
+    """
+    run(text)

@@ -12,7 +12,7 @@ import numpy as np
 from functorch_like import lax, numpy, tree
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.jax_alias.modules import core_primitives
-from functorch_like.jax_alias.modules.numpy import moving_keys
+from functorch_like.jax_alias.modules.keys_in_functions import filling_keys, moving_keys
 from functorch_like.jax_alias.modules.sharding import concrete, reshard
 from functorch_like.jax_alias.modules.tokens import after_all, create_token
 
@@ -62,6 +62,8 @@ for _name in ("approx_max_k", "approx_min_k", "top_k"):
 _select = moving_keys(lax.select, "jax.lax")
 for _name in _MOVING:
     globals()[_name] = moving_keys(getattr(lax, _name), "jax.lax")
+for _name in ("full", "full_like"):
+    globals()[_name] = filling_keys(getattr(lax, _name), "jax.lax")
 del _name
 
 

@@ -17,11 +17,12 @@ from functorch_like.errors import ArgumentError
 from functorch_like.jax_alias import options
 from functorch_like.jax_alias.modules import dtypes
 from functorch_like.jax_alias.modules.arrays import Array
+from functorch_like.jax_alias.modules.keys_in_functions import filling_keys, moving_keys
 from functorch_like.jax_alias.modules.sharding import concrete, split_result
 from functorch_like.numpy import promotion
 from functorch_like.numpy.einsum import einsum_by
 from functorch_like.numpy.vectorizing import by_elements
-from functorch_like.random.typed_keys import is_keys, over_words
+from functorch_like.random.typed_keys import is_keys
 
 ndarray = Array
 #: NumPy's category of warnings, for filters: conversions of complex numbers to real ones do not warn.
@@ -31,26 +32,16 @@ finfo, issubdtype, result_type = dtypes.finfo, dtypes.issubdtype, dtypes.result_
 #: Functions that move elements and look at none, so that they move typed keys as well.
 _MOVING = (
     "array", "asarray", "atleast_1d", "broadcast_to", "concatenate", "copy", "expand_dims", "flip", "moveaxis",
-    "permute_dims", "ravel", "repeat", "reshape", "roll", "rollaxis", "split", "squeeze", "stack", "swapaxes", "take",
-    "tile", "transpose", "vstack", "where",
+    "permute_dims", "ravel", "repeat", "reshape", "roll", "rollaxis", "select", "split", "squeeze", "stack",
+    "swapaxes", "take", "tile", "transpose", "vstack", "where",
 )  # fmt: skip
-
-
-def moving_keys(fun: Callable[..., Any], module: str) -> Callable[..., Any]:
-    """Make a function that moves elements accept typed keys; `module` is where pickle finds the result."""
-
-    @functools.wraps(fun)
-    def moved(*args: Any, **kwargs: Any) -> Any:
-        if any(map(is_keys, args)) or any(is_keys(x) for a in args if isinstance(a, (list, tuple)) for x in a):
-            return over_words(fun, *args, **kwargs)
-        return fun(*args, **kwargs)
-
-    moved.__module__ = module
-    return moved
-
+#: Functions that fill an array with one value, which may be a key.
+_FILLING = ("empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like")
 
 for _name in _MOVING:
     globals()[_name] = moving_keys(getattr(fnp, _name), "jax.numpy")
+for _name in _FILLING:
+    globals()[_name] = filling_keys(getattr(fnp, _name), "jax.numpy")
 
 #: Functions that make arrays, on the devices that `out_sharding` names.
 _MAKING = (
