@@ -150,7 +150,7 @@ def ints(values: Any, what: str) -> tuple[int, ...]:
     if type(values) is tuple and all(type(v) is int for v in values):
         return values
     try:
-        each: Any = values if hasattr(values, "__iter__") else (values,)
+        each: Any = values if hasattr(values, "__iter__") and getattr(values, "ndim", 1) else (values,)
         return tuple(operator.index(v) for v in each)
     except (TypeError, FtError) as e:
         traced = isinstance(values, Tracer) or (

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError, DtypeError
+from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.nn.softmax import array_of, axes_of, floats_of, mask_of
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
@@ -46,7 +45,11 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     aval = aval_of(x)
     if not dtypes.is_integer(aval.dtype) and aval.dtype != dtypes.bool_:
         raise promotion.error(DtypeError, f"nn.one_hot takes integers, got {aval!r}", "convert with astype")
-    if not isinstance(num_classes, (int, np.integer)) or num_classes < 0:
+    try:
+        count = operator.index(num_classes)
+    except (TypeError, FtError):
+        count = -1
+    if count < 0:
         raise promotion.error(
             ArgumentError,
             f"num_classes={num_classes!r} is not a size",
@@ -54,7 +57,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
         )
     (at,) = axes_of(axis, aval.ndim + 1, "nn.one_hot")
     result_dtype = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
-    return _one_hot(x, count=int(num_classes), dtype=result_dtype, axis=at)
+    return _one_hot(x, count=count, dtype=result_dtype, axis=at)
 
 
 @eager_jit(static=("count", "dtype", "axis"))

@@ -88,7 +88,7 @@ _KNOWN: set[Any] = set()
 def new_shape(requested: Any, aval: Any) -> tuple[int, ...]:
     """Return the shape of a reshape, with a size in place of -1."""
     try:
-        if type(requested) is tuple and (requested, aval) in _KNOWN:
+        if type(requested) is tuple and all(type(n) is int for n in requested) and (requested, aval) in _KNOWN:
             return requested
         sizes = ints_of(requested)
     except TypeError:

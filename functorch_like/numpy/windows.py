@@ -11,6 +11,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, FtError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.primitives.elementwise.bessel import bessel_i0e
@@ -20,10 +21,22 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
+
+def _points(M: Any) -> int:
+    """Return a number of points, which may be a float without a fraction."""
+    try:
+        return operator.index(M)
+    except (TypeError, FtError):
+        count = float(M)
+    if not count.is_integer():
+        raise promotion.error(ArgumentError, f"a window has a whole number of points, not M={M!r}", "round it")
+    return int(count)
+
+
 _DOC = """{summary}
 
     Args:
-        M: number of points, a Python int; the result is empty if it is below 1.
+        M: number of points, which is not traced; the result is empty if it is below 1.
 
     Returns:
         (M,), symmetric, in the default float.
@@ -35,7 +48,7 @@ _DOC = """{summary}
 
 def _window(name: str, summary: str) -> Callable[[int], Array]:
     def function(M: int) -> Array:
-        return fnp.asarray(getattr(np, name)(operator.index(M)), dtypes.default_float())
+        return fnp.asarray(getattr(np, name)(_points(M)), dtypes.default_float())
 
     return promotion.named(function, name, _DOC.format(summary=summary, name=name), __name__)
 
@@ -50,7 +63,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser's window: I0(beta sqrt(1 - t**2)) / I0(beta), t from -1 to 1.
 
     Args:
-        M: number of points, a Python int; the result is empty if it is below 1.
+        M: number of points, which is not traced; the result is empty if it is below 1.
         beta: number, which may be traced; a larger one makes the window narrower.
 
     Returns:
@@ -62,7 +75,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     dtype = promotion.inexact_dtype(aval_of(beta).dtype) if promotion.is_array(beta) else dtypes.default_float()
     # A Python number by itself would count as float32.
     shape = np.asarray(beta, np.float64) if type(beta) in promotion.NUMBERS else given(beta)[0]
-    return _kaiser(shape, points=max(operator.index(M), 0), dtype=dtype)
+    return _kaiser(shape, points=max(_points(M), 0), dtype=dtype)
 
 
 @eager_jit(static=("points", "dtype"), ints=True)

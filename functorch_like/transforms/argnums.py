@@ -45,7 +45,7 @@ def check_tuples(name: str, primals: Any, tangents: Any) -> None:
 def as_positions(argnums: Any, name: str) -> tuple[int, ...]:
     """An int or a sequence of ints, as a tuple."""
     given = (argnums,) if isinstance(argnums, (int, np.integer)) else argnums
-    if not isinstance(given, (tuple, list)) or not all(isinstance(n, (int, np.integer)) for n in given):
+    if not isinstance(given, (tuple, list, range)) or not all(isinstance(n, (int, np.integer)) for n in given):
         raise ArgumentError(
             f"argnums of {name} must be an int or a tuple of ints, got {argnums!r}",
             fix=f"write argnums=(0, 1), and call the transformed function with the arguments: {name}(f)(x)",

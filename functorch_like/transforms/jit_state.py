@@ -303,11 +303,12 @@ class JitState:
         """Return for each leaf whether it is donated."""
         if not (self.donate.nums or self.donate.names):
             return ()
-        args, kwargs = call.tree.unflatten(range(len(call.leaves)))
-        donated_args = [a for i, a in enumerate(args) if i in self.donate.nums]
-        donated_args += [v for k, v in kwargs.items() if k in self.donate.names]
-        chosen = set(xla.flatten(donated_args)[0])
-        return tuple(i in chosen for i in range(len(call.leaves)))
+        # By the sizes of the parts: nodes of the user's may take nothing but arrays in place of their leaves.
+        args, kwargs = call.tree.children()
+        names = kwargs.node_data()[1]
+        parts = [(part, i in self.donate.nums) for i, part in enumerate(args.children())]
+        parts += [(part, k in self.donate.names) for k, part in zip(names, kwargs.children(), strict=True)]
+        return tuple(donated for part, donated in parts for _ in range(part.num_leaves))
 
     def program(self, traced: Traced, call: FlatCall) -> Program:
         """The compiled program for the place of the arguments and the kinds of numbers among them."""

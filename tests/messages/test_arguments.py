@@ -72,6 +72,13 @@ def test_argnums_beyond_the_arguments(argnums):
     says(message.head, f"argnums={argnums}", "1 positional")
 
 
+def test_argnums_may_be_a_range():
+    x, y = fnp.asarray([1.0, 2.0]), fnp.asarray([3.0, 4.0])
+    for transform in (ft.grad, ft.jacrev, ft.jacfwd):
+        first, second = transform(lambda x, y: (x * y).sum(), argnums=range(2))(x, y)
+        assert first.tolist() == y.tolist() and second.tolist() == x.tolist()
+
+
 @pytest.mark.parametrize("argnums", ["x", 1.0, (0, "y")])
 def test_argnums_of_a_wrong_type(argnums):
     message = refusal(lambda: ft.grad(loss, argnums=argnums)(X), errors.ArgumentError, TypeError)

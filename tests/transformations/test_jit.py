@@ -260,3 +260,28 @@ def test_a_compiled_stage_releases_what_it_was_given():
     for use in (lambda: x + 1, lambda: ft.jit(lambda x: x)(x), lambda: np.asarray(x), lambda: compiled(x)):
         with pytest.raises(ft.errors.DonatedError):
             use()
+
+
+@ft.tree_util.register_pytree_node_class
+class Wide:
+    """A node that makes arrays of what it is given."""
+
+    def __init__(self, x):
+        self.x = fnp.asarray(x)
+
+    def tree_flatten(self):
+        return [self.x], None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+def test_donated_arguments_may_be_nodes_that_take_arrays_alone():
+    f = ft.jit(lambda state, x, *, y: (Wide(state.x + x), y), donate_argnums=0, donate_argnames="y")
+    given = Wide([1.0, 2.0]), fnp.asarray([3.0, 4.0]), {"a": fnp.asarray(5.0)}
+    state, y = f(*given[:2], y=given[2])
+    assert state.x.tolist() == [4.0, 6.0] and y["a"].tolist() == 5.0
+    assert given[0].x.is_deleted() and given[2]["a"].is_deleted() and not given[1].is_deleted()
+    traced = f.trace(Wide([1.0, 2.0]), fnp.ones(2), y={"a": fnp.ones(())})
+    assert traced.donated == (True, False, True)
