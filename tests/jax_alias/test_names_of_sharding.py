@@ -116,3 +116,39 @@ def test_arrays_that_the_garbage_collector_frees(run):
     """
     errors = run(text, fails=True)
     assert "was deleted by the Python garbage collector" in errors and "'never' is no level" in errors
+
+
+def test_meshes_of_with_blocks_are_seen_by_thread_resources_alone(run):
+    text = """
+    import jax, numpy as np
+    from jax.interpreters.pxla import thread_resources
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+    from jax._src.mesh import thread_resources as private
+    mesh = Mesh(np.array(jax.devices()).reshape(-1, 1), ("data", "model"))
+    seen = lambda: (thread_resources.env.physical_mesh, jax.sharding.get_mesh(), jax.sharding.get_abstract_mesh())
+    assert all(m.empty for m in seen()) and private is thread_resources
+    with mesh:
+        old, new, abstract = seen()
+        assert old is mesh and new.empty and abstract.empty
+        split = jax.lax.with_sharding_constraint(np.ones((2, 2)), P("data"))  # the specs refer to it nevertheless
+        assert split.sharding.is_equivalent_to(NamedSharding(mesh, P("data")), 2)
+        jax.jit(lambda x: x, out_shardings=P("data"))(split)
+    with jax.set_mesh(mesh):
+        old, new, abstract = seen()
+        assert old.empty and new is mesh and abstract == mesh.abstract_mesh
+        with mesh:
+            assert seen() == (mesh, mesh, mesh.abstract_mesh)
+    assert all(m.empty for m in seen())
+    """
+    run(text)
+
+
+def test_residuals_can_be_listed(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from jax._src.ad_checkpoint import saved_residuals
+    residuals = saved_residuals(lambda w, x: jnp.tanh(w @ x), jnp.ones((3, 2)), jnp.ones(2))
+    shapes = [aval.shape for aval, origin in residuals]
+    assert sorted(shapes) == [(2,), (3,), (3, 2)], shapes
+    """
+    run(text)

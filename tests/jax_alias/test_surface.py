@@ -871,3 +871,27 @@ def test_traced_values_are_array_like(run):
     assert (ArrayLike | None) and (ArrayLike | "MyType")
     """
     run(text)
+
+
+def test_reshaped_arrays_of_numpy_can_be_read_under_jit(run):
+    text = """
+    import warnings
+    import jax, jax.numpy as jnp, numpy as np
+    values = np.arange(6.0).reshape(2, 3)
+    @jax.jit
+    def f(x):
+        rows = jnp.reshape(values > 2, (3, -1)).all(-1)
+        assert isinstance(rows, np.ndarray) and not rows[0] and rows[2]
+        return jnp.reshape(x, (3, 2)) + jnp.reshape(values, (3, 2))
+    got = f(values)
+    assert isinstance(got, jax.Array) and got.dtype == jnp.float32
+    np.testing.assert_allclose(got, 2 * values.reshape(3, 2))
+    np.testing.assert_array_equal(jnp.reshape(values, 6, order="F"), values.ravel(order="F"))
+    try:
+        jnp.reshape(values, (5,))
+    except ValueError as error:
+        assert "6 elements" in str(error)
+    else:
+        raise AssertionError("six elements fit no five")
+    """
+    run(text)

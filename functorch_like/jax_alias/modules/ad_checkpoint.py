@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functorch_like.debug.saved_residuals import saved_residuals as saved_residuals
 from functorch_like.primitives.higher_order.checkpoint.rematerialization import Offload
 
 #: Decisions of a policy: to keep a value, or to compute it again.

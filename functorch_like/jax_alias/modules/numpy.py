@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Collection
 from typing import Any
@@ -13,13 +14,14 @@ from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.backends.xla import named_sharding
 from functorch_like.calling.pickling import transformation
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, FtError
 from functorch_like.jax_alias import options
 from functorch_like.jax_alias.modules import dtypes
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.keys_in_functions import filling_keys, moving_keys
 from functorch_like.jax_alias.modules.sharding import concrete, split_result
 from functorch_like.numpy import promotion
+from functorch_like.numpy.axes import ints_of
 from functorch_like.numpy.einsum import einsum_by
 from functorch_like.numpy.vectorizing import by_elements
 from functorch_like.random.typed_keys import is_keys
@@ -68,6 +70,18 @@ def placed(fun: Callable[..., Any]) -> Callable[..., Any]:
 for _name in _MAKING:
     globals()[_name] = placed(globals().get(_name, getattr(fnp, _name)))
 del _name
+
+
+_reshape = globals()["reshape"]
+
+
+@functools.wraps(_reshape)
+def reshape(a: Any, shape: Any, order: str = "C", **kwargs: Any) -> Any:
+    """Return an array in another shape. As in JAX, NumPy's arrays stay NumPy's, so that they can be read under jit."""
+    if isinstance(a, (np.ndarray, np.generic)) and not any(kwargs.values()):
+        with contextlib.suppress(TypeError, ValueError, FtError):  # the package's function raises a better error
+            return a.reshape(ints_of(shape), order=order)  # type: ignore[call-overload]
+    return _reshape(a, shape, order, **kwargs)
 
 
 def einsum(*operands: Any, _dot_general: Any = None, out_sharding: Any = None, **kwargs: Any) -> Any:

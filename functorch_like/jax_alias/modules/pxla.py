@@ -7,6 +7,25 @@ from typing import Any
 import numpy as np
 
 from functorch_like.jax_alias.modules.backend import get_compile_options
+from functorch_like.sharding import AbstractMesh, get_mesh
+
+
+class ThreadResources:
+    """The mesh of `with mesh:`, as libraries that precede `set_mesh` read it: `thread_resources.env.physical_mesh`."""
+
+    @property
+    def env(self) -> ThreadResources:
+        """This object."""
+        return self
+
+    @property
+    def physical_mesh(self) -> Any:
+        """The mesh; an empty one outside of such blocks."""
+        mesh = get_mesh()
+        return mesh if mesh is not None and getattr(mesh._entered, "tokens", None) else AbstractMesh((), ())
+
+
+thread_resources = ThreadResources()
 
 
 def create_compile_options(

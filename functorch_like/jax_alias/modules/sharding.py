@@ -14,6 +14,7 @@ from functorch_like import sharding as _sharding
 from functorch_like.avals import ShapedArray as _ShapedArray
 from functorch_like.backends.xla import explicit_types as _explicit_types
 from functorch_like.backends.xla import named_sharding as _named_sharding
+from functorch_like.backends.xla.configuration import current_mesh as _current_mesh
 from functorch_like.backends.xla.configuration import explicit_resolved as _explicit_resolved
 from functorch_like.core import ArrayImpl as _ArrayImpl
 from functorch_like.core import Trace as _Trace
@@ -129,15 +130,22 @@ _NO_MESH = _sharding.AbstractMesh((), ())
 
 
 def get_abstract_mesh() -> Any:
-    """Return the mesh in force, without its devices; an empty one where there is none."""
-    mesh = _sharding.get_mesh()
-    return _NO_MESH if mesh is None else mesh.abstract_mesh
+    """Return the mesh that `set_mesh` has set, without its devices; an empty one where there is none."""
+    mesh = get_mesh()
+    return mesh if mesh is _NO_MESH else mesh.abstract_mesh
 
 
 def get_mesh() -> Any:
-    """Return the mesh in force; an empty one where there is none."""
+    """Return the mesh that `set_mesh` has set, as in JAX no other; an empty one where there is none."""
     mesh = _sharding.get_mesh()
+    if mesh is not None and _is_entered(mesh):
+        mesh = _current_mesh.global_value
     return _NO_MESH if mesh is None else mesh
+
+
+def _is_entered(mesh: Any) -> bool:
+    """Return True if this thread is in a block `with mesh:`."""
+    return bool(getattr(mesh._entered, "tokens", None))
 
 
 def set_mesh(mesh: Any) -> Any:
