@@ -50,7 +50,7 @@ def test_checks_show_values_as_arrays_and_name_what_libraries_look_for(run):
 
 def test_jitted_functions_are_shown_by_their_class_in_jaxlib(run):
     text = """
-    import functools
+    import copy, functools
     import jax
 
     def f(x):
@@ -59,6 +59,8 @@ def test_jitted_functions_are_shown_by_their_class_in_jaxlib(run):
     assert repr(jax.jit(f)) == f"<PjitFunction of {f!r}>" == str(jax.jit(f, static_argnums=0))
     assert "PjitFunction" in repr(functools.partial(jax.jit, inline=True)(f))
     assert "PjitFunction" not in repr(jax.vmap(f))
+    assert "PjitFunction" in str(type(jax.jit(f))) and "PjitFunction" not in str(type(jax.vmap(f)))
+    assert copy.copy(jax.jit(f))(1) == jax.jit(f)(1) == jax.vmap(jax.jit(f))(jax.numpy.ones(1))[0] == 1
     """
     run(text)
 

@@ -226,13 +226,24 @@ def _attach_to_programs() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- functions
+class JittedFunction(Transformed):
+    """A jitted function, under the name and with the text of jaxlib's class, by which libraries recognise one."""
+
+    def __repr__(self) -> str:
+        return f"<PjitFunction of {self._made_by[1][0]!r}>"
+
+
+JittedFunction.__name__ = JittedFunction.__qualname__ = "PjitFunction"
+
+
 def _attach_to_functions() -> None:
-    """Show jitted functions as JAX does: libraries look for the class's name in their text."""
+    """Give jitted functions a class of their own."""
     function: Any = Transformed
-    plain = function.__repr__
+    plain = function.__init__
 
-    def shown(self: Any) -> str:
-        maker, args, _ = self._made_by
-        return f"<PjitFunction of {args[0]!r}>" if maker.__name__ == "jit" and args else plain(self)
+    def made(self: Any, fun: Any, maker: Any, args: Any, kwargs: Any) -> None:
+        plain(self, fun, maker, args, kwargs)
+        if maker.__name__ == "jit" and args:
+            self.__class__ = JittedFunction
 
-    function.__repr__ = shown
+    function.__init__ = made
