@@ -152,3 +152,21 @@ def test_residuals_can_be_listed(run):
     assert sorted(shapes) == [(2,), (3,), (3, 2)], shapes
     """
     run(text)
+
+
+def test_the_earlier_shard_map_takes_its_parameters_by_position(run):
+    text = """
+    import functools
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.experimental.shard_map import shard_map
+    from jax.sharding import Mesh, PartitionSpec as P
+    mesh = Mesh(np.array(jax.devices()), ("d",))
+    x = np.arange(8.0, dtype=np.float32)
+    total = shard_map(lambda x: jax.lax.psum(x.sum(), "d"), mesh, (P("d"),), P())
+    assert len(jax.devices()) == 2 and total(x) == 28
+    unchecked = shard_map(lambda x: x.sum(keepdims=True), mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_rep=False)
+    np.testing.assert_array_equal(jax.jit(unchecked)(x), [6, 22])
+    decorated = functools.partial(shard_map, mesh=mesh, in_specs=P("d"), out_specs=P("d"))(lambda x: 2 * x)
+    np.testing.assert_array_equal(decorated(x), 2 * x)
+    """
+    run(text, FT_CPU_DEVICES="2")
