@@ -223,7 +223,7 @@ def test_one_hot():
     with pytest.raises(DtypeError, match="integers"):
         nn.one_hot(1.5, 3)
     with pytest.raises(ArgumentError, match="num_classes"):
-        nn.one_hot(1, fnp.asarray(3))
+        nn.one_hot(1, fnp.asarray(3.0))
 
 
 def test_standardize():
