@@ -16,6 +16,7 @@ _DOUBLE = (
     "fnp.arctan({0})", "fnp.arctan2({0}, {1})", "fnp.log(fnp.abs({0}) + 0.1)", "fnp.log1p(fnp.abs({0}))",
     "fnp.exp2({0})", "fnp.expm1({0})", "fnp.tanh({0})", "lax.erf_inv(0.9 * fnp.tanh({0}))",
     "lax.rem(10.0 * {0}, {1} + 2.5)", "lax.lgamma(fnp.abs({0}) + 0.1)", "lax.digamma(fnp.abs({0}) + 0.1)",
+    "fnp.power(fnp.abs({0}) + 0.1, {1})",
 )  # fmt: skip
 _CUMULATIVE = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
@@ -123,6 +124,7 @@ class LoweringDrawer(Drawer):
             "fnp.arctan2({0}, {1})",
             "lax.rem(10 * {0}, {1} + 2.5)",
             "fnp.mod({0}, 0.3)",
+            "fnp.power(fnp.abs({0}) + 0.1, {1})",
         )
         return self.w.write(self.c.pick(forms).format(x, y))
 

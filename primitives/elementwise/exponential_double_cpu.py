@@ -11,7 +11,7 @@ from typing import Any
 
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
 from functorch_like.primitives.formulas.real import bits, copysign, of_bits, pattern, upper, with_rest
-from functorch_like.primitives.formulas.term import Term, choose, estrin, where
+from functorch_like.primitives.formulas.term import Term, choose, estrin, quotient, where
 
 #: In a number plus this one the whole part is in the last bits.
 LAST_BITS = 1.5 * 2**52
@@ -85,7 +85,7 @@ def log_of_normal(x: Term, lack: Any = None) -> Term:
     exponent = op("shift_right_arithmetic", op("subtract", raw, pattern(math.sqrt(0.5), x.aval.dtype)), 52)
     k = of_bits(op("add", exponent, pattern(LAST_BITS, x.aval.dtype)), x) - LAST_BITS
     f = of_bits(op("subtract", raw, op("shift_left", exponent, 52)), x) - 1
-    s = f / (f + 2)
+    s = quotient(f, f + 2)
     square, half = s * s, 0.5 * f * f
     rest = k * _LOG2_REST if lack is None else k * _LOG2_REST + lack / x
     return k * _LOG2 - ((half - (s * (half + square * estrin(square, _LOG)) + rest)) - f)

@@ -13,7 +13,7 @@ from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.elementwise_makers import KIND, binary, same, samples_of, unary
 from functorch_like.primitives.base.lowering import Alternative, Lowering
 from functorch_like.primitives.base.shapes import full_like
-from functorch_like.primitives.elementwise import vectorized_cpu
+from functorch_like.primitives.elementwise import powers_cpu, vectorized_cpu
 from functorch_like.primitives.elementwise.arithmetic import abs as _abs
 from functorch_like.primitives.elementwise.arithmetic import compare, mul, sub
 from functorch_like.primitives.elementwise.bitwise import BITS, and_, not_, or_
@@ -125,7 +125,7 @@ def _pow_samples() -> list[SampleInput]:
 
 
 pow = binary(
-    "pow", _pow_ref, Lowering("pow", _pow_lower, _SIX_BITS), _pow_left, _pow_right,
+    "pow", _pow_ref, Lowering("pow", _pow_lower, _SIX_BITS, *powers_cpu.forms(_pow_lower)), _pow_left, _pow_right,
     samples=_pow_samples,
 )  # fmt: skip
 

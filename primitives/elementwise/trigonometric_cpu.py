@@ -9,7 +9,7 @@ import math
 
 from functorch_like.primitives.elementwise.vectorized_cpu import always
 from functorch_like.primitives.formulas.real import copysign, infinite, nan, negative
-from functorch_like.primitives.formulas.term import Term, choose, polynomial, where
+from functorch_like.primitives.formulas.term import Term, choose, polynomial, quotient, where
 
 # ------------------------------------------------------------------------------------------------------- trigonometric
 _SIN = (-0.16666666663855825, 0.00833333187464824, -0.00019840086614277843, 2.724990252595841e-06)
@@ -92,7 +92,7 @@ def acos(x: Term) -> Term:
 def _atan_of(up: Term, down: Term) -> Term:
     """atan(up / down) for 0 <= up, 0 <= down: as pi/4 + atan((t - 1) / (t + 1)) or pi/2 - atan(1/t)."""
     low, high = up <= down * (math.sqrt(2) - 1), up > down * (math.sqrt(2) + 1)
-    t = choose(up - down, (low, up), (high, -down)) / choose(up + down, (low, down), (high, up))
+    t = quotient(choose(up - down, (low, up), (high, -down)), choose(up + down, (low, down), (high, up)))
     square = t * t
     return (t + t * square * polynomial(square, _ATAN)) + choose(
         t.like(math.pi / 4), (low, t.like(0)), (high, t.like(math.pi / 2))

@@ -12,7 +12,7 @@ from functorch_like import dtypes
 from functorch_like.primitives.elementwise.exponential_double_cpu import LAST_BITS
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
 from functorch_like.primitives.formulas.real import bits, copysign, infinite, negative, of_bits, upper, with_rest
-from functorch_like.primitives.formulas.term import Term, choose, estrin, where
+from functorch_like.primitives.formulas.term import Term, choose, estrin, quotient, where
 
 # ------------------------------------------------------------------------------------------------------- trigonometric
 #: In powers of x**2, for |x| <= pi/4: (sin(x)/x - 1) / x**2, and (cos(x) - 1 + x**2/2) / x**4.
@@ -127,7 +127,7 @@ def _angle(up: Term, down: Term, left: Term | None = None) -> Term:
     low, high = up <= down * (math.sqrt(2) - 1), up > down * (math.sqrt(2) + 1)
     (less, less_rest), (more, more_rest) = with_rest(up, -down), with_rest(up, down)
     x, y = choose(less, (low, up), (high, -down)), choose(more, (low, down), (high, up))
-    t = x / y
+    t = quotient(x, y)
     lack = (_quotient_rest(x, y, t) + where(low | high, 0, less_rest - t * more_rest)) / y
     exact = (abs(t) > 2.0**-100) & (y > 2.0**-800) & (y < 2.0**800)  # no part is subnormal, none overflows
     square = t * t

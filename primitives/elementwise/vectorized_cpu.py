@@ -180,7 +180,7 @@ def _cbrt_without_subnormals() -> Alternative:
 
 
 #: 2**x over -1/2 <= x <= 1/2, interpolated in 8 Chebyshev nodes: good to 6e-11.
-_EXP2 = (
+EXP2_POLYNOMIAL = (
     0.9999999999595618, 0.6931471805568324, 0.24022651213498092, 0.055504109063258665, 0.009618025613318034,
     0.0013333478473685416, 0.00015469729214118296, 1.5303700711365693e-05,
 )  # fmt: skip
@@ -200,7 +200,7 @@ def _exp2(e: Any, x: Any) -> Any:
     raw = pattern((inside + _LAST_BITS).v)
     least = e.full(int(np.float32(_LAST_BITS).view(np.int32)), whole)
     fraction = inside - Term(e, e.convert(e.op("stablehlo.subtract", [raw, least], [whole]), out), out)
-    power = pattern(e.convert(estrin(double(fraction), _EXP2).v, out))
+    power = pattern(e.convert(estrin(double(fraction), EXP2_POLYNOMIAL).v, out))
     moved = e.op("stablehlo.add", [power, e.op("stablehlo.shift_left", [raw, e.full(23, whole)], [whole])], [whole])
     value = Term(e, e.op("stablehlo.bitcast_convert", [moved], [out]), out)
     return where(term < 128, where(term < -126, 0, value), term + math.inf).v  # NaN stays

@@ -129,6 +129,14 @@ def choose(otherwise: Any, *cases: tuple[Term, Any]) -> Term:
     return otherwise
 
 
+def quotient(x: Term, y: Term) -> Term:
+    """x / y for several readers: XLA:CPU ends a fusion at a division that more than one operation reads.
+
+    A selection reads it here, which changes nothing.
+    """
+    return where(y.equals(y), x / y, y)
+
+
 def polynomial(x: Term, coefficients: Sequence[float]) -> Term:
     """Coefficients from the lowest power on, by Horner's rule."""
     total = x.like(coefficients[-1])
