@@ -160,7 +160,8 @@ def _polygamma_lower(e: Any, x: Any, *, m: int) -> Any:
 
 #: The m-th derivative of digamma.
 polygamma = unary(
-    "polygamma", lambda x, *, m: each(_polygamma)(x, np.full(x.shape, m)), _polygamma_lower,
+    "polygamma", lambda x, *, m: each(_polygamma)(x, np.full(x.shape, m)),
+    Lowering("polygamma", _polygamma_lower, gamma_double_cpu.POLYGAMMA),
     lambda g, x, y, *, m: mul(g, polygamma(x, m=m + 1)), takes="f", domain=(0.3, 4.0),
     params=({"m": 0}, {"m": 1}, {"m": 3}),
 )  # fmt: skip

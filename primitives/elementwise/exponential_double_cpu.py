@@ -7,17 +7,11 @@ are interpolated in Chebyshev nodes by mpmath.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
-from functorch_like.primitives.formulas.real import bits, copysign, of_bits, pattern, upper, with_rest
-from functorch_like.primitives.formulas.term import Term, choose, estrin, quotient, where
-
-#: In a number plus this one the whole part is in the last bits.
-LAST_BITS = 1.5 * 2**52
-#: log(2) in two parts: a number of 32 bits, whose products with whole numbers are exact, and the rest.
-_LOG2, _LOG2_REST = 0.6931471803691238, 1.9082149292705877e-10
-
+from functorch_like.primitives.formulas.logarithm import LAST_BITS, LOG2, LOG2_REST, log, log1p, log_of_normal
+from functorch_like.primitives.formulas.real import bits, copysign, of_bits, upper
+from functorch_like.primitives.formulas.term import Term, choose, estrin, where
 
 # -------------------------------------------------------------------------------------------------------- exponentials
 #: (exp(x) - 1 - x) / x**2 for |x| <= log(2)/2.
@@ -31,7 +25,7 @@ _EXP = (
 def _reduced(x: Term) -> tuple[Term, Term]:
     """Return r and whole n with x = r + n log(2), |r| <= log(2)/2."""
     n = (x * (1 / math.log(2))).apply("stablehlo.round_nearest_even")
-    return (x - n * _LOG2) - n * _LOG2_REST, n
+    return (x - n * LOG2) - n * LOG2_REST, n
 
 
 def _scaled_exp(r: Term, n: Term) -> Term:
@@ -40,6 +34,13 @@ def _scaled_exp(r: Term, n: Term) -> Term:
     raw, _ = bits(n + LAST_BITS)
     shifted = r.e.op("stablehlo.shift_left", [raw, r.e.full(52, whole)], [whole])
     return of_bits(r.e.op("stablehlo.add", [power, shifted], [whole]), r)
+
+
+def exp(x: Term) -> Term:
+    """e to a power. Subnormal results are 0."""
+    value = _scaled_exp(*_reduced(x))
+    # Just below the limit the value of the exponent's bits may be that of infinity, and never more.
+    return where(x <= 709.782712893384, where(x < -708.3964185322641, 0, value), x + math.inf)  # NaN stays
 
 
 def exp2(x: Term) -> Term:
@@ -67,43 +68,6 @@ def tanh(x: Term) -> Term:
     """Hyperbolic tangent: m / (m + 2) with m = exp(2|x|) - 1."""
     half = _half_expm1(2 * abs(x).apply("stablehlo.minimum", 20))  # there it has long been 1
     return copysign(half / (half + 1), x)
-
-
-# ---------------------------------------------------------------------------------------------------------- logarithms
-#: In powers of s**2, for |s| <= tan(pi/8)**2: (log((1 + s)/(1 - s))/s - 2) / s**2.
-_LOG = (
-    0.6666666666666666, 0.3999999999999999, 0.2857142857143586, 0.22222222219710297, 0.18181818615177278,
-    0.15384573450028968, 0.13335711085008436, 0.11686508917312045, 0.11896558568412165,
-)  # fmt: skip
-
-
-def log_of_normal(x: Term, lack: Any = None) -> Term:
-    """log(x + lack) for normal numbers x = (1 + f) 2**k: f - f**2/2 + s (f**2/2 + ...) with s = f / (2 + f)."""
-    e, (raw, whole) = x.e, bits(x)
-    op = lambda name, a, b: e.op(f"stablehlo.{name}", [a, b if not isinstance(b, int) else e.full(b, whole)], [whole])
-    # Counted from sqrt(1/2) on, so that 1 + f is between it and sqrt(2).
-    exponent = op("shift_right_arithmetic", op("subtract", raw, pattern(math.sqrt(0.5), x.aval.dtype)), 52)
-    k = of_bits(op("add", exponent, pattern(LAST_BITS, x.aval.dtype)), x) - LAST_BITS
-    f = of_bits(op("subtract", raw, op("shift_left", exponent, 52)), x) - 1
-    s = quotient(f, f + 2)
-    square, half = s * s, 0.5 * f * f
-    rest = k * _LOG2_REST if lack is None else k * _LOG2_REST + lack / x
-    return k * _LOG2 - ((half - (s * (half + square * estrin(square, _LOG)) + rest)) - f)
-
-
-def log(x: Term) -> Term:
-    """Natural logarithm."""
-    normal = (x > 0) & (x < math.inf)
-    return where(normal, log_of_normal(x), where(x.equals(0), -math.inf, where(x > 0, x, math.nan)))
-
-
-def log1p(x: Term) -> Term:
-    """log(1 + x)."""
-    y, lack = with_rest(x, x.like(1))
-    value = where(
-        (x > -1) & (x < math.inf), log_of_normal(y, lack), where(x.equals(-1), -math.inf, where(x > 0, x, math.nan))
-    )
-    return where(x.equals(0), x, value)
 
 
 # ---------------------------------------------------------------------------------------------------------- remainders
@@ -159,6 +123,7 @@ def inverse_erf(x: Term) -> Term:
     return choose(value, (abs(x).equals(1), x * math.inf), (abs(x) > 1, math.nan))
 
 
+EXP = large_double("exp", exp, domain=(-3.0, 3.0))._replace(optimised_only=True)
 EXPM1 = large_double("expm1", expm1, domain=(-3.0, 3.0))
 EXP2 = large_double("exp2", exp2, domain=(-9.0, 9.0))
 TANH = large_double("tanh", tanh, domain=(-3.0, 3.0))

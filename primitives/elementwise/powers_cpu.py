@@ -15,8 +15,8 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
-from functorch_like.primitives.elementwise.exponential_double_cpu import LAST_BITS
 from functorch_like.primitives.elementwise.vectorized_cpu import EXP2_POLYNOMIAL, LARGE, double, large_double
+from functorch_like.primitives.formulas.logarithm import LAST_BITS
 from functorch_like.primitives.formulas.real import bits, negative, of_bits, pattern, upper
 from functorch_like.primitives.formulas.term import Term, choose, estrin, polynomial, quotient, where
 

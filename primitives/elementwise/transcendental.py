@@ -118,7 +118,12 @@ def _double(formula: Any, op: str) -> Any:
     return lower
 
 
-exp = unary("exp", np.exp, by_parts(complex_formulas.exp, "stablehlo.exponential"), lambda g, x, y: mul(g, y))
+exp = unary(
+    "exp",
+    np.exp,
+    Lowering("exp", by_parts(complex_formulas.exp, "stablehlo.exponential"), exponential_double_cpu.EXP),
+    lambda g, x, y: mul(g, y),
+)
 exp2 = unary(
     "exp2",
     _exp2_ref,

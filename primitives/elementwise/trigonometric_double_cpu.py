@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from functorch_like import dtypes
-from functorch_like.primitives.elementwise.exponential_double_cpu import LAST_BITS
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
+from functorch_like.primitives.formulas.logarithm import LAST_BITS
 from functorch_like.primitives.formulas.real import bits, copysign, infinite, negative, of_bits, upper, with_rest
 from functorch_like.primitives.formulas.term import Term, choose, estrin, quotient, where
 

@@ -8,8 +8,10 @@ computed with mpmath to 60 digits and cut off where the rest is below 4e-16.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from functorch_like.primitives.formulas.logarithm import log_of_normal
 from functorch_like.primitives.formulas.special import polygamma as polygamma_by_zeta
 from functorch_like.primitives.formulas.term import Term, choose, polynomial, where
 
@@ -130,11 +132,11 @@ def lgamma(x: Term) -> Term:
     """log |gamma(x)|: of gamma(|x| + 1) divided by x, or by reflection (DLMF 5.5.3) left of 0."""
     size, left = abs(x), x < 0
     parts = scale(size)
-    main = (size + 0.5) * (parts.t.log() - 1) - 1
+    main = (size + 0.5) * (log_of_normal(parts.t) - 1) - 1
     r, _ = turn(where(left, x, 0.5))
     top = where(left, x.like(math.pi), math.sqrt(2 * math.pi))
     bottom = where(left, abs(sine(r)) * math.sqrt(2 * math.pi) / parts.reciprocal, size * parts.reciprocal)
-    rest = (top / bottom).log()
+    rest = log_of_normal(top / bottom)
     end = size.equals(math.inf) | bottom.equals(0)
     return choose(
         where(left, -main, main) + rest, (x.differs(x), x), (end, math.inf), (x.equals(1) | x.equals(2), 0)
@@ -145,7 +147,7 @@ def digamma(x: Term) -> Term:
     """Digamma: of |x| + 1 less 1 / x, or by reflection (DLMF 5.5.4) left of 0."""
     left = x < 0
     parts = scale(abs(x))
-    above = digamma_above(parts, parts.t.log())
+    above = digamma_above(parts, log_of_normal(parts.t))
     r, _ = turn(where(left, x, 0.5))
     top = where(left, cosine(r) * math.pi, 1)
     bottom = where(left, sine(r), x)
@@ -159,7 +161,8 @@ _DIRECT = 4
 _EULER = tuple(b / math.factorial(2 * j + 2) for j, b in enumerate(
     (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 ))  # fmt: skip
-_HIGHEST = 12
+#: The greatest order of `polygamma` by the expansion.
+HIGHEST = 12
 
 
 def _expansion(s: Any, top: Any, at: Term, power: Term) -> Term:
@@ -175,7 +178,7 @@ def _expansion(s: Any, top: Any, at: Term, power: Term) -> Term:
 
 def zeta(s: Term, q: Term) -> Term:
     """The Hurwitz zeta function for finite s > 1 and q > 0."""
-    power = lambda base: (-s * base.log()).exp()
+    power = lambda base: (-s * log_of_normal(base)).exp()
     at = q + _DIRECT
     total = power(q)
     for k in range(1, _DIRECT):
@@ -188,17 +191,34 @@ def zeta_is_usual(s: Term, q: Term) -> Term:
     return (s > 1) & (s < math.inf) & (q > 0) & (q < math.inf)
 
 
-def polygamma(x: Term, *, m: int) -> Term:
+class Digits(NamedTuple):
+    """What the number of digits of `polygamma` depends on.
+
+    Attributes:
+        direct: number of summands before the expansion, less the order.
+        sine, cosine: sin(pi r) and cos(pi r) for |r| <= 1/2.
+    """
+
+    direct: int
+    sine: Callable[[Term], Term]
+    cosine: Callable[[Term], Term]
+
+
+_SINGLE = Digits(_DIRECT, sine, cosine)
+
+
+def polygamma(x: Term, *, m: int, digits: Digits | None = None) -> Term:
     """The m-th derivative of digamma, m >= 1: of |x| + 1 and x**-(m + 1), or by reflection (DLMF 5.15.6) left of 0."""
-    if m > _HIGHEST:
+    if m > HIGHEST:
         return polygamma_by_zeta(x, m=m)
+    direct, sine, cosine = digits or _SINGLE
     left, end = x < 0, abs(x).equals(math.inf)
-    size, direct = where(end, 1, abs(x)), _DIRECT + m
+    size, direct = where(end, 1, abs(x)), direct + m
     total = sum((_whole_power(1 / (size + k), m + 1) for k in range(2, direct)), _whole_power(1 / (size + 1), m + 1))
     at = size + direct
     total = total + _expansion(float(m + 1), float(m + 1), at, _whole_power(1 / at, m + 1))
     sign, factor = (1.0 if m % 2 else -1.0), math.factorial(m)
-    right = (total + _whole_power(1 / x, m + 1)) * (sign * factor)
+    right = (total + 1 / _whole_power(x, m + 1)) * (sign * factor)
     r, _ = turn(where(left & ~end, x, 0.5))
     root = sine(r)
     slope = polynomial(cosine(r) / root, _cotangent(m)) / (root * root)
