@@ -12,7 +12,7 @@ from functorch_like import dtypes
 from functorch_like.primitives.base.elementwise_makers import unary
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
-from functorch_like.primitives.elementwise import gamma_double_cpu
+from functorch_like.primitives.elementwise import erf_double_cpu, gamma_double_cpu
 from functorch_like.primitives.elementwise.arithmetic import mul, neg, square
 from functorch_like.primitives.elementwise.exponential_double_cpu import inverse_erf
 from functorch_like.primitives.elementwise.transcendental import exp
@@ -20,7 +20,7 @@ from functorch_like.primitives.elementwise.vectorized_cpu import DIGAMMA, LGAMMA
 from functorch_like.primitives.formulas import gamma_single
 from functorch_like.primitives.formulas import special as formulas
 from functorch_like.primitives.formulas.gamma import lgamma1p_near
-from functorch_like.primitives.formulas.term import Term, in_single, where, widened
+from functorch_like.primitives.formulas.term import Term, in_single, operation, where, widened
 
 _ROOT_PI = math.sqrt(math.pi)
 
@@ -100,7 +100,7 @@ def _polygamma(x: float, m: float) -> float:
 erf = unary(
     "erf",
     each(math.erf),
-    "chlo.erf",
+    Lowering("erf", operation("chlo.erf"), erf_double_cpu.ERF),
     lambda g, x, y: mul(g, mul(full_like(x, 2 / _ROOT_PI), exp(neg(square(x))))),
     takes="f",
 )

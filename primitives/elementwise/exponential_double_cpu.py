@@ -10,8 +10,8 @@ import math
 
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
 from functorch_like.primitives.formulas.logarithm import LAST_BITS, LOG2, LOG2_REST, log, log1p, log_of_normal
-from functorch_like.primitives.formulas.real import bits, copysign, of_bits, upper
-from functorch_like.primitives.formulas.term import Term, choose, estrin, where
+from functorch_like.primitives.formulas.real import bits, copysign, of_bits, upper, with_rest
+from functorch_like.primitives.formulas.term import Term, choose, estrin, quotient, where
 
 # -------------------------------------------------------------------------------------------------------- exponentials
 #: (exp(x) - 1 - x) / x**2 for |x| <= log(2)/2.
@@ -70,6 +70,34 @@ def tanh(x: Term) -> Term:
     return copysign(half / (half + 1), x)
 
 
+# ------------------------------------------------------------------------------------------------- inverse hyperbolics
+def atanh(x: Term) -> Term:
+    """Inverse hyperbolic tangent: log1p(2x / (1 - x)) / 2 for x >= 0 (DLMF 4.37.24)."""
+    size = abs(x)
+    return copysign(0.5 * log1p(quotient(2 * size, 1 - size)), x)
+
+
+def _log_of_twice(x: Term, more: Term) -> Term:
+    """log(1 + more) for 0 <= x <= 1e9, else log(2x): 1 + more is 2x there."""
+    large = x > 1e9
+    y, lack = with_rest(where(large, 0, more), x.like(1))
+    value = log_of_normal(where(large, x, y), lack) + where(large, math.log(2), x.like(0))
+    return where(x < math.inf, value, x)  # NaN stays
+
+
+def asinh(x: Term) -> Term:
+    """Inverse hyperbolic sine: log1p(x + x**2 / (1 + sqrt(1 + x**2))) for x >= 0."""
+    size = abs(x)
+    square = size * size
+    return copysign(_log_of_twice(size, size + square / (1 + (1 + square).sqrt())), x)
+
+
+def acosh(x: Term) -> Term:
+    """Inverse hyperbolic cosine: log1p(t + sqrt(t (t + 2))) with t = x - 1."""
+    t = x - 1
+    return where(x < 1, math.nan, _log_of_twice(x, t + (t * (x + 1)).sqrt()))
+
+
 # ---------------------------------------------------------------------------------------------------------- remainders
 def few(x: Term, y: Term) -> Term:
     """Return True where a quotient has at most 26 bits, and no product leaves the range."""
@@ -108,7 +136,7 @@ _FAR = (
 )  # fmt: skip
 
 
-def _series(x: Term, coefficients: tuple[float, ...]) -> Term:
+def series(x: Term, coefficients: tuple[float, ...]) -> Term:
     """A polynomial whose first terms are added last, one by one."""
     first, second, *others = coefficients
     return first + x * (second + x * estrin(x, others))
@@ -118,11 +146,14 @@ def inverse_erf(x: Term) -> Term:
     """The inverse of erf."""
     left = (1 - x) * (1 + x)
     w = -log_of_normal(where(left > 0, left, 1))
-    high = _series(w.sqrt() - 4.254, _FAR)
-    value = x * where(w < 6.25, _series(w - 3.125, _NEAR), high)
+    high = series(w.sqrt() - 4.254, _FAR)
+    value = x * where(w < 6.25, series(w - 3.125, _NEAR), high)
     return choose(value, (abs(x).equals(1), x * math.inf), (abs(x) > 1, math.nan))
 
 
+ACOSH = large_double("acosh", acosh, domain=(1.1, 9.0))._replace(optimised_only=True)
+ASINH = large_double("asinh", asinh, domain=(-9.0, 9.0))._replace(optimised_only=True)
+ATANH = large_double("atanh", atanh, domain=(-0.9, 0.9))._replace(optimised_only=True)
 EXP = large_double("exp", exp, domain=(-3.0, 3.0))._replace(optimised_only=True)
 EXPM1 = large_double("expm1", expm1, domain=(-3.0, 3.0))
 EXP2 = large_double("exp2", exp2, domain=(-9.0, 9.0))

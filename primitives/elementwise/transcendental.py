@@ -19,6 +19,7 @@ from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise import (
     exponential_double_cpu,
+    roots_double_cpu,
     trigonometric_cpu,
     trigonometric_double_cpu,
     vectorized_cpu,
@@ -173,16 +174,15 @@ logistic = unary(
 
 
 # ------------------------------------------------------------------------------------------------------- trigonometric
-def _trigonometric(name: str, op: str, single: Any, double: Any = None) -> Lowering:
+def _trigonometric(name: str, op: str, single: Any, double: Any) -> Lowering:
     standard = by_parts(getattr(complex_formulas, name), f"stablehlo.{op}")
     of = lambda form, dtype: vectorized_cpu.guarded(name, standard, form, trigonometric_cpu.moderate, dtype=dtype)
-    forms = [of(single, "float32")] + ([of(double, "float64")] if double else [])
-    return Lowering(name, standard, *forms)
+    return Lowering(name, standard, of(single, "float32"), of(double, "float64"))
 
 
 _SIN = _trigonometric("sin", "sine", trigonometric_cpu.sin, trigonometric_double_cpu.sine)
 _COS = _trigonometric("cos", "cosine", trigonometric_cpu.cos, trigonometric_double_cpu.cosine)
-_TAN = _trigonometric("tan", "tan", trigonometric_cpu.tan)
+_TAN = _trigonometric("tan", "tan", trigonometric_cpu.tan, trigonometric_double_cpu.tangent)
 sin = unary("sin", np.sin, _SIN, lambda g, x, y: mul(g, cos(x)), fusible=True)
 cos = unary("cos", np.cos, _COS, lambda g, x, y: mul(g, neg(sin(x))), fusible=True)
 tan = unary(
@@ -252,20 +252,22 @@ tanh_slope = binary(
 asinh = unary(
     "asinh",
     np.arcsinh,
-    by_parts(complex_formulas.asinh, "chlo.asinh"),
+    Lowering("asinh", by_parts(complex_formulas.asinh, "chlo.asinh"), exponential_double_cpu.ASINH),
     lambda g, x, y: mul(g, rsqrt(add(full_like(x, 1), square(x)))),
 )
 acosh = unary(
     "acosh",
     np.arccosh,
-    by_parts(complex_formulas.acosh, "chlo.acosh"),
+    Lowering("acosh", by_parts(complex_formulas.acosh, "chlo.acosh"), exponential_double_cpu.ACOSH),
     lambda g, x, y: mul(g, _acosh_slope(x)),
     domain=(1.2, 4.0),
 )
 atanh = unary(
     "atanh",
     np.arctanh,
-    by_parts(complex_formulas.atanh, _double(real.atanh, "chlo.atanh")),
+    Lowering(
+        "atanh", by_parts(complex_formulas.atanh, _double(real.atanh, "chlo.atanh")), exponential_double_cpu.ATANH
+    ),
     lambda g, x, y: div(g, one_minus_square(x)),
     domain=(-0.9, 0.9),
 )
@@ -309,7 +311,10 @@ rsqrt = unary(
 )  # fmt: skip
 cbrt = unary(
     "cbrt", np.cbrt,
-    Lowering("cbrt", operation("stablehlo.cbrt"), vectorized_cpu.CBRT, vectorized_cpu.CBRT_WITHOUT_SUBNORMALS),
+    Lowering(
+        "cbrt", operation("stablehlo.cbrt"), vectorized_cpu.CBRT, roots_double_cpu.CBRT,
+        vectorized_cpu.CBRT_WITHOUT_SUBNORMALS,
+    ),
     lambda g, x, y: div(g, mul(full_like(y, 3), square(y))), takes="f", domain=(0.2, 3.0),
     fusible=True,
 )  # fmt: skip

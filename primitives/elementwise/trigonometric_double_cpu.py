@@ -28,8 +28,8 @@ _COS = (
 _QUARTER = 1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21
 
 
-def _turn(x: Term) -> tuple[Term, Term, Term]:
-    """sin and cos of the remainder of an angle after k quarter turns, and k + LAST_BITS."""
+def _turn_in_parts(x: Term) -> tuple[Term, Term, Term, Term, Term]:
+    """sin and cos of the remainder of an angle after k quarter turns, each as a sum of two, and k + LAST_BITS."""
     first, second, third = _QUARTER
     k = (x * (2 / math.pi)).apply("stablehlo.round_nearest_even")
     most, rest = with_rest(x - k * first, -(k * second))
@@ -37,11 +37,25 @@ def _turn(x: Term) -> tuple[Term, Term, Term]:
     r = most + less
     low = (most - r) + less
     square = r * r
-    sine = r + (r * square * estrin(square, _SIN) + low * (1 - 0.5 * square))
     half = 0.5 * square
     head = 1 - half
-    cosine = head + (((1 - head) - half) + (square * square * estrin(square, _COS) - r * low))
-    return sine, cosine, k + LAST_BITS
+    sine_rest = r * square * estrin(square, _SIN) + low * head
+    cosine_rest = ((1 - head) - half) + (square * square * estrin(square, _COS) - r * low)
+    return r, sine_rest, head, cosine_rest, k + LAST_BITS
+
+
+def _turn(x: Term) -> tuple[Term, Term, Term]:
+    """sin and cos of the remainder of an angle after k quarter turns, and k + LAST_BITS."""
+    sine, sine_rest, cosine, cosine_rest, number = _turn_in_parts(x)
+    return sine + sine_rest, cosine + cosine_rest, number
+
+
+def _is_odd(number: Term) -> Term:
+    """Return True where a whole number is odd, of which LAST_BITS was added."""
+    raw, whole = bits(number)
+    e, flags = number.e, number.aval.update(dtype=dtypes.bool_, weak_type=False)
+    last = e.op("stablehlo.and", [raw, e.full(1, whole)], [whole])
+    return Term(e, e.compare("NE", last, e.full(0, whole), flags, "SIGNED"), flags)
 
 
 def _of_quarter(number: Term, even: Term, odd: Term) -> Term:
@@ -66,6 +80,18 @@ def cosine(x: Term) -> Term:
     """Cosine: the sine a quarter turn ahead."""
     s, c, number = _turn(x)
     return _of_quarter(number + 1, s, c)
+
+
+def tangent(x: Term) -> Term:
+    """Tangent: a quotient of sums, -cos / sin after an odd number of quarter turns. What it lacks is added."""
+    sine, sine_rest, cosine, cosine_rest, number = _turn_in_parts(x)
+    odd = _is_odd(number)
+    up, up_rest = where(odd, -cosine, sine), where(odd, -cosine_rest, sine_rest)
+    down, down_rest = where(odd, sine, cosine), where(odd, sine_rest, cosine_rest)
+    top, bottom = up + up_rest, down + down_rest
+    lost = ((up - top) + up_rest, (down - bottom) + down_rest)
+    t = quotient(top, bottom)
+    return where(x.equals(0), x, t + (_quotient_rest(top, bottom, t) + (lost[0] - t * lost[1])) / bottom)
 
 
 # ------------------------------------------------------------------------------------------------------------ inverses
