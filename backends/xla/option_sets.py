@@ -67,7 +67,7 @@ def without_products(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, _YNN: ",".join(kind for kind in kinds if not kind.endswith("DOT"))}
 
 
-#: Integer arithmetic in registers of 512 bits, which LLVM does not choose by itself.
+#: Arithmetic in registers of 512 bits, which LLVM does not choose by itself: for integers, and functions of float64.
 WIDE = {"xla_cpu_prefer_vector_width": 512}
 #: Bytes that a loop may touch for XLA to make one kernel of it; XLA's own number is 1,024. Of the option of a backend.
 SMALL_LOOPS = {"xla_cpu_small_while_loop_byte_threshold": "2048"}

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like import dtypes
+from functorch_like.backends import cpu
 from functorch_like.backends.xla import option_sets as sets
 from functorch_like.backends.xla import processor
 from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
+from functorch_like.primitives.base.lowering import takes_another_form
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.contractions.precision import Product
 
@@ -23,6 +25,9 @@ _LARGE = 1 << 16  # elements; smaller arrays do not matter
 _SHORT = 32
 _NARROW = frozenset(("bfloat16", "int8", "uint8"))
 _NARROW_FLOATS = frozenset(dtypes.FLOAT8)
+#: TRAP: XLA's own arctan computes four of eight float64 numbers in a register of 512 bits, and leaves the others 0; its
+#: arctan2 calls it where the second operand is 1.
+_WRONG_IF_WIDE = frozenset(("atan", "atan2"))
 #: Matrix products from which the quick tier leaves them to Eigen. YNNPACK plans each product when a program first runs,
 #: in 0.4 to 2 ms; Eigen, which is as fast later, needs 25 ms for its first product in a process.
 _MANY_PLANS = 32
@@ -37,6 +42,8 @@ class Content:
     short_reduction: bool = False  # a short reduction of an array much larger than all arguments
     long_reduction: bool = False  # a long reduction of a large array, as in softmax
     random_bits: bool = False  # large arrays of random bits
+    double_functions: bool = False  # functions of large float64 arrays, by forms for vectors
+    wrong_if_wide: bool = False  # functions that XLA computes wrongly in registers of 512 bits
     narrow_floats: bool = False  # arrays of floats of 8 or 4 bits
 
 
@@ -49,7 +56,7 @@ def content(jaxpr: Jaxpr) -> Content:
         _read(jaxpr, result, largest)
         return result
 
-    return jaxpr.memo("content for options", read)
+    return jaxpr.memo(("content for options", cpu.fast_lowerings), read)
 
 
 def _read(jaxpr: Jaxpr, facts: Content, largest: int) -> None:
@@ -64,6 +71,12 @@ def _read(jaxpr: Jaxpr, facts: Content, largest: int) -> None:
             size, short = e.inputs[0].aval.size, e.inputs[0].aval.size / max(1, e.outputs[0].aval.size)
             facts.short_reduction |= size >= _LARGE and short <= _SHORT and size > 8 * largest
             facts.long_reduction |= size >= _LARGE and short >= 64
+        elif e.prim.kind == "elementwise":
+            result = e.outputs[0].aval
+            if e.prim.name in _WRONG_IF_WIDE or (result.dtype == dtypes.float64 and result.size >= _LARGE // 8):
+                another = takes_another_form(e.prim.lower, [a.aval for a in e.inputs], [result], e.params)
+                facts.double_functions |= another and result.dtype == dtypes.float64
+                facts.wrong_if_wide |= not another and e.prim.name in _WRONG_IF_WIDE
         elif e.prim.kind == "bits":
             facts.random_bits |= e.outputs[0].aval.size >= _LARGE // 16
         elif e.prim.partial_eval is not None:
@@ -86,7 +99,8 @@ def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
     facts = content(jaxpr)
     if facts.short_reduction and not facts.long_reduction:
         return sets.NO_FUSIONS
-    if facts.random_bits and not facts.products and "avx512f" in processor.features():
+    wide = (facts.random_bits or facts.double_functions) and not facts.wrong_if_wide
+    if wide and not facts.products and "avx512f" in processor.features():
         return sets.WIDE
     return {}
 

@@ -16,7 +16,9 @@ _DOUBLE = (
     "fnp.arctan({0})", "fnp.arctan2({0}, {1})", "fnp.log(fnp.abs({0}) + 0.1)", "fnp.log1p(fnp.abs({0}))",
     "fnp.exp2({0})", "fnp.expm1({0})", "fnp.tanh({0})", "lax.erf_inv(0.9 * fnp.tanh({0}))",
     "lax.rem(10.0 * {0}, {1} + 2.5)", "lax.lgamma(fnp.abs({0}) + 0.1)", "lax.digamma(fnp.abs({0}) + 0.1)",
-    "fnp.power(fnp.abs({0}) + 0.1, {1})",
+    "fnp.power(fnp.abs({0}) + 0.1, {1})", "fnp.exp({0})", "fnp.cbrt({0})", "fnp.tan({0})", "lax.erf({0})",
+    "fnp.arcsinh({0})", "fnp.arccosh(1.1 + fnp.abs({0}))", "fnp.arctanh(0.9 * fnp.tanh({0}))",
+    "lax.polygamma(1.0, fnp.abs({0}) + 0.1)",
 )  # fmt: skip
 _CUMULATIVE = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
@@ -32,8 +34,8 @@ class LoweringDrawer(Drawer):
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
-            self._complex, self._folded_integers, self._double, self._double, self._placed, self._with_holes,
-            self._ragged, self._sorted, self._by_columns, self._greatest,
+            self._complex, self._folded_integers, self._placed, self._with_holes,
+            self._ragged, self._sorted, self._by_columns, self._greatest, *[self._double] * 6,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -112,7 +114,7 @@ class LoweringDrawer(Drawer):
         return self.w.write(f"fnp.{name}({form.format(x)})")
 
     def _double(self) -> Value | None:
-        n = self.c.pick(_FLAT)
+        n = self.c.pick((8191, 8192, 8193))
         x, y = (f"({self.operand((n,), 1)}).astype('float64')" for _ in range(2))
         return self.w.write(f"({self.c.pick(_DOUBLE).format(x, y)}).astype(F)")
 

@@ -88,6 +88,11 @@ def _takes(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str
     return picked is not None and marked(picked)
 
 
+def takes_another_form(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Return True if a `lower` rule takes an alternative on CPUs, for these operands and results."""
+    return isinstance(lower, Lowering) and lower.pick("cpu", ins, outs, params) is not None
+
+
 def is_fusible(lower: Any, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> bool:
     """Return False if a `lower` rule writes, for these operands and results, what XLA:CPU fuses with nothing."""
     return not _takes(lower, ins, outs, params, "on_host", "conditional")

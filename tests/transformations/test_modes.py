@@ -69,6 +69,36 @@ def test_random_bits_take_wide_registers(monkeypatch):
     assert chosen(draw, key) == {}
 
 
+def test_functions_of_float64_take_wide_registers(monkeypatch):
+    monkeypatch.setattr(processor, "features", lambda: frozenset({"avx512f"}))
+    x = ft.ShapeDtypeStruct((100_000,), "float64")
+    assert chosen(fnp.log, x) is sets.WIDE
+    assert chosen(ft.jit(lambda x: fnp.sum(fnp.sin(x))), x) is sets.WIDE
+    assert chosen(lambda x: fnp.abs(x) / (x + 1), x) == {}
+    assert chosen(fnp.log, ft.ShapeDtypeStruct((100_000,), "float32")) == {}
+    assert chosen(fnp.log, ft.ShapeDtypeStruct((100,), "float64")) == {}
+    assert chosen(lambda x: fnp.log(x) @ x, x) == {}
+    assert chosen(fnp.arctan, x) is sets.WIDE
+    with backends.cpu.flags(fast_lowerings="-atan"):
+        assert chosen(fnp.arctan, x) == {}
+    monkeypatch.setattr(processor, "features", lambda: frozenset({"avx2"}))
+    assert chosen(fnp.log, x) == {}
+
+
+@cpu
+@pytest.mark.parametrize("name", ["float64", "float16"])
+def test_arctan_beside_random_bits_is_right(name):
+    """XLA computes half of the numbers only, if registers have 512 bits."""
+    x = np.linspace(-3, 3, 4096).astype(name)
+
+    @ft.jit
+    def f(x, key):
+        return fnp.arctan(x), fnp.arctan2(x, fnp.ones_like(x)), ft.random.bits(key, (100_000,))
+
+    for got in f.lower(x, ft.random.key(0)).compile()(x, ft.random.key(0))[:2]:
+        np.testing.assert_allclose(got, np.arctan(x), rtol=4 * np.finfo(name).eps)
+
+
 def test_other_modes_and_platforms():
     f = lambda x: x @ x
     assert chosen(f, X, mode="fast-compile") is sets.UNOPTIMIZED
