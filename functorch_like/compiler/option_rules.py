@@ -16,6 +16,7 @@ from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
 from functorch_like.primitives.base.lowering import takes_another_form
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.contractions.precision import Product
+from functorch_like.primitives.elementwise.transcendental import atan, atan2
 
 #: Values of `jit(mode=)`.
 MODES = ("default", "fast-compile", "reduce-overhead", "max-autotune")
@@ -27,7 +28,7 @@ _NARROW = frozenset(("bfloat16", "int8", "uint8"))
 _NARROW_FLOATS = frozenset(dtypes.FLOAT8)
 #: TRAP: XLA's own arctan computes four of eight float64 numbers in a register of 512 bits, and leaves the others 0; its
 #: arctan2 calls it where the second operand is 1.
-_WRONG_IF_WIDE = frozenset(("atan", "atan2"))
+_WRONG_IF_WIDE = atan, atan2
 #: Matrix products from which the quick tier leaves them to Eigen. YNNPACK plans each product when a program first runs,
 #: in 0.4 to 2 ms; Eigen, which is as fast later, needs 25 ms for its first product in a process.
 _MANY_PLANS = 32
@@ -73,10 +74,10 @@ def _read(jaxpr: Jaxpr, facts: Content, largest: int) -> None:
             facts.long_reduction |= size >= _LARGE and short >= 64
         elif e.prim.kind == "elementwise":
             result = e.outputs[0].aval
-            if e.prim.name in _WRONG_IF_WIDE or (result.dtype == dtypes.float64 and result.size >= _LARGE // 8):
+            if e.prim in _WRONG_IF_WIDE or (result.dtype == dtypes.float64 and result.size >= _LARGE // 8):
                 another = takes_another_form(e.prim.lower, [a.aval for a in e.inputs], [result], e.params)
                 facts.double_functions |= another and result.dtype == dtypes.float64
-                facts.wrong_if_wide |= not another and e.prim.name in _WRONG_IF_WIDE
+                facts.wrong_if_wide |= not another and e.prim in _WRONG_IF_WIDE
         elif e.prim.kind == "bits":
             facts.random_bits |= e.outputs[0].aval.size >= _LARGE // 16
         elif e.prim.partial_eval is not None:

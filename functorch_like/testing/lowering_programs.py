@@ -18,7 +18,7 @@ _DOUBLE = (
     "lax.rem(10.0 * {0}, {1} + 2.5)", "lax.lgamma(fnp.abs({0}) + 0.1)", "lax.digamma(fnp.abs({0}) + 0.1)",
     "fnp.power(fnp.abs({0}) + 0.1, {1})", "fnp.exp({0})", "fnp.cbrt({0})", "fnp.tan({0})", "lax.erf({0})",
     "fnp.arcsinh({0})", "fnp.arccosh(1.1 + fnp.abs({0}))", "fnp.arctanh(0.9 * fnp.tanh({0}))",
-    "lax.polygamma(1.0, fnp.abs({0}) + 0.1)",
+    "ft.scipy.special.polygamma(1, fnp.abs({0}) + 0.1)",
 )  # fmt: skip
 _CUMULATIVE = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 

@@ -107,8 +107,8 @@ def few(x: Term, y: Term) -> Term:
 
 def rem(x: Term, y: Term) -> Term:
     """x - y trunc(x / y), exactly: y has two parts of 26 and 27 bits. The quotient may be rounded up to a whole one."""
-    quotient = x / y
-    q = where(quotient < 0, -((-quotient).floor()), quotient.floor())
+    ratio = quotient(x, y)
+    q = where(ratio < 0, -((-ratio).floor()), ratio.floor())
     head = upper(y)
     r = (x - q * head) - q * (y - head)
     beyond = ((r < 0) & (x > 0)) | ((r > 0) & (x < 0))

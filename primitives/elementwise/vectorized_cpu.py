@@ -21,7 +21,7 @@ from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.formulas import gamma_single
 from functorch_like.primitives.formulas.real import copysign, finite, infinite
-from functorch_like.primitives.formulas.term import Term, choose, estrin, where
+from functorch_like.primitives.formulas.term import Term, choose, estrin, quotient, where
 
 #: The least number of elements for which a look at all operands pays.
 LARGE = 8192
@@ -213,7 +213,7 @@ def few(x: Term, y: Term) -> Term:
 
 def rem(x: Term, y: Term) -> Term:
     """x - y trunc(x / y), exactly; the quotient may be rounded up to a whole number."""
-    q = x / y
+    q = quotient(x, y)
     r = x - where(q < 0, -((-q).floor()), q.floor()) * y
     beyond = (r * x) < 0
     return copysign(where(beyond, abs(y) - abs(r), r), x)

@@ -192,7 +192,7 @@ def zeta_is_usual(s: Term, q: Term) -> Term:
 
 
 class Digits(NamedTuple):
-    """What the number of digits of `polygamma` depends on.
+    """Parts of `polygamma` that its number of digits depends on.
 
     Attributes:
         direct: number of summands before the expansion, less the order.

@@ -10,7 +10,7 @@ import math
 
 from functorch_like import dtypes
 from functorch_like.primitives.formulas.real import upper
-from functorch_like.primitives.formulas.term import Term, choose, estrin, polynomial, where
+from functorch_like.primitives.formulas.term import Term, choose, estrin, polynomial, quotient, where
 
 #: (1 + 2x) exp(x**2) erfc(x), x >= 0, in u = (x - K) / (x + K), as in Shepherd and Laframboise, Math. Comp. 36, 1981.
 ERFC_MIDDLE = 3.75
@@ -132,7 +132,7 @@ def erfc(x: Term) -> Term:
     """erfc in single and double precision: its tail keeps its digits, since exp(-x**2) gets the rounding of x**2."""
     double = x.aval.dtype == dtypes.float64
     size = abs(x).apply("stablehlo.minimum", 28.0 if double else 11.0)  # there it has long been zero
-    u, (first, second, *others) = (size - ERFC_MIDDLE) / (size + ERFC_MIDDLE), ERFC if double else _ERFC_SINGLE
+    u, (first, second, *others) = quotient(size - ERFC_MIDDLE, size + ERFC_MIDDLE), ERFC if double else _ERFC_SINGLE
     series = (first + u * (second + u * estrin(u, others))) / (2 * size + 1)
     head = upper(size)
     rest = estrin((head - size) * (head + size), _EXP if double else _EXP_SINGLE)

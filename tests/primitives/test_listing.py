@@ -22,7 +22,13 @@ def test_the_table_has_a_line_for_each_primitive():
 
 @pytest.mark.parametrize(
     ("name", "dtypes", "where"),
-    [("exp", "fc", "cpu gpu"), ("and", "iub", "cpu gpu"), ("sort", "fciub", "cpu gpu * +"), ("psum", "-", "-")],
+    [
+        ("sinh", "fc", "cpu gpu"),
+        ("exp", "fc", "cpu gpu +"),
+        ("and", "iub", "cpu gpu"),
+        ("sort", "fciub", "cpu gpu * +"),
+        ("psum", "-", "-"),
+    ],
 )
 def test_dtypes_and_platforms_are_derived(name, dtypes, where):
     primitive = core.TABLE[name]

@@ -9,7 +9,7 @@ Fresnel's integrals by expansions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like import dtypes
@@ -28,7 +28,7 @@ _NODES = 12
 _STEP = math.sqrt(math.pi / _NODES)
 _REACH = math.pi / _STEP  # farther from the real axis there are no residues
 _FAR = 1e8
-_ENDLESS = 1e300
+_ENDLESS = 8e307
 _HALVES = [math.exp(-(((k + 0.5) * _STEP) ** 2)) for k in range(_NODES)]
 _WHOLES = [0.5, *(math.exp(-((k * _STEP) ** 2)) for k in range(1, _NODES))]
 
@@ -90,12 +90,22 @@ def _size(x: Any) -> Any:
     return fnp.where(x < 0, -x, x)
 
 
+def _less_one(coefficients: Sequence[float]) -> list[float]:
+    """Return the coefficients of (p(u) - 1)/(u + 1), for a polynomial p with p(-1) = 1."""
+    quotient = [coefficients[-1]]
+    for c in coefficients[-2:0:-1]:
+        quotient.append(c - quotient[-1])
+    return quotient[::-1]
+
+
+_ERFCX = _less_one(ERFC)
+
+
 def _right_erfcx(size: Any) -> Any:
     """Return erfcx of numbers that are not negative, by the polynomial of erfc in (x - K)/(x + K)."""
     y = fnp.minimum(size, _ENDLESS)
-    first, second, *others = ERFC
     u = (y - ERFC_MIDDLE) / (y + ERFC_MIDDLE)
-    right = (first + u * (second + u * estrin(u, others))) / (2 * y + 1)
+    right = (1 + 2 * y / (y + ERFC_MIDDLE) * estrin(u, _ERFCX)) / (2 * y + 1)
     return fnp.where(size == math.inf, 0, right)
 
 
