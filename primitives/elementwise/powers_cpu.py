@@ -1,7 +1,7 @@
-"""Powers in double precision, as a form that CPUs run on vectors: exp(y log(x)) with 70 digits of the logarithm.
+"""Powers in double precision, as a form that CPUs run on vectors: exp(y log(x)) with 68 bits of the logarithm.
 
 XLA:CPU calls a scalar function. Here the logarithm is a sum of two numbers, and so is its product with y. Products of
-upper halves (26 digits) are exact. Polynomials are interpolated in Chebyshev nodes by mpmath. Errors are below 0.53 ulp
+upper halves (26 bits) are exact. Polynomials are interpolated in Chebyshev nodes by mpmath. Errors are below 0.53 ulp
 in double precision, and 0.501 ulp in single precision, which needs no second number.
 """
 
