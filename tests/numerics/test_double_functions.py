@@ -3,6 +3,7 @@
 # Other compile options: the quick tier has the forms of small arrays.
 
 import math
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -51,7 +52,8 @@ CASES = {
 
 
 def errors(function, exact, x, size=COUNT):
-    got = np.asarray(ft.jit(function)(np.resize(x, size)))[: x.size]
+    compiled: Any = ft.jit(function)
+    got = np.asarray(compiled(np.resize(x, size)))[: x.size]
     with mpmath.workprec(200):
         values = [exact(mpmath.mpf(float(v))) for v in x]
         heads, rests = (np.array([f(v) for v in values], np.longdouble) for f in (float, lambda v: float(v - float(v))))
@@ -75,7 +77,8 @@ def test_special_values_are_those_of_numpy(name):
     with np.errstate(all="ignore"):
         want = getattr(np, name)(x)
         want = np.where(abs(want) < info.smallest_normal, np.copysign(0, want), want)  # XLA takes these for zero
-    got = np.asarray(ft.jit(getattr(fnp, name))(np.resize(x, COUNT)))[: x.size]
+    compiled: Any = ft.jit(getattr(fnp, name))
+    got = np.asarray(compiled(np.resize(x, COUNT)))[: x.size]
     np.testing.assert_allclose(got, want, rtol=5e-16)
     known = ~np.isnan(want)
     np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(want[known]))
