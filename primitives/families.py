@@ -63,6 +63,7 @@ FAMILIES = {
     "base.shapes": "broadcast_in_dim reduce_sum reshape transpose",
     "linalg.svd": "pinv svd",
     "updates.dynamic_slice": "dynamic_slice dynamic_update_slice gather scatter",
+    "updates.true_places": "true_places",
     "ordering.order_statistics": "order_statistics",
     "ordering.sort": "sort",
     "elementwise.erf_and_gamma": "digamma erf erf_inv erfc lgamma polygamma",

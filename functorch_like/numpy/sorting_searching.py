@@ -17,10 +17,8 @@ from functorch_like.numpy.guarded_sizes import checked_size, count_true
 from functorch_like.numpy.indexing import elements, getitem
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
 from functorch_like.primitives.ordering import sort as sorting
-from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.primitives.updates.scatter import scatter
+from functorch_like.primitives.updates.true_places import true_places
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
@@ -304,23 +302,13 @@ def _numbers(fill_value: Any) -> list[Any]:
 def _nonzero(a: Any, traced: list[Any], size: int, fills: tuple[tuple[type, Any], ...]) -> list[Any]:
     shape, index = aval_of(a).shape, dtypes.default_int()
     flat = structural.reshape(truth(a), shape=(aval_of(a).size,))
-    count = cumsum(promotion.convert(flat, index), axis=0, reverse=False)
-    positions = structural.iota(dtype=index, shape=(size,), dimension=0)
-    # Each true element writes its position; the others, and those that are too many, write behind the end.
-    own = structural.iota(dtype=index, shape=aval_of(flat).shape, dimension=0)
-    behind = elementwise.add(own, structural.full_like(own, size))
-    at = elementwise.select_n(flat, behind, elementwise.sub(count, structural.full_like(count, 1)))
-    at = structural.reshape(at, shape=(*aval_of(at).shape, 1))
-    none, points = structural.full((size,), 0, index), ScatterDimensionNumbers((), (0,), (0,))
-    places = scatter(
-        none, at, own, dimension_numbers=points, mode="fill", indices_are_sorted=False, unique_indices=True
-    )
-    total = getitem(count, -1) if aval_of(a).size else np.asarray(0, index)
-    valid = elementwise.lt(positions, promotion.broadcast(total, (size,)))
+    places = true_places(flat, size=size, index_dtype=index)
+    valid = elementwise.ge(places, structural.full_like(places, 0))
     out, rest = [], places
-    for n in reversed(shape):
+    for n in reversed(shape[1:]):
         out.append(elementwise.rem(rest, structural.full_like(rest, max(n, 1))))
         rest = elementwise.div(rest, structural.full_like(rest, max(n, 1)))
+    out.append(rest)
     rests = traced or [f for _, f in fills]
     rests = rests * len(shape) if len(rests) == 1 else rests
     pairs = [promotion.promote(o, f) for o, f in zip(reversed(out), rests, strict=True)]

@@ -35,7 +35,7 @@ class LoweringDrawer(Drawer):
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
             self._complex, self._folded_integers, self._placed, self._with_holes,
-            self._ragged, self._sorted, self._by_columns, self._greatest, *[self._double] * 6,
+            self._ragged, self._sorted, self._by_columns, self._greatest, *[self._double] * 6, self._true,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -57,6 +57,14 @@ class LoweringDrawer(Drawer):
         shape, axis = self.c.pick((((16_384,), 0), ((64, 256), 1), ((3, 6, 1000), 2), ((64, 257), 1), ((256, 64), 0)))
         x, name = self.operand(shape, 1), self.c.pick(("argmax", "argmin"))
         return self.w.write(f"fnp.{name}({x}, axis={axis}).astype(F)")
+
+    def _true(self) -> Value | None:
+        """Positions of the true elements of rows, fewer than there are or more."""
+        n = self.c.pick((100, 1, 3, 257, 2049))
+        form = f"lambda y: fnp.flatnonzero(y, size={self.c.pick((3, 1, n, n + 2))}, fill_value=-1)"
+        x = f"{self.w.argument((n, 2), 'int32').name} > 0"
+        form = self.c.pick((f"({form})", f"ft.vmap({form}, 1)"))
+        return self.w.write(f"{form}({x}).astype(F)")
 
     def _long(self) -> Value | None:
         shape, axis = self.c.pick((((65, 4097), 1), ((300_000,), 0), ((1100, 3, 80), 0)))

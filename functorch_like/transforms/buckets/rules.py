@@ -25,6 +25,7 @@ from functorch_like.primitives.reductions.makers import highest, lowest
 from functorch_like.primitives.reductions.recurrence import recurrence
 from functorch_like.primitives.structural.tile_split_barrier import optimization_barrier, split, tile
 from functorch_like.primitives.updates.dynamic_slice import dynamic_slice, dynamic_update_slice
+from functorch_like.primitives.updates.true_places import true_places
 from functorch_like.primitives.windows import reduce_window as windows
 from functorch_like.transforms.buckets import rules_of_bodies, rules_of_indexing
 from functorch_like.transforms.buckets.masking import Rule, Step
@@ -91,6 +92,11 @@ def _order_statistics(step: Step, xs: Sequence[Any]) -> list[Any]:
     """Rule of order statistics: the padding is behind all elements."""
     x, place = xs
     return step.apply([step.mask(x, 0, [len(step.ins[0]) - 1], _last(aval_of(x).dtype)), place])
+
+
+def _true_places(step: Step, xs: Sequence[Any]) -> list[Any]:
+    """Rule of positions of true elements: the padding is false."""
+    return step.apply([step.mask(xs[0], 0, [len(step.ins[0]) - 1], False)])
 
 
 def _last(dtype: Any) -> Any:
@@ -288,6 +294,7 @@ RULES: dict[Primitive, Rule] = {
     top_k: _top_k,
     sort: _sort,
     order_statistics: _order_statistics,
+    true_places: _true_places,
     dot_general: _dot_general,
     conv_general_dilated: _convolution,
     reshape: _reshape,
