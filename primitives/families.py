@@ -57,6 +57,7 @@ FAMILIES = {
     "structural.tile_split_barrier": "optimization_barrier split tile",
     "reductions.reductions": "argmax argmin reduce_and reduce_max reduce_max_number reduce_min reduce_or reduce_prod "
     "reduce_xor",
+    "reductions.extremes_without_nan": "reduce_fmax reduce_fmin",
     "base.elementwise_makers": "add",
     "updates.scatter": "scatter_max scatter_min scatter_mul",
     "windows.select_and_scatter": "select_and_scatter_add",

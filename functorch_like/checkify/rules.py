@@ -24,6 +24,7 @@ from functorch_like.primitives.indexing.gather_and_scatter_add import gather, sc
 from functorch_like.primitives.ordering.order_statistics import order_statistics
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.primitives.reductions import reductions
+from functorch_like.primitives.reductions.extremes_without_nan import reduce_fmax, reduce_fmin
 from functorch_like.primitives.structural import tile_split_barrier
 from functorch_like.primitives.updates import dynamic_slice, scatter
 
@@ -37,7 +38,8 @@ _MOVING = frozenset((
     tile_split_barrier.optimization_barrier, structural.pad, structural.reshape, structural.rev, structural.slice,
     tile_split_barrier.split, structural.stop_gradient, tile_split_barrier.tile, structural.transpose,
     dynamic_slice.dynamic_slice, dynamic_slice.dynamic_update_slice, reductions.argmax, reductions.argmin,
-    reductions.reduce_max, reductions.reduce_max_number, reductions.reduce_min, sort, order_statistics,
+    reductions.reduce_max, reductions.reduce_max_number, reductions.reduce_min, reduce_fmax, reduce_fmin, sort,
+    order_statistics,
 ))  # fmt: skip
 
 

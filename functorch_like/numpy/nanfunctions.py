@@ -11,10 +11,11 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.numpy import complex_order, promotion, reductions, statistics
-from functorch_like.numpy.axes import hashable
+from functorch_like.numpy.axes import axes_of, hashable
 from functorch_like.numpy.cumulative import _cumprod, _cumsum
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.reductions.extremes_without_nan import reduce_fmax, reduce_fmin
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ nansum = _folded("nansum", reductions._sum, "Sum", "4.0")
 nanprod = _folded("nanprod", reductions._prod, "Product", "3.0")
 
 
-def _extreme(name: str, fold: Any, summary: str, value: str) -> Extreme:
+def _extreme(name: str, fold: Any, primitive: Any, summary: str, value: str) -> Extreme:
     """Make nanmax or nanmin, which need at least one element."""
 
     @eager_jit(static=("axis", "keepdims"))
@@ -142,6 +143,11 @@ def _extreme(name: str, fold: Any, summary: str, value: str) -> Extreme:
         x = reductions.plain(x)
         if not dtypes.is_inexact(aval_of(x).dtype):
             return fold.inline(x, axis, None, keepdims, initial, where)
+        aval = aval_of(x)
+        if initial is None and where is None and aval.size and dtypes.is_float(aval.dtype):
+            axes = axes_of(axis, aval.ndim, f"fnp.{name}")
+            out = primitive(promotion.convert(x, aval.dtype), axes=axes)
+            return reductions.keep(out, aval.shape, axes) if keepdims else out
         taken = _taken(x, where)
         out = fold.inline(x, axis, None, keepdims, initial, taken)
         if initial is not None:
@@ -169,8 +175,8 @@ def _extreme(name: str, fold: Any, summary: str, value: str) -> Extreme:
     return promotion.named(function, name, doc, __name__)
 
 
-nanmax = _extreme("nanmax", reductions._max, "Greatest", "3.0")
-nanmin = _extreme("nanmin", reductions._min, "Least", "1.0")
+nanmax = _extreme("nanmax", reductions._max, reduce_fmax, "Greatest", "3.0")
+nanmin = _extreme("nanmin", reductions._min, reduce_fmin, "Least", "1.0")
 
 
 # ------------------------------------------------------------------------------------------------------------- moments

@@ -35,7 +35,7 @@ class LoweringDrawer(Drawer):
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
             self._complex, self._folded_integers, self._placed, self._with_holes,
-            self._ragged, self._sorted, self._by_columns, self._greatest, *[self._double] * 6, self._true,
+            self._ragged, self._sorted, self._by_columns, self._greatest, *[self._double] * 6, self._true, self._skipping,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -54,9 +54,15 @@ class LoweringDrawer(Drawer):
 
     def _placed(self) -> Value | None:
         """The place of an extreme element, as a number."""
-        shape, axis = self.c.pick((((16_384,), 0), ((64, 256), 1), ((3, 6, 1000), 2), ((64, 257), 1), ((256, 64), 0)))
-        x, name = self.operand(shape, 1), self.c.pick(("argmax", "argmin"))
-        return self.w.write(f"fnp.{name}({x}, axis={axis}).astype(F)")
+        shapes = (((16_384,), 0), ((64, 256), 1), ((3, 6, 1000), 2), ((64, 257), 1), ((256, 64), 0), ((5, 1031), 1))
+        shape, axis = self.c.pick(shapes)
+        x = self.operand(shape, 1) if self.c.below(2) else self.w.argument(shape, "int32").name
+        return self.w.write(f"fnp.{self.c.pick(('argmax', 'argmin'))}({x}, axis={axis}).astype(F)")
+
+    def _skipping(self) -> Value | None:
+        """An extreme that skips NaN, of which there are none: programs with NaN are refused."""
+        shape, axes = self.c.pick((((5, 1031), 1), ((4096,), 0), ((9, 511), 1), ((3, 70, 65), (1, 2)), ((1031, 5), 0)))
+        return self.w.write(f"fnp.{self.c.pick(('nanmax', 'nanmin'))}({self.operand(shape, 1)}, axis={axes})")
 
     def _true(self) -> Value | None:
         """Positions of the true elements of rows, fewer than there are or more."""

@@ -22,6 +22,7 @@ from functorch_like.primitives.base.lowering import Lowering, slow_compile
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
 from functorch_like.primitives.elementwise.extremes_cpu import is_nan
 from functorch_like.primitives.reductions.arg_extremes_cpu import by_blocks
+from functorch_like.primitives.reductions.arg_extremes_lanes_cpu import by_lanes
 from functorch_like.primitives.reductions.extremes_cpu import beside_sums, extreme
 from functorch_like.primitives.reductions.makers import highest, lowest, reduction, sampled, spread, without
 
@@ -212,7 +213,7 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
     def standard(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         return found(e, x, e.ins[0], axes[0], e.outs[0])
 
-    lower = slow_compile(Lowering(name, standard, by_blocks(found, kind, identity)))
+    lower = slow_compile(Lowering(name, standard, by_blocks(found, kind, identity), by_lanes(found, kind)))
 
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         axes, out = reduced_axes(axes, dims[0])

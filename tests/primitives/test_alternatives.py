@@ -19,8 +19,9 @@ EDGES = [
     for k, (sample, taken) in enumerate(alternative.edges())
 ]
 FORMS = [pytest.param(p, on, id=f"{p.name}-{name}") for p in PRIMITIVES for on, name in ((True, "on"), (False, "off"))]
-# Only cumulative reductions have a form that is a loop of one kernel.
-FORMS += [pytest.param(p, "-small_loops", id=f"{p.name}-loops_off") for p in PRIMITIVES if p.name.startswith("cum")]
+# Only these have a form that is a loop of one kernel.
+LOOPS = ("cum", "arg", "true_places", "reduce_fm")
+FORMS += [pytest.param(p, "-small_loops", id=f"{p.name}-loops_off") for p in PRIMITIVES if p.name.startswith(LOOPS)]
 #: Samples per program: in a program of a hundred convolutions XLA takes longer for each.
 AT_ONCE = 12
 

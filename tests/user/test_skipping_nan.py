@@ -174,3 +174,52 @@ def test_small_integers_and_truths_may_keep_their_dtype():
 
 def test_differences_with_ends():
     agrees("ediff1d", np.arange(6).reshape(2, 3), to_end=np.array([1, 2]), to_begin=9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize(("shape", "axis"), [((6000,), None), ((9, 700), 1), ((700, 9), 0), ((2, 50, 60), (1, 2))])
+@pytest.mark.parametrize("name", ["nanmax", "nanmin", "nanargmax", "nanargmin"])
+def test_extremes_of_long_rows_with_holes(name, shape, axis, dtype):
+    if "arg" in name and isinstance(axis, tuple):
+        shape, axis = (2, 3000), 1
+    x = np.random.default_rng(1).normal(size=shape).astype("float32")
+    x[x < 0.3 if name.endswith("max") else x > -0.3] = np.nan
+    x.ravel()[7] = np.inf if name.endswith("min") else -np.inf
+    x = fnp.asarray(x, dtype)
+    exact = np.asarray(x).astype("float64")
+    f = ft.jit(lambda x: getattr(fnp, name)(x, axis=axis))
+    quick = f(x)
+    f.optimised()
+    for got in (quick, f(x)):
+        np.testing.assert_array_equal(np.asarray(got).astype("float64"), getattr(np, name)(exact, axis=axis))
+
+
+@pytest.mark.parametrize("name", ["nanmax", "nanmin"])
+def test_rows_without_numbers_have_no_extreme_and_no_slope(name):
+    x = np.full((3, 2000), np.nan, "float32")
+    x[1, 5:9], x[2] = -np.inf, np.inf
+    f = lambda x: getattr(fnp, name)(x, axis=1)
+    np.testing.assert_array_equal(ft.jit(f)(x), [np.nan, -np.inf, np.inf])
+    x[1, 5:9], x[2, 1:] = [2, 1, 2, 1], np.nan
+    slopes = ft.grad(lambda x: fnp.nansum(f(x)))(x)
+    want = np.zeros_like(x)
+    want[2, 0], want[1, [5, 7] if name == "nanmax" else [6, 8]] = 0 if np.isnan(x[2, 0]) else 1, 0.5
+    np.testing.assert_array_equal(slopes, want)
+    columns = ft.vmap(f, in_axes=1)(np.repeat(x[:, None], 2, 1))
+    np.testing.assert_array_equal(columns, [f(x)] * 2)
+
+
+def test_padding_of_a_bucket_is_no_number():
+    f = ft.jit(lambda x: (fnp.nanmax(x), fnp.nanmin(x, axis=0)), buckets={"x": 0})
+    for n in (5, 3):
+        x = np.float32([[np.nan, -2], [-3, np.nan], [-5, -4], [np.nan, -9], [-1, -7]])[:n]
+        for got, want in zip(f(x), (np.nanmax(x), np.nanmin(x, 0)), strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_taylor_coefficients_of_extremes_without_nan():
+    x = fnp.asarray([[1.0, np.nan, 3.0], [np.nan] * 3])
+    d = fnp.asarray([[2.0, 5.0, 7.0], [1.0] * 3])
+    value, (first,) = ft.jet(lambda x: fnp.nanmax(x, axis=1), (x,), ([d],))
+    np.testing.assert_array_equal(value, [3, np.nan])
+    np.testing.assert_array_equal(first, [7, 0])

@@ -21,6 +21,7 @@ from functorch_like.primitives.ordering.top_k import top_k
 from functorch_like.primitives.random.threefry import threefry2x32
 from functorch_like.primitives.reductions import cumulative, reductions
 from functorch_like.primitives.reductions.cumlogsumexp import cumlogsumexp
+from functorch_like.primitives.reductions.extremes_without_nan import reduce_fmax, reduce_fmin
 from functorch_like.primitives.reductions.makers import highest, lowest
 from functorch_like.primitives.reductions.recurrence import recurrence
 from functorch_like.primitives.structural.tile_split_barrier import optimization_barrier, split, tile
@@ -50,6 +51,8 @@ _IDENTITIES: dict[Primitive, Any] = {
     reductions.reduce_max: lowest,
     reductions.reduce_max_number: lowest,
     reductions.reduce_min: highest,
+    reduce_fmax: lambda dtype: np.nan,
+    reduce_fmin: lambda dtype: np.nan,
     reductions.reduce_and: lambda dtype: True if dtype == np.bool_ else np.invert(np.zeros((), dtype)),
     reductions.reduce_or: lambda dtype: 0,
     reductions.reduce_xor: lambda dtype: 0,

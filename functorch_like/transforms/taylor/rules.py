@@ -14,9 +14,10 @@ from functorch_like.core import Primitive, aval_of
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.shapes import reduce_sum, zeros
 from functorch_like.primitives.indexing.gather_and_scatter_add import gather
+from functorch_like.primitives.reductions.extremes_without_nan import reduce_fmax, reduce_fmin
 from functorch_like.primitives.reductions.makers import spread
 from functorch_like.primitives.reductions.reductions import reduce_max, reduce_max_number, reduce_min
-from functorch_like.primitives.structural import convert_element_type, stop_gradient
+from functorch_like.primitives.structural import convert_element_type, full_like, stop_gradient
 from functorch_like.transforms.taylor.power_series import FUNCTIONS, Rule, Series, convolution, fixed, minus, over, plus
 
 Operands = Sequence[Series]
@@ -117,6 +118,8 @@ def _extreme(prim: Primitive) -> Rule:
             return [[out, *[None] * (len(x) - 1)]]
         hits = convert_element_type(elementwise.eq(x[0], spread(out, aval.shape, axes)), new_dtype=aval.dtype)
         count = reduce_sum(hits, axes=axes)
+        if prim in (reduce_fmax, reduce_fmin):  # of no numbers the extreme is NaN, which equals nothing
+            count = elementwise.max(count, full_like(count, 1))
         return [
             [out, *(over(None if c is None else reduce_sum(elementwise.mul(c, hits), axes=axes), count) for c in x[1:])]
         ]
@@ -141,7 +144,7 @@ RULES: dict[Primitive, Rule] = {
         prim: _constant(prim)
         for prim in (elementwise.floor, elementwise.ceil, elementwise.round, elementwise.share, stop_gradient)
     },
-    **{prim: _extreme(prim) for prim in (reduce_max, reduce_max_number, reduce_min)},
+    **{prim: _extreme(prim) for prim in (reduce_max, reduce_max_number, reduce_min, reduce_fmax, reduce_fmin)},
     elementwise.add: _add,
     elementwise.sub: _sub,
     convert_element_type: _convert,
