@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from functorch_like import dtypes
+from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -149,24 +149,37 @@ def _interleaved(x: Any) -> Any:
     return fnp.concatenate([x[..., ::2], fnp.flip(x[..., 1::2], -1)], -1)
 
 
+def _woven(first: Any, second: Any) -> Any:
+    """Return the elements of two sequences in turns; the second has as many as the first, or one less."""
+    n = aval_of(first).shape[-1] + aval_of(second).shape[-1]
+    padding = [(0, 0)] * (aval_of(second).ndim - 1) + [(0, n % 2)]
+    return fnp.stack([first, fnp.pad(second, padding)], -1).reshape((*aval_of(first).shape[:-1], -1))[..., :n]
+
+
 def _second(x: Any) -> Any:
+    """Apply type 2. The spectrum is that of real numbers: its first half has all of the result."""
     n = aval_of(x).shape[-1]
-    return 2 * fnp.real(fnp.fft.fft(_interleaved(x)) * _turn(n, 0, x))
+    half = 2 * fnp.fft.rfft(_interleaved(x)) * _turn(n, 0, x)[: n // 2 + 1]
+    return fnp.concatenate([fnp.real(half), -fnp.flip(fnp.imag(half)[..., 1 : (n + 1) // 2], -1)], -1)
 
 
 def _third(x: Any) -> Any:
-    """Apply type 3, the transpose of type 2."""
+    """Apply type 3, which undoes type 2 up to a factor."""
     n = aval_of(x).shape[-1]
-    half = fnp.concatenate([x[..., :1] / 2, x[..., 1:]], -1)
-    values = 2 * fnp.real(fnp.fft.fft(half * _turn(n, 0, x)))
-    order = np.empty(n, np.int64)
-    order[::2], order[1::2] = np.arange(-(-n // 2)), np.arange(n - 1, -(-n // 2) - 1, -1)
-    return values[..., order]
+    mirrored = fnp.concatenate([fnp.zeros_like(x[..., :1]), fnp.flip(x[..., n - n // 2 :], -1)], -1)
+    half = lax.complex(x[..., : n // 2 + 1], -mirrored) * fnp.conj(_turn(n, 0, x)[: n // 2 + 1])
+    values = n * fnp.fft.irfft(half, n)
+    return _woven(values[..., : (n + 1) // 2], fnp.flip(values[..., (n + 1) // 2 :], -1))
 
 
 def _fourth(x: Any) -> Any:
-    """Apply type 4: every second number of type 2 of twice the length."""
+    """Apply type 4: every second number of type 2 of twice the length, or a transform of half of an even length."""
     n = aval_of(x).shape[-1]
+    if n % 2 == 0:
+        pairs = lax.complex(x[..., ::2], fnp.flip(x, -1)[..., ::2])
+        turn = _turn(n // 2, 0.125, x)
+        out = 2 * turn * fnp.fft.fft(pairs * turn)
+        return _woven(fnp.real(out), -fnp.flip(fnp.imag(out), -1))
     padded = fnp.concatenate([x * _turn(n, 0.5, x), fnp.zeros_like(x)], -1)
     phases = np.exp(-1j * math.pi * np.arange(n) / (2 * n))
     out = fnp.fft.fft(padded)[..., :n] * fnp.asarray(phases, aval_of(padded).dtype)
