@@ -59,8 +59,11 @@ def mean(
 def _mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None) -> Any:
     x = reductions.plain(a)
     out = dtype or promotion.inexact_dtype(aval_of(x).dtype)
-    x = promotion.convert(x, dtypes.accumulator(out), aval_of(x).weak_type and dtype is None)
+    kind, weak = dtypes.accumulator(out), aval_of(x).weak_type and dtype is None
+    counts = aval_of(x).dtype == dtypes.bool_  # of which integers are exact, and faster
+    x = x if counts else promotion.convert(x, kind, weak)
     total = reductions._sum.inline(x, axis, None, keepdims, None, where)
+    total = promotion.convert(total, kind, weak) if counts else total
     return promotion.convert(
         elementwise.div(total, _counted(x, axis, keepdims, where, total)), out, aval_of(total).weak_type
     )

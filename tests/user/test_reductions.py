@@ -151,3 +151,31 @@ def test_axes_may_be_any_list(name):
     x, f = np.arange(24.0).reshape(2, 3, 4), getattr(fnp, name)
     for way in (lambda g: g, ft.jit):
         np.testing.assert_allclose(way(lambda x: f(x, axis=Axes([0, 1])))(x), getattr(np, name)(x, axis=(0, 1)))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2)])
+@pytest.mark.parametrize("dtype", [None, "float16", "float64"])
+def test_means_of_booleans_are_counts(axis, dtype):
+    x = np.random.default_rng(0).random((40, 7, 300)) < 0.3
+    exact = np.mean(x, axis=axis, dtype="float64")
+    got = ft.jit(lambda x: fnp.mean(x, axis=axis, dtype=dtype))(x)
+    assert got.dtype == (dtype or "float32")
+    np.testing.assert_allclose(np.asarray(got, "float64"), exact, rtol=2 * np.finfo(got.dtype).eps)
+    some = np.indices(x.shape).sum(0) % 3 > 0
+    np.testing.assert_allclose(fnp.mean(x, axis=axis, where=some), np.mean(x, axis=axis, where=some), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "min"])
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((70_007,), 0), ((3, 5, 4099), 2), ((30, 3, 700), (0, 2)), ((9, 8, 72), (1, 2))]
+)
+def test_folds_of_integers_with_their_operands(name, dtype, shape, axis):
+    ends = np.iinfo(dtype)
+    x = np.random.default_rng(1).integers(ends.min, ends.max, shape, dtype, endpoint=True)
+    x[..., 5], x[..., -1] = ends.max, ends.min
+    with np.errstate(over="ignore"):
+        for operand in (lambda x: x, lambda x: x * x.dtype.type(3), lambda x: x > 9):
+            want = getattr(np, name)(operand(x), axis=axis)
+            got = np.asarray(ft.jit(lambda x, f=operand: getattr(fnp, name)(f(x), axis=axis))(x))
+            np.testing.assert_array_equal(got, want.astype(got.dtype))
