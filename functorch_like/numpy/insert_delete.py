@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from functorch_like import lax
 from functorch_like import numpy as fnp
-from functorch_like.core import aval_of
+from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
@@ -17,6 +18,9 @@ from functorch_like.numpy.operands import given, known
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Axis, NestedArrayLike, Shape
+
+#: Runs of positions that are slices; of more, the program would compile long.
+_RUNS = 8
 
 
 def _flat(arr: Any, axis: int | None, what: str) -> tuple[Any, int]:
@@ -68,9 +72,21 @@ def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis
         if at.size and not (-n <= at.min() and at.max() <= n):
             raise promotion.error(BoundsError, f"fnp.insert before {obj!r} of {n} elements", f"use {-n} to {n}")
         source = np.insert(np.arange(n), at.reshape(-1)[0] if one else at, n + np.arange(many))
+        return _taken(fnp.concatenate([arr, values], d), source, d)
     else:
         source = _merged(fnp.ravel(fnp.asarray(obj)), n, many)
     return fnp.take(fnp.concatenate([arr, values], d), source, d)
+
+
+def _taken(x: Any, places: np.ndarray[Any, Any], d: int) -> Any:
+    """Return the elements at known positions; few runs of them are slices, which XLA copies.
+
+    Each set of slices is a program of its own, so operations that run at once take the elements by their positions.
+    """
+    runs = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if places.size else []
+    if not 0 < len(runs) <= _RUNS or not isinstance(x, Tracer):
+        return fnp.take(x, places, d)
+    return fnp.concatenate([lax.slice_in_dim(x, int(run[0]), int(run[-1]) + 1, axis=d) for run in runs], d)
 
 
 def _merged(places: Any, n: int, many: int) -> Any:
@@ -111,7 +127,7 @@ def delete(
         if not isinstance(places, slice) and not places.size:
             places = places.astype(np.int64)
         try:
-            return fnp.take(arr, np.delete(np.arange(n), places), d)
+            return _taken(arr, np.delete(np.arange(n), places), d)
         except (IndexError, ValueError) as e:
             raise promotion.error(BoundsError, f"fnp.delete of {n} elements: {e}", f"use {-n} to {n - 1}") from None
     places = fnp.asarray(obj)  # pyright: ignore[reportArgumentType]  # no slice: these are known

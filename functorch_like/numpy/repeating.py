@@ -22,6 +22,7 @@ from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.cumulative import cumsum
+from functorch_like.primitives.structural.tile_split_barrier import tile as tile_primitive
 from functorch_like.primitives.updates.dynamic_slice import dynamic_slice
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
@@ -49,11 +50,7 @@ def tile(A: ArrayLike, reps: Shape) -> Array:
     n = max(len(counts), ndim(a))
     counts = [1] * (n - len(counts)) + counts
     sizes = (1,) * (n - ndim(a)) + aval_of(a).shape
-    wide = tuple(m for c, s in zip(counts, sizes, strict=True) for m in (c, s))
-    out = structural.broadcast_in_dim(
-        structural.reshape(a, shape=sizes), shape=wide, broadcast_dimensions=tuple(range(1, 2 * n, 2))
-    )
-    return structural.reshape(out, shape=tuple(c * s for c, s in zip(counts, sizes, strict=True)))
+    return tile_primitive(structural.reshape(a, shape=sizes), reps=tuple(counts))
 
 
 @with_kernel(1, patient=True)

@@ -34,8 +34,9 @@ class LoweringDrawer(Drawer):
             self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
             self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
-            self._complex, self._folded_integers, self._placed, self._with_holes,
-            self._ragged, self._sorted, self._by_columns, self._greatest, *[self._double] * 6, self._true, self._skipping,
+            self._complex, self._folded_integers, self._placed, self._placed, self._with_holes, self._true,
+            self._ragged, self._sorted, self._by_columns, self._greatest, self._skipping, self._tiled,
+            *[self._double] * 6,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -63,6 +64,18 @@ class LoweringDrawer(Drawer):
         """An extreme that skips NaN, of which there are none: programs with NaN are refused."""
         shape, axes = self.c.pick((((5, 1031), 1), ((4096,), 0), ((9, 511), 1), ((3, 70, 65), (1, 2)), ((1031, 5), 0)))
         return self.w.write(f"fnp.{self.c.pick(('nanmax', 'nanmin'))}({self.operand(shape, 1)}, axis={axes})")
+
+    def _tiled(self) -> Value | None:
+        shapes = (
+            ((64,), (64,)),
+            ((33, 40), (1, 4)),
+            ((31,), (200,)),
+            ((3, 50), (10, 3)),
+            ((1030,), (4,)),
+            ((70, 3), (2, 40)),
+        )
+        shape, reps = self.c.pick(shapes)
+        return self.w.write(f"fnp.tile({self.operand(shape, 1)}, {reps})")
 
     def _true(self) -> Value | None:
         """Positions of the true elements of rows, fewer than there are or more."""

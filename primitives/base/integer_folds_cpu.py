@@ -52,7 +52,7 @@ def by_columns(kind: str, identity: Callable[[Any], Any]) -> Alternative:
 
     def takes(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *, axes: tuple[int, ...]) -> bool:
         (x,) = ins
-        wide = dtypes.is_integer(x.dtype) and x.dtype.itemsize >= 4 and x.size >= LARGE
+        wide = dtypes.is_integer(x.dtype) and x.dtype.itemsize >= 2 and x.size >= LARGE
         return wide and math.prod(x.shape[x.ndim - _last(axes, x.ndim) :]) >= LEAST
 
     def lower(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
@@ -90,13 +90,13 @@ def by_columns(kind: str, identity: Callable[[Any], Any]) -> Alternative:
             ((3, 50, 7, 9), (1, 2, 3), "int64", True), ((70, 3, 65), (0, 2), "int32", True),
             ((100, 70), (0,), "int32", False), ((2, 3, 3361), (2,), "int32", True),
             ((33 * 41 * 32 + 40,), (0,), "int64", True), ((100, 70), (), "int32", False),
-            ((2, LARGE), (1,), "int16", False), ((2, LARGE), (1,), "float32", False),
+            ((2, LARGE), (1,), "int16", True), ((2, LARGE), (1,), "int8", False), ((2, LARGE), (1,), "float32", False),
         ]  # fmt: skip
         return [(SampleInput((ShapedArray(s, d),), {"axes": a}), taken) for s, a, d, taken in cases]
 
     return Alternative(
         "parts and columns",
-        f"integers of 32 and 64 bits, at least {LARGE:,} in all and {LEAST} in the last dimensions",
+        f"integers of 16 bits and more, at least {LARGE:,} in all and {LEAST} in the last dimensions",
         takes,
         lower,
         edges,

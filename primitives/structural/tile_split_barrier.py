@@ -12,6 +12,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal
 from functorch_like.errors import ShapeError
 from functorch_like.primitives import structural
+from functorch_like.primitives.base.lowering import Alternative, Lowering
 from functorch_like.primitives.base.shapes import check_axes, check_sizes, insert, linear
 
 
@@ -31,9 +32,64 @@ def _apart(shape: Sequence[int], reps: Sequence[int]) -> tuple[int, ...]:
 
 
 def _tile_lower(e: Any, x: Any, *, reps: tuple[int, ...]) -> Any:
-    wide = e.outs[0].update(shape=_apart(e.ins[0].shape, reps))
+    return _repeated(e, x, e.ins[0], reps, e.outs[0])
+
+
+def _repeated(e: Any, x: Any, aval: ShapedArray, reps: tuple[int, ...], out: ShapedArray) -> Any:
+    wide = out.update(shape=_apart(aval.shape, reps))
     y = e.broadcast_in_dim(x, wide, range(1, wide.ndim, 2))
-    return e.op("stablehlo.reshape", [y], e.outs)
+    return e.op("stablehlo.reshape", [y], [out])
+
+
+#: Elements of the result, and of its last dimension before, from which copies side by side are faster.
+_LARGE, _NEAR = 4096, 32
+#: The most copies that one operation joins.
+_JOINED = 16
+
+
+def _copies(e: Any, x: Any, aval: ShapedArray, count: int) -> tuple[Any, ShapedArray]:
+    """Join copies of an array along its last dimension: many are copies of copies, which keeps the program short."""
+    if count == 1:
+        return x, aval
+    parts = [x] * count
+    if count > _JOINED:
+        y, block = _copies(e, x, aval, count // _JOINED)
+        y = e.op("stablehlo.optimization_barrier", [y], [block])  # XLA would join all copies at once
+        parts = [y] * _JOINED + [x] * (count % _JOINED)
+    out = aval.update(shape=(*aval.shape[:-1], count * aval.shape[-1]))
+    return e.op("stablehlo.concatenate", parts, [out], {"dimension": e.i64(aval.ndim - 1)}), out
+
+
+def _joined(e: Any, x: Any, *, reps: tuple[int, ...]) -> Any:
+    """Join copies along the last dimension, in which XLA would divide the position of each element of a broadcast."""
+    if e.partitioning is not None:  # parts of an array may be on other devices
+        return _tile_lower(e, x, reps=reps)
+    y, aval = _copies(e, x, e.ins[0], reps[-1])
+    return _repeated(e, y, aval, (*reps[:-1], 1), e.outs[0])
+
+
+def _joins(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *, reps: tuple[int, ...]) -> bool:
+    return bool(reps) and outs[0].size >= _LARGE and reps[-1] > 1 and ins[0].shape[-1] >= _NEAR
+
+
+def _edges() -> list[tuple[SampleInput, bool]]:
+    cases = [
+        ((_LARGE // 4,), (4,), "float32", True), ((_LARGE // 4 - 1,), (4,), "float32", False),
+        ((_NEAR,), (_LARGE // _NEAR,), "int32", True), ((_NEAR - 1,), (_LARGE,), "int32", False),
+        ((2, 30, 40), (1, 3, 2), "bool", True), ((70, 3, 20), (2, 1, 1), "complex64", False),
+        ((1, 50), (300, 2), "bfloat16", True), ((37,), (300,), "float64", True),
+        ((_LARGE,), (1,), "float32", False), ((0, _LARGE), (2, 2), "float32", False),
+    ]  # fmt: skip
+    return [(SampleInput((ShapedArray(s, d),), {"reps": r}), taken) for s, r, d, taken in cases]
+
+
+_JOIN = Alternative(
+    "copies of copies, joined",
+    f"results of at least {_LARGE:,} elements, a last dimension of at least {_NEAR} that is repeated",
+    _joins,
+    _joined,
+    _edges,
+)
 
 
 def _tile_transpose(ct: Any, x: ShapedArray, *, reps: tuple[int, ...]) -> Any:
@@ -52,7 +108,7 @@ tile = linear(
     "tile",
     shape=_tile_shape,
     ref=lambda x, *, reps: np.tile(x, reps),
-    lower=_tile_lower,
+    lower=Lowering("tile", _tile_lower, _JOIN),
     transpose=_tile_transpose,
     batch=lambda axis, x, dim, *, reps: (tile(x, reps=insert(reps, dim, 1)), dim),
     kind="movement",

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from support.compare import agrees, ours, same
@@ -214,3 +216,35 @@ def test_parts_that_differ_in_size(parts):
     for got in (f(x), ft.jit(f)(x)):
         for a, b in zip(got, np.array_split(x, parts, axis=1), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "places", [0, -1, 5, slice(2, 9, 3), slice(0, 40), [1, 2, 3, 20, 21], list(range(0, 40, 2)), []]
+)
+@pytest.mark.parametrize(("shape", "axis"), [((40,), 0), ((3, 40, 2), 1), ((4, 10), None)])
+def test_traced_arrays_lose_and_gain_elements_at_known_positions(places, shape, axis):
+    x = np.arange(math.prod(shape), dtype="float32").reshape(shape)
+    got = ft.jit(lambda x: fnp.delete(x, places, axis))(x)
+    np.testing.assert_array_equal(got, np.delete(x, places, axis))
+    slope = ft.grad(lambda x: fnp.sum(fnp.delete(x, places, axis) ** 2))(x)
+    kept = np.isin(x, np.delete(x, places, axis))
+    np.testing.assert_array_equal(slope, np.where(kept, 2 * x, 0))
+    got = ft.jit(lambda x: fnp.insert(x, places, -1, axis))(x)
+    np.testing.assert_array_equal(got, np.insert(x, places, -1, axis))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int64", "complex64"])
+@pytest.mark.parametrize(
+    ("shape", "reps"),
+    [((50,), 100), ((50,), 17), ((3, 40), (2, 33)), ((40,), (3, 2, 5)), ((64, 1), (2, 64)), ((0, 50), 90)],
+)
+def test_many_copies_side_by_side(shape, reps, dtype):
+    x = (np.arange(math.prod(shape)).reshape(shape) % 7 - 2).astype(dtype)
+    f = ft.jit(lambda x: fnp.tile(x, reps))
+    np.testing.assert_array_equal(f(x), np.tile(x, reps))
+    f.optimised()
+    np.testing.assert_array_equal(f(x), np.tile(x, reps))
+    rows = np.stack([x, x[::-1]])
+    want = [np.tile(x, reps), np.tile(x[::-1], reps)]
+    for axis in (0, x.ndim):
+        np.testing.assert_array_equal(ft.vmap(f, in_axes=axis)(np.moveaxis(rows, 0, axis)), want)
