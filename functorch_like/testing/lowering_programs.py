@@ -150,6 +150,8 @@ class LoweringDrawer(Drawer):
         x, y = self.operand((n,), 1), self.operand((n,), 1)
         forms = (
             "lax.rsqrt(fnp.abs({0}) + 0.1)",
+            "(fnp.abs({0}) + 0.1) ** {1}",
+            "(fnp.abs({0}) + 0.1) ** 1.7",
             "fnp.arctan2({0}, {1})",
             "lax.rem(10 * {0}, {1} + 2.5)",
             "fnp.mod({0}, 0.3)",

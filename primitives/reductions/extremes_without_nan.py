@@ -80,7 +80,7 @@ def _by_lanes(fold: Callable[..., Any], kept: str) -> Alternative:
         ]
 
     limits = f"rows of at least {LEAST} floats of 32 or 64 bits, {LARGE:,} to {MOST:,} elements in all"
-    return Alternative("lanes", limits, takes, lower, edges)
+    return Alternative("lanes", limits, takes, lower, edges, slow_compile=True, optimised_only=True)
 
 
 def _jvp_of(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
