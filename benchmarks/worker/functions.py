@@ -89,6 +89,14 @@ def cases(side: SimpleNamespace) -> Cases:
         "nonzero": (lambda x: fnp.nonzero(x, size=size), (flags,)),
         "compress": (lambda c, x: fnp.compress(c, x, size=size // 2), (flags, v)),
         "unique": (lambda x: fnp.unique(x, size=1000), (k,)),
+        "argmax of int32": (fnp.argmax, (k,)),
+        "nanmax, holes": (fnp.nanmax, (fnp.where(flags, fnp.nan, v),)),
+        "count": (lambda x: fnp.sum(x > 0), (v,)),
+        "sum of squares of int32": (lambda x: fnp.sum(x * x), (k,)),
+        "power, one exponent": (lambda x: x**1.7, (p,)),
+        "tile, row": (lambda x: fnp.tile(x, 4), (v,)),
+        "delete": (lambda x: fnp.delete(x, 5), (v,)),
+        "trace": (fnp.trace, (a,)),
         "bincount": (lambda x: fnp.bincount(x, length=1000), (k,)),
         "bincount, weights": (lambda x, y: fnp.bincount(x, y, length=1000), (k, v)),
         "histogram": (lambda x: fnp.histogram(x, 50), (v,)),
@@ -125,6 +133,7 @@ def cases(side: SimpleNamespace) -> Cases:
         "cummax": (lambda x: lax.cummax(x, axis=1), (a,)),
         "fft": (fnp.fft.fft, (v,)),
         "rfft2": (fnp.fft.rfft2, (a,)),
+        "dct": (module("scipy.fft").dct, (v,)),
     }  # fmt: skip
 
 

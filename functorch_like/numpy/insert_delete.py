@@ -83,8 +83,9 @@ def _taken(x: Any, places: np.ndarray[Any, Any], d: int) -> Any:
 
     Each set of slices is a program of its own, so operations that run at once take the elements by their positions.
     """
-    runs = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if places.size else []
-    if not 0 < len(runs) <= _RUNS or not isinstance(x, Tracer):
+    traced = isinstance(x, Tracer)
+    runs = np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if traced and places.size else []
+    if not 0 < len(runs) <= _RUNS:
         return fnp.take(x, places, d)
     return fnp.concatenate([lax.slice_in_dim(x, int(run[0]), int(run[-1]) + 1, axis=d) for run in runs], d)
 
