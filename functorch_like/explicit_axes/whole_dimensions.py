@@ -44,6 +44,12 @@ def _order_statistics(case: Case) -> Axes:
     return (*case.axes[0][:last], ())
 
 
+def _true_places(case: Case) -> Axes:
+    last = case.avals[0].ndim - 1
+    case.whole(0, [last], "true elements are counted along it")
+    return (*case.axes[0][:last], ())
+
+
 def _top_k(case: Case) -> list[Axes]:
     last = case.avals[0].ndim - 1
     case.whole(0, [last], "top_k runs along it")
@@ -91,7 +97,7 @@ _MATRICES = (
     *_SEVERAL, "triangular_solve", "tridiagonal_solve", "cholesky", "lu_pivots_to_permutation", "solve",
     "householder_product", "ormqr", "pinv",
 )  # fmt: skip
-_REDUCTIONS = "sum prod max min max_number and or xor"
+_REDUCTIONS = "sum prod max min max_number fmax fmin and or xor"
 
 RULES = {
     **dict.fromkeys((f"reduce_{name}" for name in _REDUCTIONS.split()), _reduced("axes")),
@@ -101,6 +107,7 @@ RULES = {
     "sort": _along("dimension"),
     "top_k": _top_k,
     "order_statistics": _order_statistics,
+    "true_places": _true_places,
     "fft": _fft,
     **dict.fromkeys(_MATRICES, _of_matrices),
     **dict.fromkeys((f"reduce_window_{name}" for name in ("sum", "max", "min")), _windows),
