@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, DTypeLike
 
-#: Elements from which a trace reads the diagonal alone. A sum of all with zeros elsewhere compiles sooner.
-_LARGE = 1 << 14
-
 
 @with_kernel(1, patient=True)
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
@@ -102,9 +99,6 @@ def trace(
 def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
     n = aval_of(a).ndim
     i, j = _plane(axis1, axis2, n, "fnp.trace")
-    if aval_of(a).size >= _LARGE:
-        values = _widened(diagonal(a, offset, axis1, axis2), dtype)
-        return structural.reduce_sum(values, axes=(n - 2,))
     order = (*(d for d in range(n) if d not in (i, j)), i, j)
     a = _widened(structural.transpose(a, permutation=order), dtype)
     on = diagonal_band(aval_of(a).shape, offset, elementwise.eq)

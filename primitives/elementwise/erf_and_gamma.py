@@ -155,13 +155,12 @@ digamma = unary(
 
 
 def _polygamma_lower(e: Any, x: Any, *, m: int) -> Any:
-    return _DIGAMMA(e, x) if m == 0 else widened(formulas.polygamma, gamma_single.polygamma)(e, x, m=m)
+    return _DIGAMMA(e, x) if m == 0 else widened(gamma_double_cpu.polygamma, gamma_single.polygamma)(e, x, m=m)
 
 
 #: The m-th derivative of digamma.
 polygamma = unary(
-    "polygamma", lambda x, *, m: each(_polygamma)(x, np.full(x.shape, m)),
-    Lowering("polygamma", _polygamma_lower, gamma_double_cpu.POLYGAMMA),
+    "polygamma", lambda x, *, m: each(_polygamma)(x, np.full(x.shape, m)), _polygamma_lower,
     lambda g, x, y, *, m: mul(g, polygamma(x, m=m + 1)), takes="f", domain=(0.3, 4.0),
     params=({"m": 0}, {"m": 1}, {"m": 3}),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""lgamma and digamma in double precision, as forms that CPUs run on vectors: all regimes at once, with one logarithm.
+"""lgamma, digamma and polygamma in double precision, in all regimes at once, so that CPUs run vectors.
 
 XLA:CPU calls scalar functions, and loses digits near 1 and 2. Polynomials are Chebyshev interpolants by mpmath.
 """
@@ -6,12 +6,7 @@ XLA:CPU calls scalar functions, and loses digits near 1 and 2. Polynomials are C
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from functorch_like import dtypes
-from functorch_like.avals import ShapedArray
-from functorch_like.core import SampleInput
-from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.elementwise.vectorized_cpu import large_double
 from functorch_like.primitives.formulas import gamma_single
 from functorch_like.primitives.formulas.logarithm import log_of_normal
@@ -125,28 +120,10 @@ def digamma(x: Term) -> Term:
     return where(abs(x) < math.inf, value, where(x > 0, x, math.nan))
 
 
-#: With eight summands more than its order the expansion of polygamma has all digits.
-_DIGITS = gamma_single.Digits(8, _sine, lambda r: _sine(0.5 - abs(r)))
+def polygamma(x: Term, *, m: int) -> Term:
+    """The m-th derivative of digamma. With eight summands more than its order the expansion has all digits."""
+    return gamma_single.polygamma(x, m=m, digits=gamma_single.Digits(8, _sine, lambda r: _sine(0.5 - abs(r))))
 
 
-def _polygamma(e: Any, x: Any, *, m: int) -> Any:
-    """The m-th derivative of digamma."""
-    return gamma_single.polygamma(Term(e, x, e.outs[0]), m=m, digits=_DIGITS).v
-
-
-def _polygamma_edges() -> list[tuple[SampleInput, bool]]:
-    of = lambda m, dtype="float64": SampleInput((ShapedArray((2, 9), dtype),), {"m": m}, (0.3, 9.0))
-    return [*[(of(m), m > 0) for m in (0, 1, 2, 5)], (of(1, "float32"), False)]
-
-
-def _takes_polygamma(ins: Any, outs: Any, *, m: int) -> bool:
-    return outs[0].dtype == dtypes.float64 and outs[0].size > 0 and 0 < m <= gamma_single.HIGHEST
-
-
-#: XLA's zeta, which the standard form calls, is wrong left of 0.
-POLYGAMMA = Alternative(
-    "polygamma by vectors", f"float64 operands, orders from 1 to {gamma_single.HIGHEST}",
-    _takes_polygamma, _polygamma, _polygamma_edges, slow_compile=True,
-)  # fmt: skip
 DIGAMMA = large_double("digamma", digamma, domain=(-9.0, 9.0))._replace(slow_compile=True)
 LGAMMA = large_double("lgamma", lgamma, domain=(-9.0, 9.0))._replace(slow_compile=True)

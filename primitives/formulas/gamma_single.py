@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from functorch_like.primitives.formulas.logarithm import log_of_normal
-from functorch_like.primitives.formulas.special import polygamma as polygamma_by_zeta
 from functorch_like.primitives.formulas.term import Term, choose, polynomial, where
 
 #: R(s).
@@ -209,15 +208,11 @@ _SINGLE = Digits(_DIRECT, sine, cosine)
 
 def polygamma(x: Term, *, m: int, digits: Digits | None = None) -> Term:
     """The m-th derivative of digamma, m >= 1: of |x| + 1 and x**-(m + 1), or by reflection (DLMF 5.15.6) left of 0."""
-    if m > HIGHEST:
-        return polygamma_by_zeta(x, m=m)
     direct, sine, cosine = digits or _SINGLE
     left, end = x < 0, abs(x).equals(math.inf)
-    size, direct = where(end, 1, abs(x)), direct + m
-    total = sum((_whole_power(1 / (size + k), m + 1) for k in range(2, direct)), _whole_power(1 / (size + 1), m + 1))
-    at = size + direct
-    total = total + _expansion(float(m + 1), float(m + 1), at, _whole_power(1 / at, m + 1))
-    sign, factor = (1.0 if m % 2 else -1.0), math.factorial(m)
+    size = where(end, 1, abs(x))
+    total = _zeta_by_expansion(m + 1, size + 1, direct + m - 1) if m <= HIGHEST else _zeta_by_xla(m + 1, size + 1)
+    sign, factor = (1.0 if m % 2 else -1.0), math.gamma(m + 1)
     right = (total + 1 / _whole_power(x, m + 1)) * (sign * factor)
     r, _ = turn(where(left & ~end, x, 0.5))
     root = sine(r)
@@ -225,6 +220,17 @@ def polygamma(x: Term, *, m: int, digits: Digits | None = None) -> Term:
     pole, outer = (math.inf, 0.0) if m % 2 else (math.nan, -0.0)
     poles = where(left, root, x if m % 2 == 0 else 1).equals(0) | (end & left)
     return choose(where(left, slope * sign - total * factor, right), (poles, pole), (end, outer), (x.differs(x), x))
+
+
+def _zeta_by_expansion(s: int, q: Term, direct: int) -> Term:
+    total = sum((_whole_power(1 / (q + k), s) for k in range(1, direct)), _whole_power(1 / q, s))
+    at = q + direct
+    return total + _expansion(float(s), float(s), at, _whole_power(1 / at, s))
+
+
+def _zeta_by_xla(s: int, q: Term) -> Term:
+    """The Hurwitz zeta function of q > 0, where XLA's is right."""
+    return q.like(s).apply("chlo.zeta", q)
 
 
 def _cotangent(m: int) -> list[float]:

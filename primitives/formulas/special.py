@@ -168,10 +168,3 @@ def digamma(x: Term) -> Term:
     # XLA would add the two parts of the zero, so the rest is multiplied by the slope there.
     series = off * polynomial(where(near, off, 0), coefficients) - rest * coefficients[0]
     return choose(x.apply("chlo.digamma"), (near, series), (x.equals(0), -1 / x))
-
-
-def polygamma(x: Term, *, m: int) -> Term:
-    """The m-th derivative of digamma, m >= 1, by zeta (DLMF 25.11.12)."""
-    end = x.equals(math.inf)
-    value = where(end, 0, x.like(m + 1).apply("chlo.zeta", where(end, 1, x)) * math.gamma(m + 1))
-    return value if m % 2 else -value

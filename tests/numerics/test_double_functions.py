@@ -105,7 +105,7 @@ def test_derivatives(name):
 
 
 @pytest.mark.parametrize("size", [60, COUNT])
-@pytest.mark.parametrize("m", [1, 2, 5, 12])
+@pytest.mark.parametrize("m", [1, 2, 5, 12, 13, 16])
 def test_polygamma_on_both_sides_of_zero(m, size):
     exact = lambda x: mpmath.polygamma(m, x)
     right = np.concatenate([magnitudes(-2, 3, 30), between(0.5, 20, 30)])
