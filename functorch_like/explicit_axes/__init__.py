@@ -19,12 +19,8 @@ from functorch_like.errors import ShardingTypeError
 from functorch_like.explicit_axes import indexing, movement, products, whole_dimensions
 from functorch_like.explicit_axes.case import Axes, Case, elementwise, same_as_operands
 
-Rule = Callable[[Case], Any]
-
-
-def _of_shape_rule(case: Case) -> Any:
-    """Stand for the shape rule itself, which gives types; `results_of` never calls this."""
-    raise NotImplementedError(case.name)
+#: Function of a `Case`: the axes of each result as a list, or those of all results.
+Rule = Callable[[Case], list[Axes] | Axes]
 
 
 def _of_artifact(case: Case) -> list[Axes]:
@@ -36,7 +32,6 @@ def _of_artifact(case: Case) -> list[Axes]:
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("copy", "materialize", "stop_gradient", "name", "memory_placement"), elementwise),
     **dict.fromkeys(("xla_metadata", "layout_constraint", "threefry2x32", "philox4x32"), elementwise),
-    **dict.fromkeys(("sharding_constraint", "retyped", "psum", "pmax", "pmin", "control_dep"), _of_shape_rule),
     "call_exported": _of_artifact,
     **dict.fromkeys(("optimization_barrier", "shard_alike"), same_as_operands),
     **movement.RULES,
@@ -44,6 +39,8 @@ RULES: dict[str, Rule] = {
     **indexing.RULES,
     **whole_dimensions.RULES,
 }
+#: Primitives of the first order whose shape rules give types.
+_TYPED = frozenset(("sharding_constraint", "retyped", "psum", "pmax", "pmin", "control_dep"))
 
 
 def results_of(prim: Any, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
@@ -52,30 +49,23 @@ def results_of(prim: Any, avals: Sequence[ShapedArray], params: dict[str, Any]) 
     Raises:
         ShardingTypeError: where the split of a result is in doubt, and for primitives without a rule.
     """
-    rule = _rule_of(prim)
-    if rule is _of_shape_rule:
-        return prim.shape(*avals, **params)
+    name = prim.name if prim.builtin else ""  # a user's primitive may have the name of one under JAX's names
+    if name in _TYPED or prim.partial_eval is not None or prim.evaluate is not None:
+        return prim.shape(*avals, **params)  # of primitives of higher order, the types are those of a jaxpr
     out = prim.shape(*(aval.split(None) for aval in avals), **params)
     outs = list(out) if prim.multiple_results else [out]
     case = Case(prim.name, list(avals), outs, params)
+    rule = RULES.get(name)
+    if rule is None and prim.builtin and (prim.kind == "elementwise" or prim.where.startswith("elementwise/")):
+        rule = elementwise
     if rule is None:
         raise ShardingTypeError(
             f"{prim.name} has no rule for operands that Explicit axes split",
             fix="reshard them to P() before, or call it by auto_axes(f, out_sharding=P(...))",
         )
-    each = rule(case)
+    found = rule(case)
+    each = found if isinstance(found, list) else [found] * len(outs)
     typed = [
-        aval.split(ExplicitAxes.of(case.mesh, case.checked(axes, aval)))
-        for aval, axes in zip(outs, each if prim.multiple_results else [each], strict=True)
+        aval.split(ExplicitAxes.of(case.mesh, case.checked(axes, aval))) for aval, axes in zip(outs, each, strict=True)
     ]
     return tuple(typed) if prim.multiple_results else typed[0]
-
-
-def _rule_of(prim: Any) -> Rule | None:
-    if prim.partial_eval is not None or prim.evaluate is not None:
-        return _of_shape_rule  # the types are those of a jaxpr
-    name = prim.name if prim.builtin else ""  # a user's primitive may have the name of one under JAX's names
-    if name in RULES:
-        return RULES[name]
-    builtin = prim.builtin and (prim.kind == "elementwise" or prim.where.startswith("elementwise/"))
-    return elementwise if builtin else None

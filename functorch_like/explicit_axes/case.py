@@ -90,12 +90,11 @@ def text(names: Names) -> str:
     return repr(names[0]) if len(names) == 1 else repr(names)
 
 
-def elementwise(case: Case) -> Any:
+def elementwise(case: Case) -> Axes:
     """Apply the rule of elementwise primitives: operands of the result's shape agree, others are scalars."""
     shape = case.outs[0].shape
     full = [axes for axes, aval in zip(case.axes, case.avals, strict=True) if aval.shape == shape]
-    result = tuple(case.merged((axes[d] for axes in full), f"dimension {d}") for d in range(len(shape)))
-    return [result] * len(case.outs) if len(case.outs) > 1 else result
+    return tuple(case.merged((axes[d] for axes in full), f"dimension {d}") for d in range(len(shape)))
 
 
 def same_as_operands(case: Case) -> list[Axes]:

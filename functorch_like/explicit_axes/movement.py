@@ -22,8 +22,7 @@ def _reshape(case: Case) -> Axes:
     """Split the result as the operand, where groups of dimensions that become others allow it.
 
     A dimension that is taken apart hands its axes to the leading ones of its parts, as far as these divide. Dimensions
-    that are joined hand on the axes of the first one, and those of the next if all before it are split to the last
-    element.
+    that are joined hand on those of the leading ones that are split; as in JAX, devices may then exchange data.
     """
     result: list[Names] = []
     for group, sizes in _groups(case.avals[0].shape, case.outs[0].shape):
@@ -103,10 +102,6 @@ def _resized(case: Case) -> Axes:
     return case.axes[0]
 
 
-def _split(case: Case) -> list[Axes]:
-    return case.axes * len(case.outs)
-
-
 def _concatenate(case: Case) -> Axes:
     return tuple(case.merged((axes[d] for axes in case.axes), f"dimension {d}") for d in range(case.outs[0].ndim))
 
@@ -130,7 +125,7 @@ RULES = {
     "slice": _resized,
     "pad": _resized,
     "dynamic_slice": _resized,
-    "split": _split,
+    "split": _resized,
     "concatenate": _concatenate,
     "tile": _tile,
     "rev": _resized,

@@ -3,57 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from functorch_like.explicit_axes.case import Axes, Case
 
 
-def _reduced(dims: str) -> Callable[[Case], Any]:
+def _reduced(dims: str) -> Callable[[Case], Axes]:
     """Return the rule of reductions: of the other dimensions, each keeps its axes."""
 
-    def rule(case: Case) -> Any:
+    def rule(case: Case) -> Axes:
         gone = case.params[dims]
         operands = case.axes[: len(case.outs)]
         kept = [tuple(names for d, names in enumerate(axes) if d not in gone) for axes in operands]
-        merged = tuple(case.merged(each, "a dimension") for each in zip(*kept, strict=True))
-        return [merged] * len(case.outs) if dims == "dimensions" else merged
+        return tuple(case.merged(each, "a dimension") for each in zip(*kept, strict=True))
 
     return rule
 
 
-def _along(dim: str) -> Callable[[Case], Any]:
+def _along(dim: str) -> Callable[[Case], Axes]:
     """Return the rule of primitives that run along one dimension."""
 
-    def rule(case: Case) -> Any:
+    def rule(case: Case) -> Axes:
         d = case.params[dim]
         for k, aval in enumerate(case.avals):
             if aval.ndim:
                 case.whole(k, [d], f"{case.name} runs along it")
         ndim = case.outs[0].ndim
-        result = tuple(
+        return tuple(
             () if i == d else case.merged((axes[i] for axes in case.axes), f"dimension {i}") for i in range(ndim)
         )
-        return [result] * len(case.outs) if case.name == "sort" else result
 
     return rule
 
 
-def _order_statistics(case: Case) -> Axes:
+def _along_last(case: Case) -> Axes:
+    """Keep the axes of all dimensions but the last one, along which the primitive runs."""
     last = case.avals[0].ndim - 1
-    case.whole(0, [last], "it is ordered")
+    case.whole(0, [last], f"{case.name} runs along it")
     return (*case.axes[0][:last], ())
-
-
-def _true_places(case: Case) -> Axes:
-    last = case.avals[0].ndim - 1
-    case.whole(0, [last], "true elements are counted along it")
-    return (*case.axes[0][:last], ())
-
-
-def _top_k(case: Case) -> list[Axes]:
-    last = case.avals[0].ndim - 1
-    case.whole(0, [last], "top_k runs along it")
-    return [(*case.axes[0][:last], ())] * 2
 
 
 def _fft(case: Case) -> Axes:
@@ -62,7 +48,7 @@ def _fft(case: Case) -> Axes:
     return (*case.axes[0][: ndim - count], *((),) * count)
 
 
-def _of_matrices(case: Case) -> Any:
+def _of_matrices(case: Case) -> list[Axes]:
     """Keep the axes of the dimensions before matrices, or vectors, which must be whole."""
     # The leading dimensions are those that all operands and results share.
     ndim = min(aval.ndim for aval in (*case.avals, *case.outs) if aval.ndim)
@@ -75,27 +61,24 @@ def _of_matrices(case: Case) -> Any:
     leading = tuple(
         case.merged((axes[d] for axes in case.axes if len(axes) > d), f"dimension {d}") for d in range(batch)
     )
-    each = [(*leading, *((),) * (out.ndim - batch)) for out in case.outs]
-    return each if case.name in _SEVERAL else each[0]
+    return [(*leading, *((),) * (out.ndim - batch)) for out in case.outs]
 
 
-def _windows(case: Case) -> Any:
+def _windows(case: Case) -> Axes:
     """Keep the axes of dimensions along which windows have one element; the others must be whole."""
     window = case.params["window_dimensions"]
     for k, aval in enumerate(case.avals):
         if aval.ndim == len(window):
             case.whole(k, (d for d, n in enumerate(window) if n != 1), "windows overlap parts")
     full = [axes for axes in case.axes if len(axes) == len(window)]
-    result = tuple(
+    return tuple(
         case.merged((axes[d] for axes in full), f"dimension {d}") if n == 1 else () for d, n in enumerate(window)
     )
-    return [result] * len(case.outs) if case.name == "reduce_window" else result
 
 
-_SEVERAL = frozenset(("lu", "eigh", "eig", "schur", "geqrf", "geqp3", "qr", "hessenberg", "tridiagonal", "svd"))
 _MATRICES = (
-    *_SEVERAL, "triangular_solve", "tridiagonal_solve", "cholesky", "lu_pivots_to_permutation", "solve",
-    "householder_product", "ormqr", "pinv",
+    "cholesky", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu", "lu_pivots_to_permutation",
+    "ormqr", "pinv", "qr", "schur", "solve", "svd", "triangular_solve", "tridiagonal", "tridiagonal_solve",
 )  # fmt: skip
 _REDUCTIONS = "sum prod max min max_number fmax fmin and or xor"
 
@@ -105,9 +88,7 @@ RULES = {
     "reduce": _reduced("dimensions"),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "recurrence"), _along("axis")),
     "sort": _along("dimension"),
-    "top_k": _top_k,
-    "order_statistics": _order_statistics,
-    "true_places": _true_places,
+    **dict.fromkeys(("top_k", "order_statistics", "true_places"), _along_last),
     "fft": _fft,
     **dict.fromkeys(_MATRICES, _of_matrices),
     **dict.fromkeys((f"reduce_window_{name}" for name in ("sum", "max", "min")), _windows),

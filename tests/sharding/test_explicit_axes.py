@@ -154,7 +154,7 @@ DOUBTS = {
     "places of true elements": (
         lambda x: ft.vmap(lambda r: fnp.flatnonzero(r, size=2))(x),
         (COLUMNS,),
-        "counted along",
+        "true_places runs along it",
     ),
     "running sum": (lambda x: fnp.cumsum(x, 0), (A,), "is split by 'x', and cumsum runs along it"),
     "places": (lambda x: x[PLACES], (A,), "positions along dimension 0"),
