@@ -138,12 +138,12 @@ def get_abstract_mesh() -> Any:
 def get_mesh() -> Any:
     """Return the mesh that `set_mesh` has set, as in JAX no other; an empty one where there is none."""
     mesh = _sharding.get_mesh()
-    if mesh is not None and _is_entered(mesh):
+    if mesh is not None and is_entered(mesh):
         mesh = _current_mesh.global_value
     return _NO_MESH if mesh is None else mesh
 
 
-def _is_entered(mesh: Any) -> bool:
+def is_entered(mesh: Any) -> bool:
     """Return True if this thread is in a block `with mesh:`."""
     return bool(getattr(mesh._entered, "tokens", None))
 
