@@ -183,8 +183,8 @@ def test_roots_of_matrices_with_two_zero_eigenvalues():
 
 def test_forms_of_booleans_and_scalars():
     for mode in ("full", "same", "valid"):
-        found, expected = (m.convolution_matrix(np.array([True, False, True]), 4, mode) for m in (linalg, scipy.linalg))
-        assert found.dtype == expected.dtype == bool
-        np.testing.assert_array_equal(found, expected)
+        found = linalg.convolution_matrix(np.array([True, False, True]), 4, mode)
+        assert found.dtype == bool
+        np.testing.assert_array_equal(found, scipy.linalg.convolution_matrix([1, 0, 1], 4, mode))
     for name in ("circulant", "fiedler"):
         np.testing.assert_array_equal(getattr(linalg, name)(2.0), getattr(scipy.linalg, name)(2.0))
