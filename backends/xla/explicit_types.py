@@ -24,8 +24,9 @@ def spec_of(explicit: ExplicitAxes | None, ndim: int) -> PartitionSpec:
 
 
 def described(aval: ShapedArray) -> ShapeDtypeStruct:
-    """Return an aval as a `ShapeDtypeStruct`; Explicit axes that split it make its sharding, on an abstract mesh."""
-    where = None if aval.explicit is None else named(aval.explicit.mesh, spec_of(aval.explicit, aval.ndim))
+    """Return an aval that Explicit axes split as a `ShapeDtypeStruct`, whose sharding is on an abstract mesh."""
+    assert aval.explicit is not None
+    where = named(aval.explicit.mesh, spec_of(aval.explicit, aval.ndim))
     return ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type, where)
 
 

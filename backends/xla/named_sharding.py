@@ -227,8 +227,8 @@ def explicit_part(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> Explici
     if not explicit:
         return None
     each = (() if axes is UNCONSTRAINED else axes for axes in spec.axes(ndim))
-    axes = tuple(tuple(name for name in names if name in explicit) for names in each)
-    return ExplicitAxes(mesh.abstract_mesh, axes) if any(axes) else None
+    axes = (tuple(name for name in names if name in explicit) for names in each)
+    return ExplicitAxes.of(mesh.abstract_mesh, axes)
 
 
 def _indices_map(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:

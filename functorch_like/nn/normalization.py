@@ -12,7 +12,7 @@ from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.nn.softmax import array_of, axes_of, floats_of, mask_of
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.reductions import reductions
+from functorch_like.primitives.reductions import makers
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, axe
     x = promotion.convert(x, dtypes.accumulator(dtype))
     shape, dtype_of_sums = aval_of(x).shape, aval_of(x).dtype
     like = lambda v, shape: promotion.broadcast(promotion.convert(v, dtype_of_sums), shape)
-    spread = lambda v: reductions.spread(v, shape, axes)
+    spread = lambda v: makers.spread(v, shape, axes)
     where = None if where is None else mask_of(where, x)
 
     def average(v: Any) -> Any:

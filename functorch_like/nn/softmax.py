@@ -12,7 +12,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import AxisError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.reductions import reductions
+from functorch_like.primitives.reductions import makers, reductions
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def array_of(x: Any) -> Any:
 
 def over(primitive: Any, x: Any, axes: tuple[int, ...]) -> Any:
     """Apply a reduction, and repeat the result to the shape of its operand."""
-    return reductions.spread(primitive(x, axes=axes), aval_of(x).shape, axes)
+    return makers.spread(primitive(x, axes=axes), aval_of(x).shape, axes)
 
 
 def _top(x: Any, axes: tuple[int, ...]) -> Any:
@@ -170,7 +170,7 @@ def _log_softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
             over(lambda v, axes: elementwise.log(structural.reduce_sum(v, axes=axes)), elementwise.exp(shifted), axes),
         )
     where = mask_of(where, x)
-    total = reductions.spread(_logsumexp_of(_without(x, where), axes), aval_of(x).shape, axes)
+    total = makers.spread(_logsumexp_of(_without(x, where), axes), aval_of(x).shape, axes)
     total = elementwise.select_n(where, structural.full_like(x, 0), total)
     return _without(elementwise.sub(elementwise.select_n(where, structural.full_like(x, 0), x), total), where)
 
@@ -203,7 +203,7 @@ def _sum_of_exponentials(x: Any, factors: Any, axes: tuple[int, ...]) -> tuple[A
     """Return the sum of factors * exp(x - top), and top, which is real."""
     top = _finite(_top(x, axes))
     shift = promotion.convert(top, aval_of(x).dtype)
-    e = elementwise.exp(elementwise.sub(x, reductions.spread(shift, aval_of(x).shape, axes)))
+    e = elementwise.exp(elementwise.sub(x, makers.spread(shift, aval_of(x).shape, axes)))
     return structural.reduce_sum(e if factors is None else elementwise.mul(factors, e), axes=axes), top
 
 

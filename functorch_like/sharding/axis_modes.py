@@ -6,12 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-
 from functorch_like import tree
-from functorch_like.avals import ExplicitAxes, ShapedArray
 from functorch_like.backends import xla
-from functorch_like.backends.xla import named_sharding
+from functorch_like.backends.xla import explicit_types, named_sharding
 from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.mesh import AxisType
 from functorch_like.backends.xla.partition_spec import PartitionSpec
@@ -21,7 +18,7 @@ from functorch_like.calling.type_variables import F
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.structural.sharding_constraint import retyped
-from functorch_like.sharding.constraints import constrain
+from functorch_like.sharding.constraints import resharded
 from functorch_like.source_info import name_of
 
 if TYPE_CHECKING:
@@ -182,17 +179,12 @@ def _on(x: Any, mesh: Any) -> Any:
 
 def _leaf_on(x: Any, mesh: Any) -> Any:
     if isinstance(x, Tracer):
-        return retyped(x, explicit=_known_on(aval_of(x), mesh))
+        aval = aval_of(x)
+        known = named_sharding.explicit_part(mesh, explicit_types.spec_of(aval.explicit, aval.ndim), aval.ndim)
+        return retyped(x, explicit=known)
     there = x.sharding
     same = isinstance(there, named_sharding.NamedSharding) and there.mesh.shape_tuple == mesh.shape_tuple
     return xla.device_put(x, named_sharding.named(mesh, there.spec, there.memory_kind)) if same else x
-
-
-def _known_on(aval: ShapedArray, mesh: Any) -> ExplicitAxes | None:
-    """Return the axes that a type names, without those that are not Explicit on a mesh."""
-    explicit = frozenset(mesh.explicit_axes)
-    axes = () if aval.explicit is None else aval.explicit.axes
-    return ExplicitAxes.of(mesh.abstract_mesh, [tuple(name for name in names if name in explicit) for names in axes])
 
 
 def _split(x: Any, where: Any, mesh: Any, what: str) -> Any:
@@ -207,5 +199,4 @@ def _leaf(x: Any, where: Any, mesh: Any, what: str) -> Any:
     if isinstance(where, PartitionSpec) and mesh is not None:
         named_sharding.check_axes(mesh, where.mentioned(), f"{where!r} in {what}")
         where = named_sharding.named(mesh, where)
-    where = named_sharding.from_user(where, what)
-    return constrain(x if isinstance(x, (ArrayImpl, Tracer)) else np.asarray(x, aval_of(x).dtype), where)
+    return resharded(x, where, what)

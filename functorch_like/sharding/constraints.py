@@ -80,9 +80,12 @@ def reshard(x: T, shardings: PyTree) -> T:
     """
     each = tree.broadcast_prefix(shardings, x, "shardings of reshard")
     leaves, structure = tree.flatten(x)
-    return structure.unflatten([_resharded(leaf, where) for leaf, where in zip(leaves, each, strict=True)])
+    return structure.unflatten(
+        [resharded(leaf, where, "the sharding of reshard") for leaf, where in zip(leaves, each, strict=True)]
+    )
 
 
-def _resharded(x: Any, where: Any) -> Any:
-    placed = named_sharding.from_user(where, "the sharding of reshard")
+def resharded(x: Any, where: Any, what: str) -> Any:
+    """Return an array or number, split by a user's sharding, which `what` names in errors."""
+    placed = named_sharding.from_user(where, what)
     return constrain(x if isinstance(x, (ArrayImpl, Tracer)) else np.asarray(x, aval_of(x).dtype), placed)

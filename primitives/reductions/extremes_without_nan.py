@@ -10,13 +10,12 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Primitive, SampleInput, aval_of
-from functorch_like.primitives import elementwise, structural
+from functorch_like.core import Primitive, SampleInput
 from functorch_like.primitives.base import kernels
 from functorch_like.primitives.base.lanes import LANES, MOST, fits, fold_rows
 from functorch_like.primitives.base.lowering import Alternative, Lowering
 from functorch_like.primitives.elementwise.extremes_cpu import is_nan
-from functorch_like.primitives.reductions.makers import highest, lowest, reduction, sampled, spread
+from functorch_like.primitives.reductions.makers import extreme_jvp, highest, lowest, reduction, sampled
 
 #: Elements of a row, and of the whole operand, from which lanes are faster.
 LEAST, LARGE = 512, 4096
@@ -83,23 +82,6 @@ def _by_lanes(fold: Callable[..., Any], kept: str) -> Alternative:
     return Alternative("lanes", limits, takes, lower, edges, slow_compile=True, optimised_only=True)
 
 
-def _jvp_of(primitive: Callable[[], Primitive]) -> Callable[..., Any]:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple[int, ...]) -> tuple[Any, Any]:
-        """Elements that tie share the derivative evenly; where there are none, it is zero."""
-        (x,), (dx,) = primals, tangents
-        aval = aval_of(x)
-        x = structural.materialize(x)
-        out = primitive()(x, axes=axes)
-        if not aval.size:
-            return out, None
-        hits = structural.convert_element_type(elementwise.eq(x, spread(out, aval.shape, axes)), new_dtype=aval.dtype)
-        total = structural.reduce_sum(elementwise.mul(dx, hits), axes=axes)
-        count = structural.reduce_sum(hits, axes=axes)
-        return out, elementwise.div(total, elementwise.max(count, structural.full_like(count, 1)))
-
-    return jvp
-
-
 def _samples() -> list[SampleInput]:
     holes = np.array([[np.nan, 2, -np.inf, 1], [np.nan] * 4, [np.inf, np.nan, 0.5, np.nan]], np.float32)
     made = [SampleInput((holes,), {"axes": axes}, smooth=False) for axes in ((0,), (1,), (0, 1), ())]
@@ -119,7 +101,7 @@ def _extreme(name: str, kind: str, fold: np.ufunc, identity: Callable[[Any], Any
         _nan,
         dtypes.is_float,
         "real floats",
-        _jvp_of(lambda: primitive),
+        extreme_jvp(lambda: primitive, may_lack=True),
         _samples,
         Lowering(name, standard, _by_lanes(folded, kept)),
     )

@@ -10,9 +10,9 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import NotDefined, Primitive, SampleInput
+from functorch_like.core import NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError
-from functorch_like.primitives import structural
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
 
@@ -26,6 +26,31 @@ def spread(y: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
     """Broadcast the result of reducing over axes back to the shape of the operand."""
     kept = tuple(d for d in range(len(shape)) if d not in axes)
     return structural.broadcast_in_dim(y, shape=tuple(shape), broadcast_dimensions=kept)
+
+
+def extreme_jvp(primitive: Callable[[], Primitive], *, may_lack: bool = False) -> Callable[..., Any]:
+    """Return the jvp rule of a greatest or least element: elements that tie share the derivative evenly.
+
+    Args:
+        primitive: returns the primitive.
+        may_lack: True if the result may equal no element; its derivative is then zero instead of NaN.
+    """
+
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple[int, ...]) -> tuple[Any, Any]:
+        (x,), (dx,) = primals, tangents
+        aval = aval_of(x)
+        x = structural.materialize(x)
+        out = primitive()(x, axes=axes)
+        if not aval.size:
+            return out, None
+        hits = structural.convert_element_type(elementwise.eq(x, spread(out, aval.shape, axes)), new_dtype=aval.dtype)
+        total = structural.reduce_sum(elementwise.mul(dx, hits), axes=axes)
+        count = structural.reduce_sum(hits, axes=axes)
+        if may_lack:
+            count = elementwise.max(count, structural.full_like(count, 1))
+        return out, elementwise.div(total, count)
+
+    return jvp
 
 
 def roomy(x: Any) -> Any:

@@ -24,7 +24,7 @@ from functorch_like.primitives.elementwise.extremes_cpu import is_nan
 from functorch_like.primitives.reductions.arg_extremes_cpu import by_blocks
 from functorch_like.primitives.reductions.arg_extremes_lanes_cpu import by_lanes
 from functorch_like.primitives.reductions.extremes_cpu import beside_sums, extreme
-from functorch_like.primitives.reductions.makers import highest, lowest, reduction, sampled, spread, without
+from functorch_like.primitives.reductions.makers import extreme_jvp, highest, lowest, reduction, sampled, without
 
 
 # ------------------------------------------------------------------------------------------------------- products
@@ -67,22 +67,6 @@ reduce_prod = reduction(
 
 
 # ------------------------------------------------------------------------------------------------------- extremes
-def _extreme_jvp(primitive: Callable[[], Primitive]) -> Any:
-    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple[int, ...]) -> tuple[Any, Any]:
-        """Elements that tie share the derivative evenly."""
-        (x,), (dx,) = primals, tangents
-        aval = aval_of(x)
-        x = structural.materialize(x)
-        out = primitive()(x, axes=axes)
-        if not aval.size:
-            return out, None
-        hits = structural.convert_element_type(elementwise.eq(x, spread(out, aval.shape, axes)), new_dtype=aval.dtype)
-        total = structural.reduce_sum(elementwise.mul(dx, hits), axes=axes)
-        return out, elementwise.div(total, structural.reduce_sum(hits, axes=axes))
-
-    return jvp
-
-
 _real = lambda dtype: not dtypes.is_complex(dtype)
 
 
@@ -103,7 +87,7 @@ def _extreme(
         identity,
         _real,
         "real numbers and booleans",
-        _extreme_jvp(lambda: primitive),
+        extreme_jvp(lambda: primitive),
         sampled(*dtype_names),
         lower,
     )

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from functorch_like.jax_alias.modules.sharding import split_result
+from functorch_like.jax_alias.modules.sharding import with_out_sharding
 from functorch_like.nn import initializers
 
 
@@ -29,15 +29,7 @@ def _placing(maker: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(maker)
     def made(*args: Any, **kwargs: Any) -> Any:
-        init = maker(*args, **kwargs)
-
-        @functools.wraps(init)
-        def placed(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
-            if out_sharding is None:
-                return init(*args, **kwargs)
-            return split_result(lambda: init(*args, **kwargs), out_sharding)
-
-        return placed
+        return with_out_sharding(maker(*args, **kwargs))
 
     made.__module__ = "jax.nn.initializers"
     return made

@@ -122,22 +122,10 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         return lax.associative_scan(regrouped, elems, reverse, axis)
 
 
-def gather(
-    operand: Any,
-    start_indices: Any,
-    dimension_numbers: Any,
-    slice_sizes: Any,
-    *,
-    unique_indices: bool = False,
-    indices_are_sorted: bool = False,
-    mode: Any = None,
-    fill_value: Any = None,
-) -> Any:
+@functools.wraps(lax.gather)
+def gather(*args: Any, mode: Any = None, **kwargs: Any) -> Any:
     """Call `ft.lax.gather`; as in JAX, indices out of bounds are clipped unless a mode is given."""
-    return lax.gather(
-        operand, start_indices, dimension_numbers, slice_sizes, unique_indices=unique_indices,
-        indices_are_sorted=indices_are_sorted, mode="clip" if mode is None else mode, fill_value=fill_value,
-    )  # fmt: skip
+    return lax.gather(*args, mode="clip" if mode is None else mode, **kwargs)
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Any:

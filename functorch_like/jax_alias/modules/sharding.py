@@ -225,12 +225,14 @@ def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
     return tuple(device for device in devices if device in local)
 
 
-def _with_out_sharding(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def called(self: Any, *args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+def with_out_sharding(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function, or a method, take `out_sharding`."""
+
+    @functools.wraps(fun)
+    def called(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
         if out_sharding is None:
-            return method(self, *args, **kwargs)
-        return split_result(lambda: method(self, *args, **kwargs), out_sharding)
+            return fun(*args, **kwargs)
+        return split_result(lambda: fun(*args, **kwargs), out_sharding)
 
     return called
 
@@ -238,11 +240,11 @@ def _with_out_sharding(method: Callable[..., Any]) -> Callable[..., Any]:
 def attach() -> None:
     """Give classes of the package the attributes of JAX's that libraries read."""
     for name in ("get", "set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max"):
-        setattr(_IndexRef, name, _with_out_sharding(getattr(_IndexRef, name)))
+        setattr(_IndexRef, name, with_out_sharding(getattr(_IndexRef, name)))
     arrays: Any
     for arrays in (_ArrayImpl, _Tracer):
         for name in ("flatten", "ravel", "repeat", "reshape"):
-            setattr(arrays, name, _with_out_sharding(getattr(arrays, name)))
+            setattr(arrays, name, with_out_sharding(getattr(arrays, name)))
     mesh: Any = _sharding.AbstractMesh
     mesh._any_axis_explicit = property(lambda self: bool(self.explicit_axes))
     mesh._any_axis_manual = False

@@ -202,7 +202,7 @@ class Mapped(VJPHiPrimitive):
     """An operation over arrays mapped along axes: each of its rules is the operation's, mapped."""
 
     def __init__(self, inner: VJPHiPrimitive, size: int, dims: Any, out_dims: Any) -> None:
-        widened = lambda aval, d: aval if d is None else aval.update(shape=(*aval.shape[:d], size, *aval.shape[d:]))
+        widened = lambda aval, d: aval if d is None else aval.with_dimension(d, size)
         places = inner.in_tree.flatten_up_to(dims)
         spread = tree.broadcast(out_dims, inner.out_aval, is_leaf=lambda d: d is None)
         outs = inner.out_tree.flatten_up_to(spread)

@@ -127,8 +127,7 @@ class _Called(Called):
             )
         if expected is not None and self.out_tree == out_tree:
             wide = [
-                a.update(shape=(size, *a.shape)).strong() if f else a.strong()
-                for a, f in zip(expected, flags, strict=True)
+                a.with_dimension(0, size).strong() if f else a.strong() for a, f in zip(expected, flags, strict=True)
             ]
             needed, returned = Column("result needed", self.out_tree, wide), Column("result returned", out_tree, avals)
             report.check(needed, returned, "return for each element what the function returns")
