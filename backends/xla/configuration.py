@@ -111,6 +111,8 @@ _post_hook = config("cpp_post_hook", None, in_jit_key=False)
 forked = config("forked", False)
 # The mesh that partition specs without one refer to. Traces depend on it.
 current_mesh = config("mesh", None)
+# True to run programs whose operands may all be moved on the mesh of `set_mesh`. Set under JAX's names only.
+programs_on_mesh = config("programs_on_mesh", False)
 # True where the caller splits a result itself: doubts how Explicit axes split it are then resolved in any way.
 explicit_resolved = config("explicit_resolved", False)
 # Values of user contexts that differ from their defaults (transforms/user_context.py).

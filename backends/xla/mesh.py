@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from functorch_like.backends.xla import client
-from functorch_like.backends.xla.configuration import current_mesh
+from functorch_like.backends.xla.configuration import current_mesh, programs_on_mesh
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import ArgumentError, DeviceError, UnsupportedError
 
@@ -331,6 +331,11 @@ class Mesh(AbstractMesh):
     def __exit__(self, *exception: object) -> None:
         current_mesh.restore(self._entered.tokens.pop())
 
+    @property
+    def is_entered(self) -> bool:
+        """True if this thread is in a block `with mesh:`."""
+        return bool(getattr(self._entered, "tokens", None))
+
     def __eq__(self, other: object) -> bool:
         return self is other
 
@@ -428,3 +433,14 @@ def _more(there: Sequence[Any], count: int) -> str:
     present = os.environ.get("FT_CPU_DEVICES")
     note = f" (it is {present})" if present else ""
     return f"use a smaller mesh, or set the environment variable FT_CPU_DEVICES={count} before Python starts{note}"
+
+
+def mesh_set() -> Mesh | None:
+    """Return the mesh of `set_mesh`, or None. That of a block `with mesh:` is not one."""
+    mesh = current_mesh.value
+    return current_mesh.global_value if mesh is not None and mesh.is_entered else mesh
+
+
+def default_mesh() -> Mesh | None:
+    """Return the mesh that programs run on if no operand is bound to devices; None for the default device."""
+    return mesh_set() if programs_on_mesh.value else None

@@ -10,6 +10,7 @@ import numpy as np
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.configuration import current_mesh
+from functorch_like.backends.xla.mesh import default_mesh
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import DeviceError
 from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
@@ -20,13 +21,14 @@ OneDevice = xla.OneDevice
 def device_for(args: Sequence[Any]) -> Any:
     """Return the device of the first committed operand, else the default one.
 
-    If that operand is on several devices, return a `Partitioning` of all operands.
+    If that operand is on several devices, or a mesh is the default, return a `Partitioning` of all operands.
     """
     for a in args:
         where = _bound_to(a)
         if where is not None:
             return where._device if type(where) is OneDevice else split_of(args, where.mesh)
-    return xla.default_device()
+    mesh = default_mesh()
+    return xla.default_device() if mesh is None else split_of(args, mesh)
 
 
 def split_of(args: Sequence[Any], mesh: Any, ins: Sequence[Any] = (), outs: Any = None) -> Any:

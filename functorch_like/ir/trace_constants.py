@@ -16,6 +16,9 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.backends import xla
+from functorch_like.backends.xla import named_sharding
+from functorch_like.backends.xla.mesh import default_mesh
+from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.core import state
 from functorch_like.ir.array_notes import ArrayNotes
 
@@ -44,6 +47,20 @@ def array_of(host: np.ndarray[Any, Any], device: Any = None, *, weak_type: bool 
         value.flags.writeable = False
         _VALUES.add(array, (next(_count), value))
     return array
+
+
+def placed(host: np.ndarray[Any, Any], device: Any = None, *, weak_type: bool = False) -> Any:
+    """Return `array_of` in a trace or with a device, else an array where programs run by default."""
+    if device is not None or state.trace.staging:
+        return array_of(host, device, weak_type=weak_type)
+    return put_by_default(host, weak_type=weak_type)
+
+
+def put_by_default(host: np.ndarray[Any, Any], *, weak_type: bool = False) -> Any:
+    """Return an array where programs run by default: on a device, or on a mesh."""
+    mesh = default_mesh()
+    place = None if mesh is None else named_sharding.named(mesh, PartitionSpec())
+    return xla.device_put(host, place, weak_type=weak_type)
 
 
 def value_of(array: Any) -> np.ndarray[Any, Any] | None:

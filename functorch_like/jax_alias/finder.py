@@ -17,7 +17,7 @@ from functorch_like.backends import promotion
 from functorch_like.backends import random as random_settings
 from functorch_like.backends.validators import parse_boolean
 from functorch_like.backends.xla import jax_import_stubs
-from functorch_like.backends.xla.configuration import switched_on
+from functorch_like.backends.xla.configuration import programs_on_mesh, switched_on
 from functorch_like.core import LENIENT_POSITIONS, Tracer
 from functorch_like.jax_alias import callers, missing, options
 from functorch_like.jax_alias.names import JAXLIB, MODULES, PRIVATE
@@ -198,6 +198,7 @@ def install() -> None:
     random_settings.adopt_jax(parse_boolean(os.environ.get("JAX_THREEFRY_PARTITIONABLE") or "1"))
     dtypes.STRONG_SCALARS.set_global(True)
     LENIENT_POSITIONS.set_global(True)
+    programs_on_mesh.set_global(True)
     if switched_on("JAX_ENABLE_X64"):
         dtypes.set_default_dtype("float64")
         dtypes.set_default_dtype("int64")

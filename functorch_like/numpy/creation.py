@@ -79,13 +79,13 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
         )
     if kind in promotion.NUMBERS:
         weak = dtype is None and kind is not bool
-        return trace_constants.array_of(promotion.host(a, dtype or aval_of(a).dtype), weak_type=weak)
+        return trace_constants.placed(promotion.host(a, dtype or aval_of(a).dtype), weak_type=weak)
     if isinstance(a, (np.ndarray, np.generic)):
         if dtype is None:
-            return dtype_origins.made(trace_constants.array_of(native(unmasked(a))))
+            return dtype_origins.made(trace_constants.placed(native(unmasked(a))))
         if a.dtype != dtype:
             a = np.asarray(unmasked(a)).astype(dtype)
-        return trace_constants.array_of(native(unmasked(a)))
+        return trace_constants.placed(native(unmasked(a)))
     if isinstance(a, (list, tuple, range)):
         return _from_sequence(a, dtype)
     if hasattr(kind, "__dlpack_device__"):
@@ -140,7 +140,7 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
         raise promotion.error(
             DtypeError, f"no array can hold {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits"
         )
-    out = trace_constants.array_of(host.astype(dtypes.as_dtype(dtype)))
+    out = trace_constants.placed(host.astype(dtypes.as_dtype(dtype)))
     return out if named else dtype_origins.made(out)
 
 
@@ -338,7 +338,7 @@ def _put(host: np.ndarray[Any, Any], device: Any, weak: bool) -> Any:
     where = None if device is None else xla.find_device(device)
     if isinstance(where, xla.Device) or where is None:
         host = np.asarray(host, order="C")
-    return trace_constants.array_of(host, where, weak_type=weak)  # to several devices it is copied part by part
+    return trace_constants.placed(host, where, weak_type=weak)  # to several devices it is copied part by part
 
 
 def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:

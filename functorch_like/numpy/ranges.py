@@ -98,7 +98,7 @@ def arange(
         promotion.check_int(int(values.min()), result_dtype)
         promotion.check_int(int(values.max()), result_dtype)
     where = None if device is None else xla.find_device(device)
-    return trace_constants.array_of(values.astype(result_dtype), where)
+    return trace_constants.placed(values.astype(result_dtype), where)
 
 
 @overload
@@ -279,9 +279,8 @@ def eye(
     if state.trace.staging or isinstance(k, Tracer):
         return structural.convert_element_type(diagonal_band(shape, k, elementwise.eq), new_dtype=result_dtype)
     ShapedArray(shape, result_dtype)  # raises for sizes beyond 64 bits, before NumPy does
-    return xla.device_put(
-        np.eye(shape[0], shape[1], k, dtype=result_dtype), None if device is None else xla.find_device(device)
-    )
+    values = np.eye(shape[0], shape[1], k, dtype=result_dtype)
+    return trace_constants.placed(values, None if device is None else xla.find_device(device))
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:

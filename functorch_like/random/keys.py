@@ -12,9 +12,9 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.backends import random as settings
-from functorch_like.backends import xla
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
+from functorch_like.ir import trace_constants
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import elementwise, structural
@@ -58,7 +58,8 @@ def key(seed: ArrayLike, *, impl: str | None = None) -> Array:
         if not -(2**63) <= seed < 2**64:
             raise promotion.error(NumberError, f"the seed {seed} does not fit 64 bits", "take it modulo 2**64")
         word = _word(seed)
-        return xla.device_put(np.array([word >> 32, word % 2**32] * (generators.WORDS[name] // 2), np.uint32))
+        words = np.array([word >> 32, word % 2**32] * (generators.WORDS[name] // 2), np.uint32)
+        return trace_constants.put_by_default(words)
     aval = aval_of(seed)
     if not dtypes.is_integer(aval.dtype):
         raise promotion.error(DtypeError, f"a seed is an integer, got {aval!r}", "give an int")

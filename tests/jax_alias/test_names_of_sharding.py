@@ -170,3 +170,36 @@ def test_the_earlier_shard_map_takes_its_parameters_by_position(run):
     np.testing.assert_array_equal(decorated(x), 2 * x)
     """
     run(text, FT_CPU_DEVICES="2")
+
+
+def test_programs_run_on_the_mesh_of_set_mesh_and_their_results_stay_there(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+    before = jnp.ones(3)
+    for kind in (AxisType.Auto, AxisType.Explicit):
+        mesh = jax.make_mesh((2, 2), ("x", "y"), axis_types=(kind,) * 2)
+        whole = NamedSharding(mesh, P())
+        with jax.set_mesh(mesh):
+            made = {
+                "filled": jnp.ones((4, 2)), "list": jnp.array([1.0, 2.0]), "NumPy's": jnp.asarray(np.ones(3)),
+                "range": jnp.arange(3), "eye": jnp.eye(2), "key": jax.random.key(0),
+                "normal": jax.random.normal(jax.random.key(0), (4,)), "jit": jax.jit(lambda: jnp.zeros(3))(),
+                "eager": before + 1, "read": before[0], "of NumPy": jnp.add(np.ones(2), 1),
+                "gradient": jax.grad(lambda x: (x**2).sum())(before), "number": jax.jit(lambda x: x)(3.0),
+            }
+            for name, x in made.items():
+                assert x.sharding.is_equivalent_to(whole, x.ndim), (kind, name, x.sharding)
+                assert len(x.devices()) == 4
+            np.testing.assert_array_equal(made["eager"], [2, 2, 2])
+            np.testing.assert_array_equal(made["gradient"], [2, 2, 2])
+            assert len(jax.device_put(np.ones(3)).devices()) == len(before.devices()) == 1  # these wait for a program
+            chosen = jax.device_put(np.ones(3), jax.devices()[1]) + 1
+            assert chosen.devices() == {jax.devices()[1]}
+            split = jax.device_put(np.arange(8.0), P("x")) * jnp.ones(8)
+            assert split.sharding.spec == P("x") and split.sum() == 28
+        with mesh:  # sets the mesh of specs alone
+            assert len(jnp.ones(2).devices()) == 1
+        assert len(jnp.ones(2).devices()) == len((before + 1).devices()) == 1
+    """
+    run(text, FT_CPU_DEVICES="4")

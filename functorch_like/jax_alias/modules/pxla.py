@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from functorch_like.jax_alias.modules.backend import get_compile_options
-from functorch_like.jax_alias.modules.sharding import is_entered
 from functorch_like.sharding import AbstractMesh, get_mesh
 
 
@@ -23,7 +22,7 @@ class ThreadResources:
     def physical_mesh(self) -> Any:
         """The mesh; an empty one outside of such blocks."""
         mesh = get_mesh()
-        return mesh if mesh is not None and is_entered(mesh) else AbstractMesh((), ())
+        return mesh if mesh is not None and mesh.is_entered else AbstractMesh((), ())
 
 
 thread_resources = ThreadResources()

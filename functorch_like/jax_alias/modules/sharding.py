@@ -14,8 +14,8 @@ from functorch_like import sharding as _sharding
 from functorch_like.avals import ShapedArray as _ShapedArray
 from functorch_like.backends.xla import explicit_types as _explicit_types
 from functorch_like.backends.xla import named_sharding as _named_sharding
-from functorch_like.backends.xla.configuration import current_mesh as _current_mesh
 from functorch_like.backends.xla.configuration import explicit_resolved as _explicit_resolved
+from functorch_like.backends.xla.mesh import mesh_set as _mesh_set
 from functorch_like.core import ArrayImpl as _ArrayImpl
 from functorch_like.core import Trace as _Trace
 from functorch_like.core import Tracer as _Tracer
@@ -137,15 +137,8 @@ def get_abstract_mesh() -> Any:
 
 def get_mesh() -> Any:
     """Return the mesh that `set_mesh` has set, as in JAX no other; an empty one where there is none."""
-    mesh = _sharding.get_mesh()
-    if mesh is not None and is_entered(mesh):
-        mesh = _current_mesh.global_value
+    mesh = _mesh_set()
     return _NO_MESH if mesh is None else mesh
-
-
-def is_entered(mesh: Any) -> bool:
-    """Return True if this thread is in a block `with mesh:`."""
-    return bool(getattr(mesh._entered, "tokens", None))
 
 
 def set_mesh(mesh: Any) -> Any:
