@@ -18,9 +18,10 @@ _PROGRAM, _EQUATION = (10e-3, 3e-3) if VERSION < (0, 11) else (5e-3, 1.5e-3)
 _ELEMENT = 2e-9
 #: Cost of an element in units of `_ELEMENT`: of transcendental functions, and of random bits.
 _FUNCTION, _BITS = 5, 100
-#: Assumed number of steps of a loop whose number is unknown, and which gives no expected number; and of such a loop
-#: inside of another one, as a line search. (With a thousand steps each, the three loops of NUTS would take days.)
-_STEPS, _INNER_STEPS = 1000, 3
+#: Assumed number of steps of a loop whose number is unknown, and which gives no expected number: of an outer one; of
+#: one in a loop of a known number, as the trajectory of a sample; of one in another such loop, as a line search. (With
+#: a thousand steps each, the loops of NUTS would take days. They take a second, and full options three.)
+_STEPS, _STEPS_IN_KNOWN, _STEPS_IN_UNKNOWN = 1000, 30, 3
 #: Cost, in equations, of an operation of several kernels: sorting, cumulative sums, factorizations, random bits.
 _KERNELS = 6
 #: Cost of special functions, by family, in equations and elements. Iterative ones cost as much as whole programs.
@@ -55,24 +56,32 @@ class Estimate(NamedTuple):
         return _ELEMENT * self.elements
 
 
-def estimate(jaxpr: Jaxpr, *, in_unknown_loop: bool = False) -> Estimate:
-    """Return the estimate of a program, or of a part of it that is in a loop of an unknown number of steps."""
+def estimate(jaxpr: Jaxpr, *, unknown: int = _STEPS) -> Estimate:
+    """Return the estimate of a program, or of a part of it; `unknown` steps are assumed where the number is unknown."""
 
     def add() -> Estimate:
-        parts = [_of_equation(e, in_unknown_loop) for e in jaxpr.equations]
+        parts = [_of_equation(e, unknown) for e in jaxpr.equations]
         return Estimate(sum(p.equations for p in parts), sum(p.elements for p in parts))
 
-    return jaxpr.memo(("tier estimate", in_unknown_loop), add)
+    return jaxpr.memo(("tier estimate", unknown), add)
 
 
-def steps(e: Equation, *, in_unknown_loop: bool = False) -> int:
+def steps(e: Equation, *, unknown: int = _STEPS) -> int:
     """Return how often an equation runs the jaxprs among its parameters."""
     known = _known_steps(e)
-    return known if known is not None else _INNER_STEPS if in_unknown_loop else _STEPS
+    return unknown if known is None else known
 
 
 def _known_steps(e: Equation) -> int | None:
     return e.params.get("length", e.params.get("expected_steps")) if e.prim.kind == "loop" else 1
+
+
+def _unknown_inside(e: Equation, unknown: int) -> int:
+    """Return the steps to assume of loops in an equation's jaxprs, if their number is unknown."""
+    known = _known_steps(e)
+    if known is None:
+        return _STEPS_IN_UNKNOWN
+    return min(unknown, _STEPS_IN_KNOWN) if known > 1 else unknown
 
 
 def has_optimised_forms(jaxpr: Jaxpr) -> bool:
@@ -90,12 +99,11 @@ def _of_lower(e: Equation) -> tuple[list[Any], list[Any], dict[str, Any]]:
     return [v.aval for v in e.inputs], [v.aval for v in e.outputs], e.params
 
 
-def _of_equation(e: Equation, in_unknown_loop: bool) -> Estimate:
+def _of_equation(e: Equation, unknown: int) -> Estimate:
     if e.prim.partial_eval is not None:
-        unknown = in_unknown_loop or _known_steps(e) is None
-        inner = [estimate(j, in_unknown_loop=unknown) for j in inner_jaxprs(e.params)]
+        inner = [estimate(j, unknown=_unknown_inside(e, unknown)) for j in inner_jaxprs(e.params)]
         if inner:
-            times = steps(e, in_unknown_loop=in_unknown_loop)
+            times = steps(e, unknown=unknown)
             return Estimate(sum(i.equations for i in inner), times * sum(i.elements for i in inner))
     size = max((v.aval.size for v in (*e.inputs, *e.outputs)), default=0)
     if compiles_slowly(e.prim.lower, *_of_lower(e)):

@@ -1,8 +1,8 @@
-"""Eager calls of cheap primitives: NumPy computes the first ones, if its result equals XLA's bit for bit.
+"""Eager calls of cheap primitives and functions: NumPy computes the first ones, if its results equal XLA's bit for bit.
 
-A derivative without jit applies hundreds of primitives, to many shapes, most of them a few times. Compiling a primitive
-takes 15 to 100 ms, and NumPy takes microseconds. So it is compiled for a signature after `FIRST_CALLS` calls with it;
-from then on C++ runs it.
+A notebook, and a derivative without jit, apply hundreds of operations to many shapes, most of them a few times.
+Compiling an operation takes 10 to 100 ms, and NumPy takes microseconds. So it is compiled for a signature after
+`FIRST_CALLS` calls with it, for functions that users call after `FIRST_CALLS_OF_USERS`; from then on C++ runs it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,23 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends import xla
+from functorch_like.backends import compilation, xla
 from functorch_like.backends.xla import arrays, client, counters, events
+from functorch_like.compiler.inspection import INSPECTED
 from functorch_like.compiler.placement import device_for
 from functorch_like.core import ArrayImpl, Primitive, abstract_eval, aval_of
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal
 
-#: Calls of a primitive with one signature that NumPy computes; 0 compiles at once. Set for tests and measurements.
+#: Calls with one signature that NumPy computes; 0 compiles at once. Set for tests and measurements.
 FIRST_CALLS = xla.config("first_calls_in_numpy", 32, in_trace_key=False)
+#: Those of a function that users call. Half of the programs that a library makes while it starts are called once or
+#: twice, and few 3 to 30 times. A loop that times a function is preceded by few calls, and is not to compile it.
+FIRST_CALLS_OF_USERS = 2
 #: Largest number of elements of an operand or result. For more, XLA's threads are worth a compilation.
 _MOST_ELEMENTS = 2**14
 _MOST_SIGNATURES = 1024
+#: Most equations of a function that NumPy computes, one after the other.
+_MOST_EQUATIONS = 32
 
 
 def for_primitive(prim: Primitive, params: dict[str, Any]) -> HostCalls | None:
@@ -31,11 +38,44 @@ def for_primitive(prim: Primitive, params: dict[str, Any]) -> HostCalls | None:
     Results of data movement are equal for all of NumPy's own dtypes. Results of arithmetic, comparison and selection
     are equal for real numbers, if the primitive is `exact`.
     """
-    if not prim.builtin or prim.multiple_results or client.CPU_ASYNC:  # an asynchronous call cannot wait for operands
+    if client.CPU_ASYNC:  # an asynchronous call cannot wait for operands
         return None
-    if prim.kind == "movement":
-        return HostCalls(prim, params, "biufc")
-    return HostCalls(prim, params, "biuf") if prim.exact else None
+    kinds = _kinds(prim)
+    return HostCalls(prim, params, kinds) if kinds else None
+
+
+def for_function(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], device: Any) -> HostProgram | None:
+    """Return the `HostProgram` of an eager function, or None for one that XLA computes.
+
+    Args:
+        jaxpr: its first inputs are `consts`, the others the arguments.
+        consts: arrays.
+        args: the arguments.
+        device: where the results are to be: a device, or a `Partitioning`.
+    """
+    if client.CPU_ASYNC or not FIRST_CALLS.value or compilation.tiers == "off":
+        return None
+    if type(device) is not xla.Device or device.platform != "cpu" or len(jaxpr.equations) > _MOST_EQUATIONS:
+        return None
+    if not all(_computes(e) for e in jaxpr.equations) or not all(_is_small(a) for a in jaxpr.out_avals):
+        return None
+    return HostProgram(jaxpr, consts, device) if all(_read_any(x) is not None for x in (*consts, *args)) else None
+
+
+def _kinds(prim: Primitive) -> str:
+    """Return NumPy's kind letters of the dtypes for which NumPy computes a primitive with XLA's bits."""
+    if not prim.builtin or prim.multiple_results:
+        return ""
+    return "biufc" if prim.kind == "movement" else "biuf" if prim.exact else ""
+
+
+def _computes(e: Equation) -> bool:
+    kinds = _kinds(e.prim)
+    return bool(kinds) and all(_is_small(v.aval) and v.aval.dtype.kind in kinds for v in (*e.inputs, *e.outputs))
+
+
+def _is_small(aval: ShapedArray) -> bool:
+    return aval.size <= _MOST_ELEMENTS and aval.dtype.isbuiltin == 1
 
 
 class HostCalls:
@@ -67,8 +107,8 @@ class HostCalls:
         places = {x._sharding._device for x in args if type(x) is ArrayImpl and x._committed}
         if type(device) is not xla.Device or device.platform != "cpu" or len(places) > 1:
             return None
-        result = self._result([_read(x, aval) for x, aval in zip(args, avals, strict=True)])
-        if result is None or result.dtype != out.dtype or result.shape != out.shape:
+        result = computed(self._prim, self._params, [_read(x, a) for x, a in zip(args, avals, strict=True)], out)
+        if result is None:
             return None
         if len(self._counts) >= _MOST_SIGNATURES:
             self._counts.clear()
@@ -77,19 +117,71 @@ class HostCalls:
         events.emit("numpy", self._prim.name)
         return arrays.computed(result, out, device, bool(places))
 
-    def _result(self, operands: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:
-        """Return the result of the `ref` rule; None if XLA's may differ, or if the rule raises."""
-        with np.errstate(all="ignore"):
-            try:
-                result = np.asarray(self._prim.ref(*operands, **self._params))
-            except Exception:
-                return None
-        if self._prim.kind != "movement" and not all(map(_is_usual, (*operands, result))):
-            return None
-        return result
-
     def _takes(self, aval: ShapedArray) -> bool:
-        return aval.size <= _MOST_ELEMENTS and aval.dtype.kind in self._kinds and aval.dtype.isbuiltin == 1
+        return _is_small(aval) and aval.dtype.kind in self._kinds
+
+
+class HostProgram:
+    """The first calls of an eager function of cheap operations with one signature.
+
+    Args:
+        jaxpr: its first inputs are `consts`, the others the arguments.
+        consts: arrays.
+        device: the device that its results are on.
+    """
+
+    __slots__ = ("_calls", "_device", "consts", "jaxpr")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], device: Any) -> None:
+        self.jaxpr, self.consts, self._device = jaxpr, consts, device
+        self._calls = 0
+
+    def run(self, args: Sequence[Any]) -> list[Any] | None:
+        """Return the results of a call; None if XLA is to compute it, and all later ones."""
+        if self._calls >= min(FIRST_CALLS.value, FIRST_CALLS_OF_USERS) or INSPECTED.value is not None:
+            return None
+        self._calls += 1
+        jaxpr, values = self.jaxpr, {}
+        leaves = [*self.consts, *args]
+        for var, x in zip(jaxpr.inputs, leaves, strict=True):
+            host = _read_any(x)
+            if host is None:
+                return None
+            values[var] = host if host.dtype == var.aval.dtype else host.astype(var.aval.dtype)
+        read = lambda atom: atom.value if type(atom) is Literal else values[atom]
+        for e in jaxpr.equations:
+            (out,) = e.outputs
+            result = computed(e.prim, e.params, [read(v) for v in e.inputs], out.aval)
+            if result is None:
+                return None
+            values[out] = result
+        committed = any(type(x) is ArrayImpl and x._committed for x in leaves)
+        counters.computed_by_numpy += 1
+        return [
+            arrays.computed(read(v), aval, self._device, committed)
+            for v, aval in zip(jaxpr.outputs, jaxpr.out_avals, strict=True)
+        ]
+
+
+def computed(
+    prim: Primitive, params: dict[str, Any], operands: list[np.ndarray[Any, Any]], out: ShapedArray
+) -> np.ndarray[Any, Any] | None:
+    """Return the result of the `ref` rule; None if XLA's may differ, or if the rule raises."""
+    with np.errstate(all="ignore"):
+        try:
+            result = np.asarray(prim.ref(*operands, **params))
+        except Exception:
+            return None
+    if prim.kind != "movement" and not all(map(_is_usual, (*operands, result))):
+        return None
+    return result if result.dtype == out.dtype and result.shape == out.shape else None
+
+
+def _read_any(x: Any) -> np.ndarray[Any, Any] | None:
+    """Return an argument's value; None for one that is deleted, or not on one device."""
+    if _is_plain(x):
+        return arrays.read(x) if type(x) is ArrayImpl else np.asarray(x)
+    return np.asarray(x) if type(x) in (bool, int, float, complex) else None
 
 
 def _is_usual(x: np.ndarray[Any, Any]) -> bool:

@@ -45,7 +45,7 @@ def _running(primitive: Any, name: str) -> Any:
 _cumsum, _cumprod = _running(cumulative.cumsum, "cumsum"), _running(cumulative.cumprod, "cumprod")
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sum along an axis.
 
@@ -144,7 +144,7 @@ def _from_initial(running: Any, x: Any, axis: int | None, dtype: Any, include_in
     return concatenate([structural.full((*shape[:d], 1, *shape[d + 1 :]), first, aval_of(out).dtype), out], d)
 
 
-@with_kernel(1, patient=True, values=("prepend", "append"))
+@with_kernel(1, values=("prepend", "append"))
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -204,7 +204,7 @@ def _diff(a: Any, n: int, d: int) -> Any:
     return a
 
 
-@with_kernel(1, patient=True, values=("to_end", "to_begin"))
+@with_kernel(1, values=("to_end", "to_begin"))
 def ediff1d(ary: ArrayLike, to_end: NestedArrayLike | None = None, to_begin: NestedArrayLike | None = None) -> Array:
     """Differences of neighbouring elements of the flattened array.
 

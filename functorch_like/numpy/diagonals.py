@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, DTypeLike
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals of matrices, as the last dimension.
 
@@ -69,7 +69,7 @@ def _plane(axis1: int, axis2: int, n: int, what: str) -> tuple[int, int]:
     return i, j
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def trace(
     a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
@@ -105,7 +105,7 @@ def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
     return structural.reduce_sum(elementwise.select_n(on, structural.full_like(a, 0), a), axes=(n - 2, n - 1))
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """The diagonal of a matrix; or of a vector, the matrix with that diagonal.
 

@@ -199,7 +199,7 @@ def isscalar(element: object) -> bool:
     return is_value(element) and aval_of(element).ndim == 0
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def iscomplex(x: ArrayLike) -> Array:
     """Return True where elements have an imaginary part that is not zero.
 
@@ -215,7 +215,7 @@ def iscomplex(x: ArrayLike) -> Array:
     return not_equal(imag(x if is_value(x) else asarray(x)), 0)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def isreal(x: ArrayLike) -> Array:
     """Return True where elements have no imaginary part.
 

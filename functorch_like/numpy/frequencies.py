@@ -86,7 +86,7 @@ def _shift(x: Any, axes: Any, name: str, back: bool) -> Any:
     return roll(x, tuple(-(shape[d] // 2) if back else shape[d] // 2 for d in over), over)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """Move elements cyclically so that frequency 0 is in the middle.
 
@@ -103,7 +103,7 @@ def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     return _shift(x, axes, "fftshift", back=False)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """The inverse of `fftshift`.
 

@@ -185,7 +185,7 @@ def column_stack(tup: Arrays) -> Array:
     return concatenate([a if ndim(a) > 1 else structural.reshape(a, shape=(aval_of(a).size, 1)) for a in parts], 1)
 
 
-@with_kernel(2, patient=True)
+@with_kernel(2)
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Append values to the end of an array; both are flattened if no axis is given.
 

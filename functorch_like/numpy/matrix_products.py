@@ -346,7 +346,7 @@ def _tensordot(a: Any, b: Any, contract: Any, precision: Any, preferred: Any) ->
     return dot_general(a, b, contract, ((), ()), precision, preferred)
 
 
-@with_kernel(2, patient=True)
+@with_kernel(2)
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Kronecker product: each element of `a` times all of `b`.
 

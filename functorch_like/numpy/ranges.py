@@ -346,7 +346,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     )
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """The lower triangle of matrices: zeros above a diagonal.
 
@@ -366,7 +366,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return _part(m, k, lower=True)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangle of matrices: zeros below a diagonal.
 

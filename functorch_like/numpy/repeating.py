@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Axis, NestedArrayLike, Shape
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def tile(A: ArrayLike, reps: Shape) -> Array:
     """Repeat an array as a whole along each dimension.
 
@@ -53,7 +53,7 @@ def tile(A: ArrayLike, reps: Shape) -> Array:
     return tile_primitive(structural.reshape(a, shape=sizes), reps=tuple(counts))
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def repeat(
     a: ArrayLike, repeats: ArrayLike | Sequence[int], axis: int | None = None, *, total_repeat_length: int | None = None
 ) -> Array:
@@ -146,7 +146,7 @@ def _window(x: Any, start: Any, n: int, d: int) -> Any:
     return dynamic_slice(x, *starts, slice_sizes=sizes)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
     """Move elements along axes; those that leave at one end come back at the other.
 

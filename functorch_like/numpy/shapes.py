@@ -177,7 +177,7 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
     return reshape(a, (-1,) if aval_of(arr(a, "fnp.ravel")).size else (0,), order)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     """Insert dimensions of size 1.
 
@@ -202,7 +202,7 @@ def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     return structural.reshape(a, shape=tuple(1 if d in new else next(inner) for d in range(total)))
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """Remove dimensions of size 1.
 
@@ -231,7 +231,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
 
 
 # --------------------------------------------------------------------------------------------------------------- order
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Reorder the dimensions; by default, reverse them.
 
@@ -286,7 +286,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Exchange two dimensions.
 
@@ -309,7 +309,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return array_of(x) if i == j else structural.transpose(x, permutation=tuple(order))
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Move dimensions to other positions; the others stay in order.
 
@@ -363,7 +363,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     return moveaxis(a, axis, start - 1 if axis < start else start)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """Reverse the order of elements along axes, by default along all.
 
@@ -411,7 +411,7 @@ def flipud(m: ArrayLike) -> Array:
     return flip(m, 0)
 
 
-@with_kernel(1, patient=True)
+@with_kernel(1)
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by k quarter turns, from the first of the axes towards the second.
 

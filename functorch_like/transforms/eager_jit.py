@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.backends import xla
+from functorch_like.backends.xla import events
 from functorch_like.caches import Cache
 from functorch_like.calling import pickling as pickling  # of the functions made here
 from functorch_like.calling.call_signature import FlatCall, Static
@@ -26,13 +27,14 @@ from functorch_like.calling.simple_calls import Kernels
 from functorch_like.compiler.placement import device_for
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, as_argument, in_width, state
 from functorch_like.errors import ArgumentError
-from functorch_like.interpreters import eager_tiers
-from functorch_like.interpreters.host_evaluation import FIRST_CALLS
+from functorch_like.interpreters import eager_tiers, host_evaluation
+from functorch_like.interpreters.host_evaluation import HostProgram
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import stage
 
 if TYPE_CHECKING:
     from functorch_like.compiler.program import Program
+    from functorch_like.ir.jaxpr import Jaxpr
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,7 +49,6 @@ def eager_jit(
     ints: bool = False,
     checked: bool = False,
     whole: bool = False,
-    patient: bool = False,
 ) -> Any:
     """Compile a user-level function when it is called outside of all transformations.
 
@@ -60,19 +61,16 @@ def eager_jit(
             `promotion.numbers` and `aval_of` do.
         whole: under transformations outside of jit, too, compile it as one program rather than each operation
             separately. A product and a sum that are compiled together are rounded once.
-        patient: compile for a signature after some calls with it, which run operation by operation. For functions of
-            cheap operations, which NumPy computes at first; see `host_evaluation`.
 
     Returns:
         A C++-dispatched function. Under a trace it calls `fun` directly.
     """
     if fun is None:
-        return functools.partial(eager_jit, static=static, ints=ints, checked=checked, whole=whole, patient=patient)
+        return functools.partial(eager_jit, static=static, ints=ints, checked=checked, whole=whole)
     name, plain = fun.__name__, fun
     which = _static(fun, static)
     fun = _in_full_width(fun)
-    programs: Cache[Any, tuple[Program, Any]] = Cache()
-    first_calls: dict[Any, int] = {}  # by signature, of a patient function
+    programs: Cache[Any, tuple[Program | HostProgram, Any]] = Cache()
 
     inner = _jitted(fun, static) if whole else fun  # for tracers of transformations
 
@@ -91,18 +89,21 @@ def eager_jit(
         kinds = tuple((type(a), type(a) is ArrayImpl and a._committed) for a in call.leaves)
         key = (call.key, kinds, device_for(call.leaves))
         found = programs.get(key)
-        if found is None and patient and (count := first_calls.get(key, 0)) < FIRST_CALLS.value:
-            if len(first_calls) >= _MOST_PROGRAMS:
-                first_calls.clear()
-            first_calls[key] = count + 1
-            return inner(*args, **kwargs), None, True
         if found is None:
-            found = _compile(fun, call, name)
-            if (
-                narrow or found[0].improvement is not None or not found[0].leaves_python()
-            ):  # the next call comes here, too
-                programs.keep(key, found, _MOST_PROGRAMS)
+            found = _traced(fun, call, name, key[2])
         program, out_tree = found
+        if isinstance(program, HostProgram):
+            results = program.run(call.leaves)
+            if results is not None:
+                programs.keep(key, found, _MOST_PROGRAMS)
+                events.emit("numpy", name)
+                dtype_origins.follow(call.leaves, results)
+                return out_tree.unflatten(results), None, True
+            program = _compiled(program.jaxpr, program.consts, call, name)
+        if narrow or program.improvement is not None or not program.leaves_python():  # the next call comes here, too
+            programs.keep(key, (program, out_tree), _MOST_PROGRAMS)
+        else:
+            programs.pop(key, None)
         results = eager_tiers.run(program, call.leaves)
         dtype_origins.follow(call.leaves, results)
         out = out_tree.unflatten(results)
@@ -122,12 +123,11 @@ def eager_jit(
     return made
 
 
-def with_kernel(operands: int, patient: bool = False, values: tuple[str, ...] = ()) -> Callable[[F], F]:
+def with_kernel(operands: int, values: tuple[str, ...] = ()) -> Callable[[F], F]:
     """Attach `Kernels` to a public function.
 
     Args:
         operands: number of leading parameters that are arrays.
-        patient: as of `eager_jit`.
         values: names of further parameters that are arrays or numbers. All others are options, which are compiled in.
     """
 
@@ -140,9 +140,9 @@ def with_kernel(operands: int, patient: bool = False, values: tuple[str, ...] = 
 
         @functools.cache
         def with_options() -> Any:
-            return eager_jit(fun, static=options, ints=True, checked=True, patient=patient)
+            return eager_jit(fun, static=options, ints=True, checked=True)
 
-        plain = eager_jit(fun, ints=True, checked=True, patient=patient)
+        plain = eager_jit(fun, ints=True, checked=True)
         fun.kernels = Kernels(operands, most, frozenset(options), plain, with_options)  # type: ignore[attr-defined]
         return fun
 
@@ -199,11 +199,17 @@ def _static(fun: Any, names: tuple[str, ...]) -> Static:
     return Static(tuple(i for i, n in enumerate(parameters[: code.co_argcount]) if n in names), names)
 
 
-def _compile(fun: Callable[..., Any], call: FlatCall, name: str) -> tuple[Program, Any]:
-    from functorch_like.compiler.program import Program  # not needed at import
-
+def _traced(fun: Callable[..., Any], call: FlatCall, name: str, device: Any) -> tuple[Program | HostProgram, Any]:
+    """Return the program of a call, or what NumPy computes of it at first; and the structure of its results."""
     flat, trees = call.flatten_function(fun)
     jaxpr, consts = stage(
         flat, call.avals, name=name, parent=EVALUATE, chain="", hosts=dtype_origins.hosts(call.leaves)
     )
-    return Program(jaxpr, consts, call.leaves, name=name, eager=True), trees[0]
+    by_numpy = host_evaluation.for_function(jaxpr, consts, call.leaves, device)
+    return _compiled(jaxpr, consts, call, name) if by_numpy is None else by_numpy, trees[0]
+
+
+def _compiled(jaxpr: Jaxpr, consts: Sequence[Any], call: FlatCall, name: str) -> Program:
+    from functorch_like.compiler.program import Program  # not needed at import
+
+    return Program(jaxpr, consts, call.leaves, name=name, eager=True)

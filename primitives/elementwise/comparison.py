@@ -65,7 +65,7 @@ le_to = _total("le", np.less_equal)
 lt_to = _total("lt", np.less)
 is_finite = nondifferentiable(
     "is_finite", np.isfinite, lambda e, x: e.op("stablehlo.is_finite", [x], e.outs), takes="f",
-    gives=lambda dtype: dtypes.bool_,
+    gives=lambda dtype: dtypes.bool_, exact=True,
     samples=lambda: [
         *samples_of(1, "f", (-2.0, 2.0), ({},), False),
         *(

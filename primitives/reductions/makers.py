@@ -91,6 +91,7 @@ def reduction(
     jvp: Any,
     samples: Callable[[], list[SampleInput]],
     lower: Any = None,
+    exact: bool = False,
 ) -> Primitive:
     """A primitive that folds dimensions with an associative operation.
 
@@ -104,6 +105,7 @@ def reduction(
         jvp: the derivative rule.
         samples: the samples rule.
         lower: the lowering rule; None: a fold by `kind`.
+        exact: True if `fold` has XLA's bits.
     """
 
     def shape(x: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
@@ -130,7 +132,7 @@ def reduction(
     no = NotDefined(f"{name} is not linear in its operand; differentiate it with its jvp rule")
     primitive = Primitive(
         name, shape=shape, ref=ref, lower=lower or (accumulated(folded) if kind == "multiply" else folded), jvp=jvp,
-        transpose=no, batch=batch, samples=samples, kind="reduction",
+        transpose=no, batch=batch, samples=samples, kind="reduction", exact=exact,
     )  # fmt: skip
     return primitive
 

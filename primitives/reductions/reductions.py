@@ -117,6 +117,7 @@ def _bitwise(name: str, kind: str, ufunc: np.ufunc, identity: Callable[[Any], An
         "integers and booleans",
         NotDefined("integers and booleans have no derivative; use stop_gradient where a float is involved"),
         sampled("bool", "int32", "uint8", smooth=False),
+        exact=True,
     )
 
 

@@ -22,6 +22,13 @@ MOVES = {p.name: p for p in ALL if p.kind == "movement" and not p.multiple_resul
 COMPUTES = {p.name: p for p in ALL if p.exact and p.name not in MOVES}
 
 
+# Other compile options: half of the tests optimise all programs at once, and NumPy computes no functions then.
+@pytest.fixture(autouse=True)
+def _tiers():
+    with ft.backends.compilation.flags(tiers="auto"):
+        yield
+
+
 @contextmanager
 def first_calls(count):
     token = FIRST_CALLS.swap_local(count)
@@ -76,7 +83,7 @@ def cases(prim):
         operands = [drawn(x, i) for i, x in enumerate(sample.operands)]
         if all(x is not None for x in operands):
             yield operands, sample.params
-    if prim.name not in COMPUTES:
+    if prim.name not in COMPUTES or prim.kind != "elementwise":
         return
     count = next(len(s.operands) for s in prim.samples())
     for dtype in [
@@ -129,7 +136,8 @@ def test_numpy_and_xla_agree_to_the_bit(name):
         warnings.simplefilter("error")
         by_numpy = 0
         for (xs, params), result in zip(known, map(np.asarray, want), strict=True):
-            xs, expected = usual_ones(xs, result) if name in COMPUTES and xs[0].ndim == 1 else (xs, result)
+            pairs = prim.kind == "elementwise" and xs[0].ndim == 1
+            xs, expected = usual_ones(xs, result) if pairs else (xs, result)
             calls = host_evaluation.for_primitive(prim, params)
             got = calls([fnp.asarray(x) for x in xs])
             if got is not None:
@@ -184,8 +192,9 @@ def test_results_stay_where_their_operands_are():
 
 
 def test_what_the_reference_refuses_is_left_to_xla():
-    pads = host_evaluation.for_primitive(primitives.pad, {"padding": "not a padding"})
-    assert pads._result([np.ones(3), np.ones(())]) is None
+    out = ShapedArray((3,), np.float64)
+    params = {"padding": "not a padding"}
+    assert host_evaluation.computed(primitives.pad, params, [np.ones(3), np.ones(())], out) is None
 
 
 def test_reports_name_what_numpy_computed():
@@ -210,6 +219,94 @@ def test_results_do_not_share_memory_with_operands():
 def test_errors_are_the_same():
     with pytest.raises(ft.errors.ShapeError, match=r"add\(f32\[2\], f32\[3\]\)"):
         primitives.add(fnp.ones(2), fnp.ones(3))
+
+
+# ------------------------------------------------------------------------------------------ functions of the user level
+def grown(f, *args):
+    """Return the result, the number of programs compiled or loaded, and of functions that NumPy computed."""
+    before = counters.snapshot()
+    result = f(*args)
+    found = counters.since(before)
+    return result, found.get("compiles", 0) + found.get("cache_hits", 0), found.get("computed_by_numpy", 0)
+
+
+M = np.arange(12, dtype="float32").reshape(3, 4) - 5
+N = np.linspace(2, 3, 4, dtype="float32")
+CELLS = {
+    "product": (lambda m, n: m * n, M * N),
+    "a number": (lambda m, n: 2.5 - m, np.float32(2.5) - M),
+    "an int": (lambda m, n: m + 3, M + 3),
+    "comparison": (lambda m, n: (m > n) | (m <= -1), (M > N) | (M <= -1)),
+    "all": (lambda m, n: fnp.all(m < 7, axis=1), np.all(M < 7, axis=1)),
+    "any": (lambda m, n: (m == 6).any(), (M == 6).any()),
+    "finite": (lambda m, n: fnp.isfinite(m), np.isfinite(M)),
+    "choice": (lambda m, n: fnp.where(m > 0, m, n), np.where(M > 0, M, N)),
+    "clip": (lambda m, n: fnp.clip(m, -1, 2), np.clip(M, -1, 2)),
+    "absolute": (lambda m, n: abs(-m), abs(M)),
+    "row": (lambda m, n: m[1], M[1]),
+    "last element": (lambda m, n: m[-1, -1], M[-1, -1]),
+    "slice": (lambda m, n: m[1:, ::-2], M[1:, ::-2]),
+    "new axis": (lambda m, n: n[:, None], N[:, None]),
+    "shape": (lambda m, n: m.reshape(2, 6), M.reshape(2, 6)),
+    "transpose": (lambda m, n: m.T, M.T),
+    "joined": (lambda m, n: fnp.concatenate([m, n[None]]), np.concatenate([M, N[None]])),
+    "stacked": (lambda m, n: fnp.stack([n, n + 1], -1), np.stack([N, N + 1], -1)),
+    "dtype": (lambda m, n: m.astype(np.int32), M.astype(np.int32)),
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_first_cells_of_a_notebook_compile_nothing(name):
+    f, want = CELLS[name]
+    ft.clear_caches()  # of calls by other tests
+    m, n = fnp.asarray(M), fnp.asarray(N)
+    result, compiled, by_numpy = grown(f, m, n)
+    assert compiled == 0 and by_numpy >= 1
+    with first_calls(0):
+        same = f(m, n)
+    assert bits(result) == bits(same) == bits(want) and result.aval == same.aval
+    assert not np.shares_memory(np.asarray(result), np.asarray(m))
+
+
+def test_functions_become_compiled():
+    x = fnp.ones((7, 3, 5))
+    ran = [grown(lambda: fnp.minimum(x, 2 * x) - 1)[1:] for _ in range(4)]
+    assert ran == [(0, 3), (0, 3), (3, 0), (0, 0)]
+    before = counters.snapshot()
+    fnp.minimum(x, x)
+    assert "misses" not in counters.since(before)  # C++ runs it
+    with ft.backends.compilation.flags(tiers="off"):
+        assert grown(lambda: fnp.maximum(x, x))[1:] == (1, 0)
+
+
+def test_functions_that_xla_computes_from_the_first_call():
+    x = fnp.ones((2, 11))
+    large = fnp.ones((2**14 + 3,))
+    nan = fnp.asarray(np.array([1, np.nan, 3], "float32"))
+    for f, args in (
+        (fnp.exp, (x,)),
+        (fnp.multiply, (large, large)),
+        (fnp.add, (x.astype("bfloat16"),) * 2),
+        (fnp.add, (x.astype("complex64"),) * 2),
+        (fnp.subtract, (nan, nan)),
+        (fnp.add, (np.float32(1e-40), x)),
+    ):
+        assert grown(f, *args)[1:] == (1, 0)
+
+
+def test_results_of_functions_stay_where_their_operands_are_and_are_inspected():
+    place = ft.devices()[-1]
+    x = ft.device_put(np.arange(3.0, dtype="float32"), place)
+    y = x * fnp.ones(3)
+    assert y._committed and y.devices() == {place} and not (fnp.ones(3) * 2)._committed
+    big = fnp.full((3, 2), 3e38)
+    assert np.isinf((big * big).tolist()).all()
+    with ft.debug.infs(), pytest.raises(ft.errors.NonFiniteError):
+        big * big
+    gone = fnp.ones((3, 3))
+    gone.delete()
+    with pytest.raises(ft.errors.FtError, match="deleted"):
+        gone + 1
 
 
 # ------------------------------------------------------------------------------- the Hessian of a Gaussian process

@@ -539,8 +539,10 @@ def test_loops_of_unknown_length_within_others_are_short():
 
     one, three = estimate(nested(1), X), estimate(nested(3), X)
     assert one.run_seconds * 9 < three.run_seconds < one.run_seconds * 20
-    known = estimate(lambda x: lax.scan(lambda c, _: (nested(1)(c), None), x, None, length=7)[0], X)
-    assert known.run_seconds == pytest.approx(7 * one.run_seconds)
+    known = lambda n: estimate(lambda x: lax.scan(lambda c, _: (nested(1)(c), None), x, None, length=n)[0], X)
+    assert known(1).run_seconds == pytest.approx(one.run_seconds)
+    assert one.run_seconds / 10 < known(7).run_seconds < one.run_seconds  # a trajectory, and not 1,000 steps each
+    assert known(2000).run_seconds > 20 * one.run_seconds
 
 
 def test_what_libraries_prepare_in_a_first_run_is_not_counted():

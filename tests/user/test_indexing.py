@@ -195,7 +195,8 @@ def test_static_indices_become_slices():
 
 def test_one_kernel_serves_all_positions():
     x = fnp.arange(50.0)
-    _ = x[0], x[1:4]
+    for _ in range(3):  # NumPy computes the first calls
+        _ = x[0], x[1:4]
     before = counters.snapshot()
     assert [float(x[i]) for i in range(-50, 50)] == [*range(50), *range(50)]
     assert [x[i : i + 3].tolist()[0] for i in range(40)] == [*range(40)]

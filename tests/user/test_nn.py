@@ -346,7 +346,8 @@ def test_each_call_is_one_kernel(f):
     from functorch_like.backends.xla import counters
 
     x = fnp.asarray(X)
-    f(x)
+    for _ in range(3):  # NumPy may compute the first two
+        f(x)
     before = counters.compiles, counters.misses
     f(x)
     assert (counters.compiles, counters.misses) == before
