@@ -60,6 +60,7 @@ CASES = {
     "percentile": lambda: xp.percentile(VECTOR, 30),
     "std of columns": lambda: xp.std(MATRIX, axis=0),
     "cumsum, sort, argmax": lambda: (xp.cumsum(VECTOR), xp.sort(VECTOR), xp.argmax(VECTOR)),
+    "arithmetic and indexing": lambda: xp.where(VECTOR[9:15] > 1, 2 * MATRIX[1:5] - 1, MATRIX[-1, 0]).reshape(6, 4),
     "softmax": lambda: nn.softmax(MATRIX),
     "fft": lambda: xp.fft.fft(VECTOR),
     "linalg.solve": lambda: xp.linalg.solve(MATRIX, VECTOR[:6]),
