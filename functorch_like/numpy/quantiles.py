@@ -427,6 +427,8 @@ def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
     elif method == "closest_observation":  # order statistics are counted from 1, so even ones are at odd positions
         even = elementwise.ne(elementwise.rem(low, fill(2)), fill(0))
         part = elementwise.select_n(elementwise.and_(whole, even), fill(1), fill(0))
+    # Before the first element both positions are the first one; `_neighbours` would take the second, too.
+    part = elementwise.select_n(elementwise.lt(low, fill(0)), part, fill(0))
     inside = lambda v: elementwise.max(elementwise.min(v, last), fill(0))
     return inside(low), inside(elementwise.add(low, fill(1))), part
 

@@ -113,6 +113,15 @@ def test_quantiles(method):
     agrees("nanpercentile", X, 100 * some, axis=(0, 2), method=method, keepdims=True)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_one_quantile_of_few_elements(method):
+    """Numbers q take another way than arrays, and few elements have positions before the first and behind the last."""
+    rng = np.random.default_rng(1)
+    for n, q in itertools.product((1, 2, 3, 7), (0.0, 0.05, 0.3, 0.9, 1.0)):
+        agrees("quantile", rng.normal(size=(2, n)), q, axis=1, method=method)
+        agrees("nanquantile", rng.normal(size=(2, n)), q, axis=1, method=method)
+
+
 @pytest.mark.parametrize("name", ["quantile", "nanquantile"])
 def test_weighted_quantiles(name):
     rng = np.random.default_rng(0)
