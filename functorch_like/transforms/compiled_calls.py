@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import is_double_donation
-from functorch_like.calling.call_signature import donated_twice
+from functorch_like.calling.call_signature import donated_twice, kinds_of
 from functorch_like.core import ArrayImpl, Tracer, aval_of, transform_stack
 from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError
 
@@ -79,14 +79,35 @@ class CompiledCalls:
             ArgumentError: where they have another structure.
         """
         expected = self.traced.in_tree
+        positional, named = map(dict, self.traced.statics)
+        given = {k: kwargs[k] for k in named if k in kwargs}
+        kwargs = {k: v for k, v in kwargs.items() if k not in given}
         leaves, tree = xla.flatten((tuple(self._with_statics_none(args)), kwargs))
-        if tree != expected and self._positions:  # JAX's programs are called without static arguments
+        if tree == expected:
+            given |= {i: args[i] for i in positional}
+        elif self._positions:  # JAX's programs are called without static arguments
             leaves, tree = xla.flatten((tuple(self._with_statics_added(args)), kwargs))
         if tree != expected:
             raise ArgumentError(
                 f"{self.traced.spec.name} was compiled for arguments {expected}, got {tree}", fix=_OTHERWISE
             )
+        for where, value in given.items():
+            self._check_static(where, value, {**positional, **named}[where])
         return leaves
+
+    def _check_static(self, where: int | str, value: Any, compiled: Any) -> None:
+        """Refuse a static argument that is not the one that was compiled for.
+
+        Raises:
+            ArgumentError: where the two differ in value or type.
+        """
+        if value is compiled or (kinds_of(value) == kinds_of(compiled) and bool(value == compiled)):
+            return
+        raise ArgumentError(
+            f"{self.traced.spec.name} was compiled for the static argument {where!r} = {compiled!r:.60}, "
+            f"got {value!r:.60}",
+            fix=f"{_OTHERWISE}; or leave static arguments out of the call",
+        )
 
     def _checked(self, leaf: Any, aval: Any) -> Any:
         """Return an argument as an array of the type that was compiled for.

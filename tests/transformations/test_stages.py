@@ -64,6 +64,19 @@ def test_stages_with_static_arguments():
     assert f.trace(X, 3).out_info.shape == (2, 3)
 
 
+def test_a_compiled_function_refuses_other_static_arguments():
+    by_position = ft.jit(lambda n, x: x * n, static_argnums=0).lower(3, X).compile()
+    by_name = ft.jit(lambda x, *, n: x * n, static_argnames="n").lower(X, n=3).compile()
+    either = ft.jit(lambda x, n, m=1: x * n * m, static_argnames=("n", "m")).lower(X, 3).compile()
+    for ways in ((lambda: by_position(3, X), lambda: by_position(X)), (lambda: by_name(X, n=3), lambda: by_name(X)),
+                 (lambda: either(X, 3), lambda: either(X))):  # fmt: skip
+        for way in ways:
+            np.testing.assert_array_equal(way(), X * 3)
+    for wrong in (lambda: by_position(5, X), lambda: by_name(X, n=5), lambda: either(X, 5), lambda: by_position(3.0, X)):
+        with pytest.raises(ArgumentError, match=r"compiled for the static argument (0|1|'n') = 3, got (5|3\.0)"):
+            wrong()
+
+
 def test_user_lines_are_in_the_lowered_module():
     def loss(x):
         return fnp.sin(x) * 2  # here
