@@ -72,7 +72,12 @@ def test_a_compiled_function_refuses_other_static_arguments():
                  (lambda: either(X, 3), lambda: either(X))):  # fmt: skip
         for way in ways:
             np.testing.assert_array_equal(way(), X * 3)
-    for wrong in (lambda: by_position(5, X), lambda: by_name(X, n=5), lambda: either(X, 5), lambda: by_position(3.0, X)):
+    for wrong in (
+        lambda: by_position(5, X),
+        lambda: by_name(X, n=5),
+        lambda: either(X, 5),
+        lambda: by_position(3.0, X),
+    ):
         with pytest.raises(ArgumentError, match=r"compiled for the static argument (0|1|'n') = 3, got (5|3\.0)"):
             wrong()
 
