@@ -32,6 +32,9 @@ _WRONG_IF_WIDE = atan, atan2
 #: Matrix products from which the quick tier leaves them to Eigen. YNNPACK plans each product when a program first runs,
 #: in 0.4 to 2 ms; Eigen, which is as fast later, needs 25 ms for its first product in a process.
 _MANY_PLANS = 32
+#: Operations in a row from which the quick tier compiles with fusion emitters. TRAP: without them XLA 0.10 calls itself
+#: for each operand of a fused operation, on threads whose stack of 2 MiB holds 8,000 such calls; then the process ends.
+_MANY_IN_A_ROW = 1500
 
 
 class Content:
@@ -85,6 +88,26 @@ def _read(jaxpr: Jaxpr, facts: Content, largest: int) -> None:
                 _read(inner, facts, largest)
 
 
+def longest_chain(jaxpr: Jaxpr) -> int:
+    """Return the most operations that need each other's results in a row, and of which XLA may make one kernel.
+
+    Products end such a chain. An inner jaxpr counts as if all of its results needed all of its operands.
+    """
+
+    def count() -> int:
+        lengths: dict[Any, int] = {}
+        for e in jaxpr.equations:
+            if isinstance(e.prim, Product):
+                continue
+            before = max((lengths.get(a, 0) for a in e.inputs), default=0)
+            length = before + (sum(map(longest_chain, inner_jaxprs(e.params))) or 1)
+            for v in e.outputs:
+                lengths[v] = length
+        return max(lengths.values(), default=0)
+
+    return jaxpr.memo("longest chain", count)
+
+
 def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
     """Return the default compile options of a program.
 
@@ -118,5 +141,5 @@ def choose_quick(jaxpr: Jaxpr, fitting: dict[str, Any], platform: str) -> dict[s
         return {**fitting, **sets.CUBLAS}
     facts = content(jaxpr)
     many = facts.dots >= _MANY_PLANS and not facts.narrow
-    quick = sets.QUICK_NARROW if facts.narrow_floats else sets.QUICK
+    quick = sets.QUICK_NARROW if facts.narrow_floats or longest_chain(jaxpr) > _MANY_IN_A_ROW else sets.QUICK
     return {**(sets.without_products(fitting) if many else fitting), **quick}

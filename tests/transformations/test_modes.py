@@ -48,6 +48,21 @@ def test_many_products_are_not_planned_for_the_quick_tier():
     assert quick(many, X, "gpu") == sets.CUBLAS
 
 
+def test_many_operations_in_a_row_are_compiled_without_recursion():
+    """XLA 0.10 ends the process on some thousands of them in the quick tier's other options."""
+
+    def waves(x, count):
+        for _ in range(count):
+            x = fnp.sin(x) + fnp.cos(2 * x)
+        return x
+
+    quick = lambda f: choose_quick(ft.make_jaxpr(f)(X), {}, "cpu")
+    assert quick(lambda x: waves(x, 400)) == sets.QUICK
+    assert quick(lambda x: waves(x, 600)) == sets.QUICK_NARROW
+    assert quick(lambda x: waves(waves(x, 400) @ x, 400)) == sets.QUICK  # products are kernels of their own
+    assert quick(lambda x: waves(ft.jit(waves, static_argnums=1)(x, 400), 400)) == sets.QUICK_NARROW
+
+
 def test_what_is_computed_on_the_fly_is_fused_into_its_sum():
     points = ft.ShapeDtypeStruct((1024, 3), "float32")
 
