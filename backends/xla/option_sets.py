@@ -78,9 +78,9 @@ UNOPTIMIZED = {"xla_backend_optimization_level": 0}
 QUICK = {**UNOPTIMIZED, "xla_cpu_parallel_codegen_split_count": 1}
 if VERSION < (0, 11):
     QUICK["xla_cpu_use_fusion_emitters"] = False
-#: The same for programs with floats of 8 or 4 bits, or with very many operations in a row. TRAP: without fusion emitters,
-#: XLA 0.10 converts to these floats by other code, which rounds 2.5000024 to float4 twice and makes NaN of small negative
-#: numbers and 0 of 448 + 48.
+#: The same for programs with floats of 8 or 4 bits, or with very many operations in a row. TRAP: without fusion
+#: emitters, XLA 0.10 converts to these floats by other code, which rounds 2.5000024 to float4 twice and makes NaN of
+#: small negative numbers and 0 of 448 + 48.
 QUICK_NARROW = {**QUICK, "xla_cpu_use_fusion_emitters": True} if VERSION < (0, 11) else QUICK
 
 
