@@ -17,6 +17,10 @@ _SIBLINGS = (
     ("numpy", "fnp"), ("nn", "ft.nn"), ("lax", "ft.lax"), ("numpy.linalg", "fnp.linalg"), ("random", "ft.random"),
     ("scipy.special", "ft.scipy.special"), ("sharding", "ft.sharding"),
 )  # fmt: skip
+#: Modules of NumPy's that have functions of SciPy's modules, each with the name that users write for it.
+_OF_NUMPY = {
+    "scipy.linalg": (("numpy.linalg", "fnp.linalg"), ("numpy", "fnp")), "scipy.fft": (("numpy.fft", "fnp.fft"),),
+}  # fmt: skip
 #: Likeness of two names from which on one is taken for a misspelling of the other.
 _LIKE = 0.65
 
@@ -66,7 +70,7 @@ def remedy_of(module: types.ModuleType, name: str) -> str:
     elsewhere = ELSEWHERE.get(module.__name__, {}).get(name)
     if elsewhere:
         return f"; {elsewhere}"
-    return f"; use {renamed}" if renamed else nearest(name, dir(module), _LIKE) or _in_scipy(module, name)
+    return f"; use {renamed}" if renamed else _in_scipy(module, name) or nearest(name, dir(module), _LIKE)
 
 
 def _in_scipy(module: types.ModuleType, name: str) -> str:
@@ -86,9 +90,11 @@ def _in_sibling(module: types.ModuleType, name: str) -> str:
     package = __name__.partition(".")[0]
     if _is_importing():
         return ""
-    if module.__name__.removeprefix(package + ".") not in ("", package, *(path for path, _ in _SIBLINGS)):
+    own = module.__name__.removeprefix(package + ".")
+    siblings = _OF_NUMPY.get(own, _SIBLINGS)
+    if siblings is _SIBLINGS and own not in ("", package, *(path for path, _ in _SIBLINGS)):
         return ""
-    for path, written in _SIBLINGS:
+    for path, written in siblings:
         full = f"{package}.{path}"
         if full != module.__name__ and name in dir(importlib.import_module(full)):
             return f"{written}.{name}"

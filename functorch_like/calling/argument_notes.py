@@ -25,6 +25,8 @@ _ROOMS = ("lax", "nn", "random", "image", "ops", "tree", "io", "data", "debug", 
 _RENAMED = (
     ("PyTorch", "dim", "axis"), ("PyTorch", "dims", "axes"), ("PyTorch", "keepdim", "keepdims"),
     ("PyTorch", "input", "x"), ("PyTorch", "input", "a"),
+    ("PyTorch", "options", "compiler_options"), ("PyTorch", "dynamic", "buckets"),
+    ("PyTorch", "drop_last", "remainder"),
     ("PyTorch", "batch_size", "size"), ("PyTorch", "shuffle", "key"), ("PyTorch", "in_dims", "in_axes"),
     ("NumPy", "size", "shape"), ("NumPy", "low", "minval"), ("NumPy", "high", "maxval"), ("NumPy", "loc", "mean"),
     ("NumPy", "a_min", "min"), ("NumPy", "a_max", "max"),

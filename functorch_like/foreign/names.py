@@ -38,6 +38,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "from_numpy": "ft.numpy.asarray",
         "cat": "fnp.concatenate",
         "xmap": "ft.vmap",
+        "use_deterministic_algorithms": "ft.backends.use_deterministic_algorithms",
         "experimental_io_callback": "ft.io_callback",
     },
     "functorch_like.numpy": {
@@ -145,6 +146,28 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "functorch_like.data": dict.fromkeys(
         ("DataLoader", "TensorDataset", "Dataset"),
         "ft.data.batches((X, y), size, key) goes through arrays, ft.data.prefetch(loader) takes PyTorch's DataLoader"),
+    "functorch_like.amp": {
+        "GradScaler": "use ft.amp.scaled_value_and_grad, whose scale is a value that a step takes and returns",
+    },
+    "functorch_like.distributed": {
+        "all_reduce": "use ft.lax.psum(x, axis_name) inside of ft.shard_map",
+        "all_gather": "use ft.lax.all_gather(x, axis_name) inside of ft.shard_map",
+        "reduce_scatter": "use ft.lax.psum_scatter(x, axis_name) inside of ft.shard_map",
+        "all_to_all": "use ft.lax.all_to_all(x, axis_name, split_axis, concat_axis) inside of ft.shard_map",
+        **dict.fromkeys(("send", "recv"), "use ft.lax.ppermute(x, axis_name, pairs) inside of ft.shard_map"),
+        "broadcast": "use ft.multihost_utils.broadcast_one_to_all(tree)",
+        "barrier": "use ft.multihost_utils.sync_global_devices(name)",
+        "init_process_group": "use ft.distributed.initialize()",
+        "destroy_process_group": "use ft.distributed.shutdown()",
+        "get_rank": "use ft.process_index()",
+        "get_world_size": "use ft.process_count()",
+    },
+    "functorch_like.parallel": {
+        **dict.fromkeys(("DistributedDataParallel", "DataParallel"), "use ft.parallel.data_parallel(step)"),
+        **dict.fromkeys(
+            ("FullyShardedDataParallel", "fully_shard"),
+            "use ft.parallel.data_parallel(step, state=ft.parallel.fsdp_shardings(state, mesh))"),
+    },
     "functorch_like.scipy.integrate": dict.fromkeys(
         ("odeint", "solve_ivp"), "use functorch_like.experimental.ode.odeint(f, y0, t)"),
     "functorch_like.scipy.optimize": dict.fromkeys(

@@ -8,14 +8,38 @@ import numpy as np
 
 from functorch_like import dtypes, tree
 from functorch_like.backends import xla
+from functorch_like.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from functorch_like.typing import DTypeLike, PyTree
 
 
 #: Tolerances, relative and absolute, by dtype (a complex dtype has that of its real part).
 TOLERANCES = {"float64": 1e-10, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
 _COARSE = 0.25  # tolerance of dtypes with three bits of mantissa or fewer
+
+
+def arguments(args: Sequence[PyTree], check: str) -> tuple[PyTree, ...]:
+    """Return the arguments of a function as a tuple; an array would be taken apart into its rows.
+
+    Args:
+        args: a tuple or list.
+        check: name of the check that got them.
+
+    Raises:
+        ArgumentError: for anything else.
+
+    >>> arguments([1.0, {"a": 2.0}], "check_jit")
+    (1.0, {'a': 2.0})
+    """
+    if not isinstance(args, tuple | list):
+        raise ArgumentError(
+            f"args of {check} is of type {type(args).__name__}, and not a tuple of arguments",
+            fix=f"testing.{check}(f, (x,)), also for one argument x",
+        )
+    return tuple(args)
 
 
 def tolerance(dtype: DTypeLike) -> float:

@@ -11,7 +11,7 @@ import functorch_like as ft
 from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.testing.compare import as_numpy, difference
+from functorch_like.testing.compare import arguments, as_numpy, difference
 
 if TYPE_CHECKING:
     from functorch_like.typing import PyTree
@@ -53,7 +53,7 @@ def check_grads(
 
     Raises:
         AssertionError: names the argument by its path, the order, the modes and the result, and shows both values.
-        ArgumentError: where no argument has a derivative, or a mode does not exist.
+        ArgumentError: where no argument has a derivative, a mode does not exist, or `args` is not a tuple.
 
     >>> import functorch_like.numpy as fnp
     >>> check_grads(lambda p: fnp.sin(p["x"]) * p["y"], ({"x": np.array([0.3, 2.0]), "y": np.array(1.5)},))
@@ -69,7 +69,7 @@ def check_grads(
         raise ArgumentError(
             f"check_grads got order={order!r}, modes={tuple(modes)!r}", fix="order from 1, modes 'fwd' and 'rev'"
         )
-    pairs, treedef = tree.flatten_with_path(tuple(args))
+    pairs, treedef = tree.flatten_with_path(arguments(args, "check_grads"))
     leaves = [as_numpy(x) for _, x in pairs]
     floats = [k for k, x in enumerate(leaves) if dtypes.is_inexact(x.dtype)]
     if not floats:

@@ -13,7 +13,7 @@ from functorch_like import tree
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.testing.compare import as_numpy, assert_allclose
+from functorch_like.testing.compare import arguments, as_numpy, assert_allclose
 
 if TYPE_CHECKING:
     from functorch_like.typing import DTypeLike, PyTree
@@ -42,12 +42,13 @@ def check_vmap(
 
     Raises:
         AssertionError: names the result by its path, the element and both values.
+        ArgumentError: where `args` is neither a tuple nor a list.
 
     >>> import functorch_like.numpy as fnp
     >>> check_vmap(fnp.dot, (np.ones((3, 4)), np.ones(4)), in_axes=(0, None))
     >>> check_vmap(lambda x: x - fnp.mean(x), (np.ones((4, 3)),), in_axes=1, out_axes=-1)
     """
-    operands = tuple(args)
+    operands = arguments(args, "check_vmap")
     leaves, treedef = tree.flatten(operands)
     leaves = [as_numpy(x) for x in leaves]
     axes = tree.broadcast_prefix(tuple(in_axes) if isinstance(in_axes, list) else in_axes, operands, "in_axes")
@@ -107,6 +108,7 @@ def check_jit(
 
     Raises:
         AssertionError: names the result by its path, and both values.
+        ArgumentError: where `args` is neither a tuple nor a list.
 
     >>> import functorch_like.numpy as fnp
     >>> check_jit(lambda x: {"norm": fnp.sqrt(fnp.sum(x * x))}, (np.array([3.0, 4.0]),))
@@ -117,7 +119,7 @@ def check_jit(
     AssertionError: jit, against the function itself: differs:
     ...
     """
-    operands = tree.map(lambda x: ft.device_put(as_numpy(x)), tuple(args))
+    operands = tree.map(lambda x: ft.device_put(as_numpy(x)), arguments(args, "check_jit"))
     compiled = ft.jit(lambda *xs: f(*xs))
     want = tree.map(_as_result, f(*operands))
     assert_allclose(compiled(*operands), want, rtol=rtol, atol=atol, what="jit, against the function itself")
@@ -145,6 +147,7 @@ def check_dtypes(
 
     Raises:
         AssertionError: names the result by its path, the dtype tried and the one that came.
+        ArgumentError: where `args` is neither a tuple nor a list.
 
     >>> import functorch_like.numpy as fnp
     >>> check_dtypes(lambda x: fnp.exp(x) / 2, (np.ones(3),))
@@ -153,7 +156,7 @@ def check_dtypes(
         ...
     AssertionError: the result has precision float32 for arguments of bfloat16, wanted bfloat16
     """
-    has_complex = any(kinds.is_complex(as_numpy(x).dtype) for x in tree.leaves(tuple(args)))
+    has_complex = any(kinds.is_complex(as_numpy(x).dtype) for x in tree.leaves(arguments(args, "check_dtypes")))
     for dtype in map(kinds.as_dtype, dtypes):
         if has_complex and kinds.real_part(kinds.complex_of(dtype)) != dtype:
             continue  # there are no complex numbers of that precision

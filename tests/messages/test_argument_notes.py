@@ -22,6 +22,12 @@ def test_names_of_pytorch(words):
     assert told.startswith("fnp.mean(a, axis=None, ") and told.endswith(f"what PyTorch calls {theirs} is {ours}")
 
 
+def test_names_of_torch_compile_and_of_loaders():
+    assert notes(lambda: ft.jit(fnp.sin, options={})).endswith("what PyTorch calls options is compiler_options")
+    assert notes(lambda: ft.jit(fnp.sin, dynamic=True)).endswith("what PyTorch calls dynamic is buckets")
+    assert notes(lambda: ft.data.batches(X, 2, drop_last=True)).endswith("what PyTorch calls drop_last is remainder")
+
+
 def test_the_signature_is_reported():
     assert notes(lambda: random.normal()).startswith("ft.random.normal(key, ")
     assert notes(lambda: ft.grad()).startswith("ft.grad(fun, ")

@@ -119,3 +119,11 @@ def test_a_tracer_that_is_kept():
 def _leak(kept):
     with check_leaks():
         ft.jit(lambda x: kept.append(x) or x)(X)
+
+
+@pytest.mark.parametrize("check", [check_grads, check_vmap, check_jit, check_dtypes])
+def test_arguments_are_a_tuple(check):
+    """An array would be taken apart into its rows, which checks another call, or fails far away."""
+    for args in (np.ones((1, 3)), fnp.ones(3), {"x": np.ones(3)}):
+        with pytest.raises(errors.ArgumentError, match=f"args of {check.__name__} is of type .*, and not a tuple"):
+            check(fnp.sum, args)

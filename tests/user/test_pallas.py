@@ -1,5 +1,7 @@
 """Pallas: blocks of all kinds, Refs in kernels, masks, atomic updates, copies, and errors, against NumPy."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -589,7 +591,7 @@ def wrong(message, error, kernel=copy, out=None, operands=(X,), **options):
         wrong("out of bounds", errors.BoundsError, kernel=lambda x, o: o.set(x[pl.ds(pl.program_id(0), 11)]), grid=1),
         wrong("got i32", errors.DtypeError, kernel=lambda x, o: o.set(x[...].astype("int32"))),
         wrong("do not broadcast", errors.ShapeError, kernel=lambda x, o: o.set(x[:5])),
-        wrong("positional argument", TypeError, kernel=lambda x: None),
+        wrong("Refs of 1 operand, 1 result", TypeError, kernel=lambda x: None),
         wrong("num_scalar_prefetch=1", errors.ArgumentError, operands=(), grid_spec=pltpu.PrefetchScalarGridSpec(1)),
     ],
 )
@@ -605,3 +607,20 @@ def test_program_id_outside_of_kernels():
         pl.BlockSpec(lambda i: i, (2,))
     with pytest.raises(errors.ArgumentError, match="known while tracing"):
         ft.jit(lambda n: pl.ds(0, n))(3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scratch", "refs"),
+    [
+        (lambda x, y, o: None, (), "1 operand, 1 result$"),
+        (lambda x: None, (), "1 operand, 1 result$"),
+        (lambda x, o: None, [pltpu.VMEM((2,), "float32")] * 2, "1 operand, 1 result, 2 scratch arrays$"),
+        (lambda x, o, kept: None, {"sums": pltpu.VMEM((2,), "float32")}, "1 operand, 1 result, scratch arrays sums$"),
+    ],
+)
+def test_kernels_with_other_parameters_than_refs(kernel, scratch, refs):
+    call = pl.pallas_call(kernel, ft.ShapeDtypeStruct((2,), "float32"), scratch_shapes=scratch)
+    with pytest.raises(errors.ArgumentError) as caught:
+        call(fnp.ones(2))
+    head = str(caught.value).splitlines()[0]
+    assert re.search(r"kernel <lambda>\(x.*\) is called with the Refs of " + refs, head)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,7 @@ class KernelCall:
         shapes, scratch_tree = tree.flatten(self.spec.scratch_shapes, is_leaf=_is_scratch)
         scratch = [memory.initial(memory.described(s), self.zeros) for s in shapes]
         random = structural.zeros(ShapedArray((2,), np.dtype(np.uint32)))  # carried if the kernel draws
+        self._check_parameters(len(prefetched), len(rest), scratch_tree.unflatten(scratch))
 
         def body(
             ids: tuple[Any, ...], blocks: list[Any], outs: list[Any], held: list[Any]
@@ -219,6 +221,30 @@ class KernelCall:
         for ref, value in zip(outside, last[len(held) :], strict=True):
             ref.put(value)
         return self.out_tree.unflatten(results)
+
+    def _check_parameters(self, scalars: int, operands: int, scratch: Any) -> None:
+        """Refuse a kernel whose parameters are not as many as its Refs.
+
+        Raises:
+            ArgumentError: where it cannot be called with them.
+        """
+        results = len(self.out_tree.unflatten(self.out_avals)) if self.several else 1
+        named = scratch if isinstance(scratch, dict) else {}
+        counts = {
+            "scalar": scalars, "operand": operands, "result": results, "scratch array": 0 if named else len(scratch),
+        }  # fmt: skip
+        try:
+            parameters = inspect.signature(self.kernel)
+            parameters.bind(*[None] * sum(counts.values()), **named)
+        except ValueError:  # callables in C have no signature
+            return
+        except TypeError:
+            refs = ", ".join(f"{n} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)
+            refs += f", scratch arrays {', '.join(named)}" if named else ""
+            raise ArgumentError(
+                f"kernel {self.name}{parameters} is called with the Refs of {refs}",
+                fix="give it one parameter for each Ref, in this order",
+            ) from None
 
     def _split(self, operands: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Return the operands that index maps get, and the others."""
