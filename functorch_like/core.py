@@ -216,6 +216,10 @@ class Trace:
         """Apply a primitive. A transformation defines this method alone."""
         raise NotImplementedError
 
+    def of_program(self, jaxpr: Any) -> Any:
+        """Return a program, lowered by itself, as this trace would run it; most traces have no part in that."""
+        return jaxpr
+
     def is_nested_in(self, other: Trace) -> bool:
         """Return True if this one runs under the other."""
         trace = self.parent

@@ -73,6 +73,9 @@ class AutocastTrace(Trace):
         finally:
             state.trace = self
 
+    def of_program(self, jaxpr: Jaxpr) -> Jaxpr:
+        return cast_jaxpr(jaxpr, self.policy)
+
     def inner_params(self, prim: Primitive, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters of a higher-order primitive, with the policy applied to the functions among them."""
         if prim in UNTOUCHED:

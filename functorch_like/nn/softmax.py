@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import AxisError, DtypeError, ShapeError
-from functorch_like.numpy import promotion
+from functorch_like.numpy import creation, promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import makers, reductions
 from functorch_like.transforms.eager_jit import eager_jit
@@ -42,7 +42,9 @@ def axes_of(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
 
 
 def array_of(x: Any) -> Any:
-    """Return an array or a number; lists become NumPy arrays."""
+    """Return an array or a number; a list becomes an array of default dtypes, as by `fnp.asarray`."""
+    if isinstance(x, (list, tuple)):
+        return creation.asarray(x)
     return x if isinstance(x, (ArrayImpl, Tracer)) or type(x) in promotion.NUMBERS else np.asarray(x)
 
 

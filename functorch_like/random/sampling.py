@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.numpy import promotion
+from functorch_like.numpy import creation, promotion
 from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers
@@ -28,6 +28,11 @@ from functorch_like.transforms.eager_jit import eager_jit
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Shape
+
+
+def _array_of(x: Any) -> Any:
+    """Return what is no array yet as one; a list has default dtypes, as by `fnp.asarray`."""
+    return creation.asarray(x) if isinstance(x, (list, tuple)) else np.asarray(x)
 
 
 def take(x: Any, indices: Any, axis: int) -> Any:
@@ -79,7 +84,7 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool =
         (n,) = shape_of(x, "random.permutation")
         return _order(key, n=n)
     if not isinstance(x, (ArrayImpl, Tracer)):
-        x = np.asarray(x)
+        x = _array_of(x)
     at = check_axis(axis, aval_of(x).ndim, "random.permutation")
     return _permutation(key, x, axis=at, independent=bool(independent))
 
@@ -136,7 +141,7 @@ def choice(
     sizes = shape_of(shape, what)
     count = isinstance(a, (int, np.integer))
     if not count and not isinstance(a, (ArrayImpl, Tracer)):
-        a = np.asarray(a)
+        a = _array_of(a)
     at = 0 if count else check_axis(axis, aval_of(a).ndim, what)
     n = shape_of(a, what)[0] if count else aval_of(a).shape[at]
     drawn = math.prod(sizes)

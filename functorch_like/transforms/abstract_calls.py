@@ -17,7 +17,7 @@ from functorch_like.calling.call_signature import (
 )
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
-from functorch_like.core import argument_aval, named_axis
+from functorch_like.core import argument_aval, named_axis, state
 from functorch_like.errors import DtypeError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs
@@ -69,6 +69,7 @@ def make_jaxpr(
             for axis_name, size in axis_env or ():
                 stack.enter_context(named_axis(axis_name, operator.index(size)))
             traced = Traced(fun, call, CallSpec(name), origin="traced by make_jaxpr", trace_name=f"make_jaxpr({name})")
+            traced = traced.under(state.trace)
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
 
     return made

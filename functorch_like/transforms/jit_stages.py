@@ -16,6 +16,7 @@ from functorch_like.calling.call_signature import FlatCall
 from functorch_like.calling.edited_errors import ErrorsEdited
 from functorch_like.compiler import lower as lowering
 from functorch_like.compiler.placement import settle
+from functorch_like.core import Trace
 from functorch_like.errors import ArgumentError, refuse_pickling
 from functorch_like.ir.trace_to_jaxpr import StageTrace, stage
 from functorch_like.markup import terminal
@@ -99,9 +100,16 @@ class Traced(Display):
 
     def placed(self, place: Any) -> Traced:
         """Return a copy that is lowered for a mesh, given as a `Partitioning` of the arguments."""
+        return self._changed(place=place)
+
+    def under(self, trace: Trace) -> Traced:
+        """Return the program as it runs under a trace, such as that of an `autocast` block."""
+        jaxpr = trace.of_program(self.jaxpr)
+        return self if jaxpr is self.jaxpr else self._changed(jaxpr=jaxpr, programs={}, pending={})
+
+    def _changed(self, **attributes: Any) -> Traced:
         made = object.__new__(Traced)
-        made.__dict__.update(self.__dict__)
-        made.place = place
+        made.__dict__.update(self.__dict__, **attributes)
         return made
 
     @property

@@ -371,7 +371,7 @@ class JitState:
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling."""
         check_hashable(self.static, args, kwargs, self.spec.name)
         call = FlatCall(self.static, args, kwargs, abstract=True)
-        traced = self.whole(call)
+        traced = self.whole(call).under(state.trace)
         place = self.place(traced, call)
         return traced if isinstance(place, xla.Device) else traced.placed(place)
 

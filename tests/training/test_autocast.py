@@ -238,7 +238,7 @@ def test_blocks():
         low = np.asarray(f(SQUARE))
         eager = np.asarray(fnp.matmul(SQUARE, SQUARE))
         with ft.autocast(dtype="float16"):
-            assert products(f, SQUARE) == ["float32"]  # make_jaxpr only traces; the block applies to calls
+            assert products(f, SQUARE) == ["float16"]
             half = np.asarray(f(SQUARE))
         with ft.autocast(enabled=False):
             np.testing.assert_array_equal(f(SQUARE), full)
@@ -346,3 +346,21 @@ def test_master_weights_get_float32_gradients():
     for g, want in zip(got, exact_gradient(), strict=True):
         assert g.dtype == fnp.float32
         np.testing.assert_allclose(g, want, atol=16 * ULP["bfloat16"] * np.abs(want).max())
+
+
+def test_programs_that_are_lowered_in_a_block_are_cast():
+    product = ft.jit(lambda x: x @ x.T)
+    x = ft.device_put(np.random.default_rng(0).normal(size=(16, 16)).astype("float32"))
+    plain = np.asarray(product(x))
+    with ft.autocast():
+        want = np.asarray(product(x))
+        results = [product.lower(x).compile()(x), product.trace(x).lower().compile()(x)]
+        results.append(ft.export.export(product)(x).call(x))
+        program = ft.make_jaxpr(lambda x: x @ x.T)(x)
+    assert not np.array_equal(want, plain)
+    for result in results:
+        np.testing.assert_array_equal(result, want)
+    assert "bf16" in str(program) and program.out_avals[0].dtype == "float32"
+    np.testing.assert_array_equal(product.lower(x).compile()(x), plain)  # the trace that later calls share is as before
+    with ft.autocast(), ft.autocast(enabled=False):
+        np.testing.assert_array_equal(product.lower(x).compile()(x), plain)
