@@ -515,7 +515,8 @@ def register_dataclass(
     Args:
         nodetype: the dataclass; without it, the result is a decorator.
         data_fields: by default all fields without `dataclasses.field(metadata={"static": True})`.
-        meta_fields: by default all fields with it; their values must be hashable.
+        meta_fields: by default all fields with it; their values must be hashable and must not change. They are compared
+            by ==, so that 1, 1.0 and True, or 0.0 and -0.0, are one structure, and share the programs of `jit`.
         drop_fields: fields with a default that are in neither.
 
     Returns:
