@@ -207,3 +207,198 @@ def test_values_of_own_types(run):
     assert jax.jit(lambda p: p)(packed).scale == 4
     """
     run(text)
+
+
+_TALLY = """
+import dataclasses
+import jax, jax.numpy as jnp, numpy as np
+from jax.experimental import cur_qdd, hijax
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    avals: tuple
+
+
+class Tally:
+    '''Arrays that operations replace in place.'''
+
+    __slots__ = ("arrays",)
+
+    def cur_qdd(self):
+        return State(tuple(map(jax.typeof, self.arrays)))
+
+
+@dataclasses.dataclass(frozen=True)
+class TallyType(hijax.MutableHiType):
+    def lo_ty_qdd(self, qdd):
+        return [lo for aval in qdd.avals for lo in aval.lo_ty()]
+
+    def new_from_loval(self, qdd, *values):
+        made = Tally()
+        made.arrays = list(values)
+        return made
+
+    def read_loval(self, qdd, tally):
+        return list(get_p.bind(tally, avals=cur_qdd(tally).avals))
+
+    def update_from_loval(self, qdd, tally, *values):
+        put_p.bind(tally, *values)
+
+
+hijax.register_hitype(Tally, lambda tally: TallyType())
+
+
+class Make(hijax.HiPrimitive):
+    def abstract_eval(self, *avals):
+        return hijax.AvalQDD(TallyType(), State(avals)), set()
+
+    def to_lojax(self, *arrays):
+        return TallyType().new_from_loval(None, *arrays)
+
+
+class Get(hijax.HiPrimitive):
+    multiple_results = True
+
+    def abstract_eval(self, tally, *, avals):
+        return list(avals), set()
+
+    def to_lojax(self, tally, *, avals):
+        return list(tally.arrays)
+
+
+class Put(hijax.HiPrimitive):
+    multiple_results = True
+
+    def abstract_eval(self, tally, *avals):
+        tally.mutable_qdd.update(State(avals))
+        return [], set()
+
+    def to_lojax(self, tally, *arrays):
+        tally.arrays = list(arrays)
+        return []
+
+
+make_p, get_p, put_p = Make("make"), Get("get"), Put("put")
+get = lambda tally: get_p.bind(tally, avals=cur_qdd(tally).avals)
+close = lambda found, wanted: np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6)
+"""
+
+
+def test_mutable_values_are_changed_by_compiled_functions(run):
+    text = (
+        _TALLY
+        + """
+tally, other = make_p.bind(jnp.zeros(2), jnp.int32(0)), make_p.bind(jnp.ones(2), jnp.int32(5))
+
+
+@jax.jit
+def count(tally, x):
+    total, n = get(tally)
+    put_p.bind(tally, total + x, n + 1)
+    return get(tally)[0] * 2
+
+
+for k in range(3):
+    close(count(tally, jnp.array([1.0, 2.0])), [2.0 * (k + 1), 4.0 * (k + 1)])
+count(other, jnp.array([1.0, 2.0]))
+close(get(tally)[0], [3, 6])
+close(get(tally)[1], 3)
+close(get(other)[0], [2, 3])
+
+jax.jit(lambda x: put_p.bind(tally, x, get(tally)[1] + 1) and None)(jnp.ones(2))  # closed over
+close(get(tally)[0], [1, 1])
+close(get(tally)[1], 4)
+
+
+def body(carry, x):
+    total, n = get(tally)
+    put_p.bind(tally, total * x, n)
+    return carry, get(tally)[0].sum()
+
+
+close(jax.lax.scan(body, None, jnp.array([2.0, 3.0]))[1], [4, 12])
+close(get(tally)[0], [6, 6])
+
+
+@jax.jit
+def inside(x):
+    local = make_p.bind(x)
+    put_p.bind(local, get(local)[0] * 2)
+    put_p.bind(local, get(local)[0], x)  # other parts, where it was made
+    first, second = get(local)
+    return first + second
+
+
+close(inside(3.0), 9)
+assert jax.tree.leaves({"a": tally})[0] is tally
+put_p.bind(tally, jnp.ones(3))
+close(get(tally)[0], [1, 1, 1])
+print(jax.eval_shape(lambda t: get(t)[0], tally).shape)
+"""
+    )
+    assert run(text) == "(3,)"
+
+
+def test_mutable_values_are_changed_by_differentiated_functions(run):
+    text = (
+        _TALLY
+        + """
+tally = make_p.bind(jnp.zeros(2))
+
+
+def loss(x):
+    put_p.bind(tally, jax.lax.stop_gradient(x) * jnp.ones(2))
+    return x**3 + get(tally)[0].sum()
+
+
+close(jax.grad(loss)(2.0), 12)
+close(get(tally)[0], [2, 2])
+try:
+    jax.grad(lambda x: put_p.bind(tally, x * jnp.ones(2)) or x)(2.0)
+except Exception as error:
+    print("stop_gradient" in str(error))
+close(get(tally)[0], [2, 2])
+"""
+    )
+    assert run(text) == "True"
+
+
+def test_mutable_values_do_not_change_their_parts_inside_of_functions(run):
+    text = (
+        _TALLY
+        + """
+tally = make_p.bind(jnp.zeros(2))
+for call in (lambda t: put_p.bind(t, jnp.zeros(3)), lambda t: put_p.bind(t, jnp.zeros(2), jnp.zeros(2))):
+    try:
+        jax.jit(lambda t: call(t) and None)(tally)
+    except Exception as error:
+        print(type(error).__name__, "another number, shape or dtype" in str(error), end=" ")
+    close(get(tally)[0], [0, 0])
+"""
+    )
+    assert run(text) == "UnsupportedError True UnsupportedError True"
+
+
+def test_typed_keys_are_parts_of_mutable_values(run):
+    text = (
+        _TALLY
+        + """
+tally = make_p.bind(jax.random.key(3))
+
+
+@jax.jit
+def draw(tally):
+    key, here = jax.random.split(get(tally)[0])
+    put_p.bind(tally, key)
+    return jax.random.uniform(here)
+
+
+key = jax.random.key(3)
+for _ in range(2):
+    key, here = jax.random.split(key)
+    close(draw(tally), jax.random.uniform(here))
+print((jax.random.key_data(get(tally)[0]) == jax.random.key_data(key)).all())
+"""
+    )
+    assert run(text) == "True"

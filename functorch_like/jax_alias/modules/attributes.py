@@ -22,6 +22,7 @@ from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.layout import Format, Layout
 from functorch_like.jax_alias.modules.memory import Space
 from functorch_like.random.typed_keys import KeyArray
+from functorch_like.ref import AbstractRef
 from functorch_like.transforms.jit_stages import ArgInfo, Compiled, Lowered, Traced
 
 
@@ -60,6 +61,10 @@ def _attach_to_avals() -> None:
     aval.lower_val = lambda self, value: [value]
     aval.raise_val = lambda self, value: value
     aval.normalize = lambda self: self
+    ref: Any = AbstractRef
+    ref.is_high = ref.has_qdd = False
+    ref.lo_ty, ref.lower_val, ref.raise_val, ref.normalize = aval.lo_ty, aval.lower_val, aval.raise_val, aval.normalize
+    ref.to_tangent_aval = aval.normalize
 
 
 def _attach_to_structs() -> None:

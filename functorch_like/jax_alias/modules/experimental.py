@@ -9,10 +9,11 @@ from functorch_like.jax_alias.modules.callbacks import io_callback as io_callbac
 from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
 from functorch_like.jax_alias.modules.configuration import config
 from functorch_like.jax_alias.modules.core import primal_dtype_to_tangent_dtype as primal_tangent_dtype
+from functorch_like.jax_alias.modules.hi_mutable import current_state as cur_qdd
 from functorch_like.jax_alias.modules.root import enable_x64 as enable_x64
 from functorch_like.transforms.shard_map import shard_map as _shard_map
 
-__all__ = ["disable_x64", "enable_x64", "io_callback", "primal_tangent_dtype", "pure_callback", "shard_map"]
+__all__ = ["cur_qdd", "disable_x64", "enable_x64", "io_callback", "primal_tangent_dtype", "pure_callback", "shard_map"]
 
 
 def shard_map(

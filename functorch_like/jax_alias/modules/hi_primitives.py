@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from functorch_like.core import aval_of
 from functorch_like.errors import UnsupportedError
+from functorch_like.jax_alias.modules import hi_mutable
 from functorch_like.jax_alias.modules.hi_operations import (
     Operation,
     parts_of_tangent,
     tangent_of,
     tangent_parts,
 )
-from functorch_like.jax_alias.modules.hi_types import Types, is_high_value, typeof
+from functorch_like.jax_alias.modules.hi_types import Types
 from functorch_like.jax_alias.modules.user_primitives import (
     Params,
     Primitive,
@@ -46,16 +46,20 @@ class HiPrimitive(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive."""
-        types = tuple(typeof(x) if is_high_value(x) else aval_of(x) for x in args)
-        return _Bound(self, types, params).apply(args)
+        types = tuple(map(hi_mutable.type_of, args))
+        if any(isinstance(ty, hi_mutable.MutableHiType) for ty in types):
+            return hi_mutable.apply(self, args, params)
+        out, _ = self.abstract_eval(*types, **params)
+        if hi_mutable.makes_mutable(out):
+            return hi_mutable.apply(self, args, params)
+        return _Bound(self, types, params, out).apply(args)
 
 
 class _Bound(Operation):
     """A primitive over hi types with the types of its arguments and its parameters."""
 
-    def __init__(self, prim: HiPrimitive, types: tuple[Any, ...], params: dict[str, Any]) -> None:
+    def __init__(self, prim: HiPrimitive, types: tuple[Any, ...], params: dict[str, Any], out: Any) -> None:
         self.prim, self.params = prim, params
-        out, _ = prim.abstract_eval(*types, **params)
         self.ins, self.out = Types(types), Types(list(out) if prim.multiple_results else out)
 
     def __eq__(self, other: object) -> bool:

@@ -10,7 +10,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.errors import ArgumentError, UnsupportedError
 
 #: Functions that return the type of a value, by the value's class.
-TYPES: dict[type, Callable[[Any], HiType]] = {}
+TYPES: dict[type, Callable[[Any], Any]] = {}
 
 
 class HiType:
@@ -24,19 +24,19 @@ class HiType:
 
     def lo_ty(self) -> list[ShapedArray]:
         """Return the avals of the parts."""
-        raise _undefined(self, "lo_ty")
+        raise undefined(self, "lo_ty")
 
     def lower_val(self, hi_val: Any) -> list[Any]:
         """Return the parts of a value."""
-        raise _undefined(self, "lower_val")
+        raise undefined(self, "lower_val")
 
     def raise_val(self, *lo_vals: Any) -> Any:
         """Return the value with given parts."""
-        raise _undefined(self, "raise_val")
+        raise undefined(self, "raise_val")
 
     def to_tangent_aval(self) -> HiType:
         """Return the type of tangents; its parts are like those of the value, as far as they are floats."""
-        raise _undefined(self, "to_tangent_aval")
+        raise undefined(self, "to_tangent_aval")
 
     def to_ct_aval(self) -> HiType:
         """Return the type of cotangents."""
@@ -55,32 +55,33 @@ class HiPspec:
     """Base of specs that split values over a mesh; values of types of a library's own are not split here."""
 
 
-def _undefined(ty: Any, name: str) -> UnsupportedError:
+def undefined(ty: Any, name: str) -> UnsupportedError:
+    """Return the error for a method that a class of types lacks."""
     return UnsupportedError(f"the type {type(ty).__name__} has no {name}", fix="define the method in the class")
 
 
-def register_hitype(val_cls: type, typeof_fn: Callable[[Any], HiType]) -> None:
+def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
     """Register a class of values: transformations see a value as a pytree of its parts.
 
     Args:
         val_cls: the class.
-        typeof_fn: returns the type of a value.
+        typeof_fn: returns the type of a value, a `HiType` or `MutableHiType`.
     """
     if val_cls not in TYPES:
         tree.register_pytree_node(val_cls, _parts, _of_parts)
     TYPES[val_cls] = typeof_fn
 
 
-def _parts(value: Any) -> tuple[list[Any], HiType]:
+def _parts(value: Any) -> tuple[list[Any], Any]:
     ty = typeof(value)
-    return lower(ty, value), ty
+    return (lower(ty, value), ty) if isinstance(ty, HiType) else ty.node_of(value)
 
 
-def _of_parts(ty: HiType, parts: Sequence[Any]) -> Any:
-    return ty.raise_val(*parts)
+def _of_parts(described: Any, parts: Sequence[Any]) -> Any:
+    return described.raise_val(*parts)
 
 
-def typeof(value: Any) -> HiType:
+def typeof(value: Any) -> Any:
     """Return the type of a value of a registered class."""
     return TYPES[type(value)](value)
 

@@ -1,0 +1,286 @@
+"""Values of mutable hi types: objects of a library whose parts are held by Refs.
+
+A jaxpr holds no such objects. Each operation gets a copy of the object, with the values that the Refs have in the
+current trace, and writes back the parts that changed. So transformations treat an object as they treat its Refs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from functorch_like.core import EVALUATE, argument_aval, aval_of, state
+from functorch_like.errors import UnsupportedError
+from functorch_like.jax_alias.modules import hi_types
+from functorch_like.random.typed_keys import KeyArray, KeyAval, is_keys
+from functorch_like.ref.cells import as_held
+from functorch_like.ref.reference import Ref
+from functorch_like.ref.views import fits
+
+if TYPE_CHECKING:
+    from functorch_like.jax_alias.modules.hi_primitives import HiPrimitive
+
+
+class AvalQDD:
+    """The type of a new mutable value, with its first state.
+
+    Args:
+        aval: the type.
+        qdd: the part of the type that operations may change.
+    """
+
+    __slots__ = ("aval", "qdd")
+    is_high = has_qdd = True
+
+    def __init__(self, aval: Any, qdd: Any) -> None:
+        self.aval, self.qdd = aval, qdd
+
+
+class MutableHiType:
+    """Base of types of values that operations change in place.
+
+    A subclass defines `lo_ty_qdd`, `new_from_loval`, `read_loval` and `update_from_loval`. Its values have a method
+    `cur_qdd`, which returns the part of the type that operations may change.
+    """
+
+    is_high = True
+    has_qdd = True
+
+    def lo_ty_qdd(self, qdd: Any) -> list[Any]:
+        """Return the types of the parts of a value in a state."""
+        raise hi_types.undefined(self, "lo_ty_qdd")
+
+    def new_from_loval(self, qdd: Any, *parts: Any) -> Any:
+        """Return a new value in a state, with given parts."""
+        raise hi_types.undefined(self, "new_from_loval")
+
+    def read_loval(self, qdd: Any, value: Any) -> list[Any]:
+        """Return the parts of a value in a state."""
+        raise hi_types.undefined(self, "read_loval")
+
+    def update_from_loval(self, qdd: Any, value: Any, *parts: Any) -> None:
+        """Bring a value to a state, with given parts."""
+        raise hi_types.undefined(self, "update_from_loval")
+
+    def to_tangent_aval(self) -> Any:
+        """Return the type of tangents."""
+        raise hi_types.undefined(self, "to_tangent_aval")
+
+    def to_ct_aval(self) -> Any:
+        """Return the type of cotangents."""
+        return self.to_tangent_aval()
+
+    def normalize(self) -> MutableHiType:
+        """Return the type."""
+        return self
+
+    def node_of(self, value: Any) -> tuple[list[Any], Any]:
+        """Return the children of a value as a node of pytrees, and what describes it."""
+        return _children(value)
+
+
+class Loose:
+    """A child of a pytree node whose children are not Refs: a value in place of a Ref on the way to a function."""
+
+    __slots__ = ("aval", "child")
+    is_reference = True
+
+    def __init__(self, child: Any, aval: Any) -> None:
+        self.child, self.aval = child, aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the Ref."""
+        return self.aval.shape
+
+
+# ------------------------------------------------------------------------------------------------ reading of objects
+_guard = threading.local()
+
+
+@contextlib.contextmanager
+def _as_they_are() -> Iterator[None]:
+    """Let operations act on the objects that they are given; methods of types apply operations themselves."""
+    before = getattr(_guard, "on", False)
+    _guard.on = True
+    try:
+        yield
+    finally:
+        _guard.on = before
+
+
+class _State:
+    """The type and state of an object, and its parts as they are stored in it; of typed keys, the words."""
+
+    __slots__ = ("impls", "parts", "qdd", "ty")
+
+    def __init__(self, value: Any) -> None:
+        with _as_they_are():
+            self.ty = hi_types.TYPES[type(value)](value)
+            self.qdd = value.cur_qdd()
+            stored = self.ty.read_loval(self.qdd, value)
+        self.impls = [part._impl if is_keys(part) else None for part in stored]
+        self.parts = [part._words if is_keys(part) else part for part in stored]
+
+    def stored(self, parts: Sequence[Any]) -> list[Any]:
+        """Return parts as the object stores them, with keys of words."""
+        return [x if impl is None else KeyArray(x, impl) for x, impl in zip(parts, self.impls, strict=True)]
+
+    def copy(self, parts: Sequence[Any]) -> Any:
+        """Return another object with other parts."""
+        with _as_they_are():
+            return self.ty.new_from_loval(self.qdd, *self.stored(parts))
+
+
+def is_mutable(value: Any) -> bool:
+    """Return True for a value of a registered class whose type is mutable."""
+    return type(value) in hi_types.TYPES and isinstance(hi_types.typeof(value), MutableHiType)
+
+
+def current_state(value: Any) -> Any:
+    """Return the part of the type of a mutable value that operations may change: `jax.experimental.cur_qdd`."""
+    if getattr(_guard, "on", False):
+        return value.cur_qdd()
+    inside = adopted(value)
+    with _as_they_are():
+        return inside.copy([ref.read() for ref in inside.parts]).cur_qdd()
+
+
+# -------------------------------------------------------------------------------------------------------------- Refs
+class PartRef(Ref):
+    """A Ref that was made for a part of an object.
+
+    Attributes:
+        home: the trace in which it was made; there, the object may get other parts.
+    """
+
+    __slots__ = ("home",)
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.home = state.trace
+
+
+def _store(value: Any, inside: _State, parts: Sequence[Any]) -> None:
+    """Put Refs that hold the parts into an object."""
+    refs = [part if isinstance(part, Ref) else PartRef(as_held(part, argument_aval(part).dtype)) for part in parts]
+    with _as_they_are():
+        inside.ty.update_from_loval(inside.qdd, value, *inside.stored(refs))
+
+
+def _at_home(inside: _State) -> bool:
+    """Return True if the object was made in the current trace; one without parts, outside of all traces."""
+    if not inside.parts:
+        return state.trace is EVALUATE
+    return all(isinstance(ref, PartRef) and ref.home is state.trace for ref in inside.parts)
+
+
+def adopted(value: Any) -> _State:
+    """Return the state of an object; an object that holds arrays gets Refs in their place."""
+    inside = _State(value)
+    if not inside.ty.has_qdd:
+        return inside
+    if not all(isinstance(part, Ref) for part in inside.parts):
+        _store(value, inside, [part.child if isinstance(part, Loose) else part for part in inside.parts])
+        inside = _State(value)
+    return inside
+
+
+# ----------------------------------------------------------------------------------------------------------- pytrees
+def _children(value: Any) -> tuple[list[Any], _Node]:
+    """Return the children of an object as a node of pytrees, its Refs or what stands for them, and its state."""
+    inside = _State(value)
+    if not any(isinstance(part, Loose) for part in inside.parts):
+        inside = adopted(value)
+    return [p.child if isinstance(p, Loose) else p for p in inside.parts], _Node(inside.ty, inside.qdd)
+
+
+def _stored(child: Any, aval: Any) -> Any:
+    """Return a child of a node as an object stores it."""
+    words = aval.words if isinstance(aval, KeyAval) else aval
+    held = child if isinstance(child, Ref) else Loose(child, words)
+    return KeyArray(held, aval.impl) if isinstance(aval, KeyAval) else held
+
+
+@dataclasses.dataclass(frozen=True)
+class _Node:
+    """The type and state of an object, as what describes a node of pytrees."""
+
+    ty: Any
+    qdd: Any
+
+    def raise_val(self, *children: Any) -> Any:
+        """Return the object with given children."""
+        with _as_they_are():
+            avals = self.ty.lo_ty_qdd(self.qdd)
+            return self.ty.new_from_loval(self.qdd, *map(_stored, children, avals))
+
+
+# -------------------------------------------------------------------------------------------------------- operations
+def type_of(x: Any) -> Any:
+    """Return the type of an operand: of a value of hi type, a typed key, a Ref, an array or a number."""
+    if type(x) in hi_types.TYPES:
+        return hi_types.typeof(x)
+    if is_keys(x):
+        return x.dtype.aval_of_shape(x.shape)
+    return x.aval if hasattr(x, "is_reference") else aval_of(x)
+
+
+def makes_mutable(out: Any) -> bool:
+    """Return True if the types of the results of an operation contain a mutable one."""
+    return any(isinstance(ty, (AvalQDD, MutableHiType)) for ty in (out if isinstance(out, (list, tuple)) else [out]))
+
+
+def apply(prim: HiPrimitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Apply an operation that takes or returns mutable values."""
+    if getattr(_guard, "on", False):
+        return prim.to_lojax(*args, **params)
+    given = [(x, adopted(x)) if is_mutable(x) else (x, None) for x in args]
+    copies: list[Any] = []
+    values: list[Any] = []
+    for x, inside in given:
+        values.append([ref.read() for ref in inside.parts] if inside and inside.ty.has_qdd else None)
+        copies.append(x if inside is None or values[-1] is None else inside.copy(values[-1]))
+    out = prim.to_lojax(*copies, **params)
+    for (x, inside), copy, before in zip(given, copies, values, strict=True):
+        if inside is not None and before is not None:
+            _write(x, inside, before, copy)
+    originals = {id(copy): x for (x, _), copy in zip(given, copies, strict=True)}
+    results = [originals.get(id(x), x) for x in (out if prim.multiple_results else [out])]
+    for x in results:
+        if is_mutable(x):
+            adopted(x)
+    return results if prim.multiple_results else results[0]
+
+
+def _write(value: Any, inside: _State, before: Sequence[Any], copy: Any) -> None:
+    """Write the parts of a copy that an operation has changed."""
+    after = _State(copy)
+    if _fit(inside, after):
+        for ref, old, new in zip(inside.parts, before, after.parts, strict=True):
+            if new is not old:
+                ref.put(as_held(new, ref.dtype))
+        return
+    if not _at_home(inside):
+        raise UnsupportedError(
+            f"{type(value).__name__} gets parts of another number, shape or dtype in {state.trace.name or 'a trace'}, "
+            "outside of which it was made",
+            fix="give it all of its parts, in their dtypes, before the call",
+        )
+    _store(value, after, after.parts)
+
+
+def _fit(inside: _State, after: _State) -> bool:
+    """Return True if the Refs of an object can hold the new parts, and its state is the same but for weak types."""
+    if len(inside.parts) != len(after.parts):
+        return False
+    pairs = [
+        (type_of(ref).inner_aval, argument_aval(part)) for ref, part in zip(inside.parts, after.parts, strict=True)
+    ]
+    if not all(held.shape == new.shape and fits(held, new) for held, new in pairs):
+        return False
+    with _as_they_are():
+        return after.copy(inside.parts).cur_qdd() == inside.qdd
