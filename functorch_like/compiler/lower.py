@@ -25,6 +25,7 @@ from functorch_like.compiler.outlining import is_transpose, outline, part_key
 from functorch_like.compiler.repeated_operands import narrow_products
 from functorch_like.compiler.result_memory import brought_back
 from functorch_like.compiler.transposed_operands import without_transposes
+from functorch_like.compiler.unused_donations import warn_of_unused
 from functorch_like.errors import CompileError, FtError
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, count_equations
@@ -252,6 +253,8 @@ def lower(
 
     donated_inputs = [d for d, k in zip(donated or [False] * len(kept), kept, strict=True) if k]
     donated_inputs = tuple(i for i, d in enumerate(donated_inputs) if d)
+    if donated_inputs:
+        warn_of_unused(name, [inputs[i].aval for i in donated_inputs], jaxpr.out_avals)
     host_calls: list[Any] = []
     # No kernels if calls are asynchronous: at its end, a process must not leave a kernel running.
     with_kernels = platform == "cpu" and partitioning is None and not portable and not client.CPU_ASYNC

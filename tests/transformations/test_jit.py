@@ -1,6 +1,7 @@
 """jit: static and donated arguments, closures, stages, results that do not depend on the caller's memory."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -285,3 +286,25 @@ def test_donated_arguments_may_be_nodes_that_take_arrays_alone():
     assert given[0].x.is_deleted() and given[2]["a"].is_deleted() and not given[1].is_deleted()
     traced = f.trace(Wide([1.0, 2.0]), fnp.ones(2), y={"a": fnp.ones(())})
     assert traced.donated == (True, False, True)
+
+
+@pytest.mark.parametrize(
+    ("fun", "shapes", "unused"),
+    [
+        (lambda x: x.sum(), [(3, 4)], "f32[3,4]"),
+        (lambda x, y: x.sum() + y.sum(), [(3, 4), (2,)], "f32[3,4], f32[2]"),
+        (lambda x, y: x + y, [(3, 4), (3, 4)], "f32[3,4]"),
+        (lambda x: x + 1, [(3, 4)], ""),
+        (lambda x: x.T, [(3, 4)], ""),
+        (lambda x: (x.sum(), 2 * x), [(3, 4)], ""),
+        (lambda x, y: y + 1, [(3, 4), (2,)], ""),  # not read, so not passed to the program
+    ],
+)
+def test_donated_arguments_that_no_result_can_replace_are_warned_about(fun, shapes, unused):
+    jitted = ft.jit(fun, donate_argnums=range(len(shapes)))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(2):  # once for each program, at the user's line
+            jitted(*(fnp.ones(shape) for shape in shapes))
+    assert [w.filename for w in seen] == [__file__] * bool(unused)
+    assert all(f"not usable: {unused}. " in str(w.message) for w in seen)
