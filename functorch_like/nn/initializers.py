@@ -10,6 +10,7 @@ of the shape, times the receptive field. The receptive field is the product of t
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -268,7 +269,7 @@ def variance_scaling(
         distribution: "normal", "uniform", or "truncated_normal" (within two standard deviations). Of complex numbers
             the variance is that of both parts together, and the bound one of the absolute value.
         in_axis: the axis, or axes, of inputs.
-        out_axis: the axis, or axes, of outputs.
+        out_axis: the axis, or axes, of outputs; an axis of both divides the size of the window by its own.
         batch_axis: axes that count neither for fan_in nor for fan_out.
         dtype: dtype for calls of the initializer without one; the default float dtype if None.
 
@@ -338,14 +339,15 @@ def _fans(
     shape: tuple[int, ...], ins: tuple[int, ...], outs: tuple[int, ...], batch: tuple[int, ...]
 ) -> tuple[float, float]:
     ndim = len(shape)
-    if ndim < 2 or not all(-ndim <= a < ndim for a in (*ins, *outs, *batch)):
+    if not all(-ndim <= a < ndim for a in (*ins, *outs, *batch)):
         raise promotion.error(
             ShapeError, f"the shape {shape} has no axes {ins} of inputs and {outs} of outputs",
-            "give weights at least two dimensions, or initialise biases with initializers.zeros",
+            "give weights these axes, or initialise biases with initializers.zeros",
         )  # fmt: skip
     size = lambda axes: math.prod(shape[a] for a in axes)
-    used = {a % ndim for a in (*ins, *outs, *batch)}
-    field = math.prod(n for d, n in enumerate(shape) if d not in used)
+    # The size of the window: an axis of both inputs and outputs, as libraries give for embeddings, divides it.
+    uses = Counter(a % ndim for a in (*ins, *outs, *batch))
+    field = math.prod(float(n or 1) ** (1 - uses[d]) if uses[d] else n for d, n in enumerate(shape))
     return float(size(ins) * field), float(size(outs) * field)
 
 

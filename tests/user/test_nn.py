@@ -331,6 +331,14 @@ def test_other_initializers():
     assert abs(batched.var() * 100 - 1) < 0.03
     normal = init.variance_scaling(1.0, "fan_out", "normal", in_axis=1, out_axis=0)(KEY, (100, 50))
     assert abs(np.asarray(normal).var() * 100 - 1) < 0.1
+    for shape, ins, outs, fan in [  # axes of both inputs and outputs, as tables of embeddings have
+        ((100, 50), 0, 0, 50),
+        ((5000,), 0, 0, 1),
+        ((20, 30, 10), (0, 1), (1, 2), 20),
+        ((10, 20, 30), 0, 0, 600),
+    ]:
+        drawn = init.variance_scaling(1.0, "fan_in", "normal", in_axis=ins, out_axis=outs)(KEY, shape)
+        assert abs(np.asarray(drawn).var() * fan - 1) < 0.1
     assert ft.jit(init.he_normal(), static_argnums=1)(KEY, (4, 5)).tolist() == init.he_normal()(KEY, (4, 5)).tolist()
     with pytest.raises(ArgumentError, match="fan_sum"):
         init.variance_scaling(1.0, "fan_sum", "normal")
