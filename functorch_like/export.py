@@ -129,11 +129,15 @@ class Exported:
         return self._backward()
 
     def of_shapes(
-        self, programs: tuple[tuple[str, bytes], ...], ins: tuple[ShapedArray, ...], outs: tuple[ShapedArray, ...]
+        self,
+        programs: tuple[tuple[str, bytes], ...],
+        ins: tuple[ShapedArray, ...],
+        outs: tuple[ShapedArray, ...],
+        backward: Callable[[], Exported] | None,
     ) -> Exported:
-        """Return the function with programs for other shapes."""
+        """Return the function with programs for other shapes, and their derivative."""
         artifact = Artifact(self.fun_name, programs, ins, outs)
-        return Exported(artifact, self.in_tree, self.out_tree, self.stablehlo_version, self.written_by)
+        return Exported(artifact, self.in_tree, self.out_tree, self.stablehlo_version, self.written_by, backward)
 
     def mlir_module(self, platform: str | None = None) -> str:
         """Return the program as StableHLO text.

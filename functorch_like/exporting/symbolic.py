@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like import dtypes
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct, is_symbolic
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
@@ -156,12 +157,38 @@ class SymbolicExported:
             ShapedArray(tuple(whole(f, dimensions) for f in fits), a.dtype, a.weak_type)
             for fits, a in zip(self._out, first.out_avals, strict=True)
         )
-        return first.of_shapes(tuple(programs), ins, outs)
+        backward = (lambda: self.vjp().at(**dimensions)) if self.has_vjp() else None
+        return first.of_shapes(tuple(programs), ins, outs, backward)
+
+    def has_vjp(self) -> bool:
+        """Return True if it has a derivative: if it was exported in this process, or stored with `vjp_order`."""
+        return all(e.has_vjp() for _, e in self.samples)
+
+    @functools.cached_property
+    def _backward(self) -> SymbolicExported:
+        cts = [a.shape for a in self.out_avals if dtypes.is_inexact(a.dtype)]
+        return SymbolicExported([(d, e.vjp()) for d, e in self.samples], [*self.in_shapes, *cts], self.scope)
+
+    def vjp(self) -> SymbolicExported:
+        """Return the derivative in reverse mode, as `Exported.vjp` does.
+
+        Raises:
+            ArgumentError: where there is none; see `has_vjp`.
+            UnsupportedError: where the derivatives for several sizes differ by more than sizes.
+        """
+        return self._backward
 
     @api_boundary.public
-    def serialize(self) -> bytes:
-        """Return the programs as bytes, which `deserialize` reads in this version and later ones."""
-        blobs = [e.serialize() for _, e in self.samples]
+    def serialize(self, vjp_order: int = 0) -> bytes:
+        """Return the programs as bytes, which `deserialize` reads in this version and later ones.
+
+        Args:
+            vjp_order: number of derivatives in reverse mode to store as well.
+
+        Raises:
+            ArgumentError: for derivatives that it does not have.
+        """
+        blobs = [e.serialize(vjp_order) for _, e in self.samples]
         about = {
             "format": 1,
             "dimensions": [d for d, _ in self.samples],

@@ -354,3 +354,27 @@ def test_shapes_of_arguments_and_results():
         assert [str(aval.shape) for aval in one.out_avals] == ["(a, 4)", "()", "(2 * a * b + 3,)", "(a * b // 2,)"]
         assert {aval.dtype for aval in one.out_avals} == {np.dtype("float32")}
         assert one.at(a=3, b=4).out_avals[2].shape == (27,)
+
+
+def test_derivatives_are_those_of_the_function_and_are_stored():
+    def fun(x, w):
+        return 2 * fnp.sin(x @ w).sum(1)
+
+    specs = [Spec(export.symbolic_shape(text), "float32") for text in ("a, 3", "3, b")]
+    exported = export.export(ft.jit(fun))(*specs)
+    x, w = array(4, 3), array(3, 5)
+    y, slope = 2 * np.sin(x @ w).sum(1), 2 * np.cos(x @ w)
+    outer = 2 * y[:, None] * slope
+    wanted = outer @ w.T, x.T @ outer
+    stored = [export.deserialize(exported.serialize(vjp_order=order)) for order in (1, 2)]
+    for program in (exported, *stored):
+        found = ft.grad(lambda x, w, call=program.call: (call(x, w) ** 2).sum(), argnums=(0, 1))(x, w)
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+        assert [a.shape for a in program.vjp().out_avals] == [a.shape for a in program.in_avals]
+    assert [program.vjp().has_vjp() for program in stored] == [False, True]
+    plain = export.deserialize(exported.serialize())
+    with pytest.raises(UnsupportedError, match="vjp_order"):
+        ft.grad(lambda x: plain.call(x, w).sum())(x)
+    with pytest.raises(ArgumentError, match="without its derivative"):
+        plain.vjp()
