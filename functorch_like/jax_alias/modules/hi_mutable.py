@@ -6,10 +6,9 @@ current trace, and writes back the parts that changed. So transformations treat 
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import EVALUATE, argument_aval, aval_of, state
@@ -98,18 +97,19 @@ class Loose:
 
 
 # ------------------------------------------------------------------------------------------------ reading of objects
-_guard = threading.local()
+class _Direct(threading.local):
+    """A `with` block in which operations act on the objects that they are given: methods of types apply some."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self.depth -= 1
 
 
-@contextlib.contextmanager
-def _as_they_are() -> Iterator[None]:
-    """Let operations act on the objects that they are given; methods of types apply operations themselves."""
-    before = getattr(_guard, "on", False)
-    _guard.on = True
-    try:
-        yield
-    finally:
-        _guard.on = before
+_direct = _Direct()
 
 
 class _State:
@@ -118,7 +118,7 @@ class _State:
     __slots__ = ("impls", "parts", "qdd", "ty")
 
     def __init__(self, value: Any) -> None:
-        with _as_they_are():
+        with _direct:
             self.ty = hi_types.TYPES[type(value)](value)
             self.qdd = value.cur_qdd()
             stored = self.ty.read_loval(self.qdd, value)
@@ -131,7 +131,7 @@ class _State:
 
     def copy(self, parts: Sequence[Any]) -> Any:
         """Return another object with other parts."""
-        with _as_they_are():
+        with _direct:
             return self.ty.new_from_loval(self.qdd, *self.stored(parts))
 
 
@@ -142,10 +142,10 @@ def is_mutable(value: Any) -> bool:
 
 def current_state(value: Any) -> Any:
     """Return the part of the type of a mutable value that operations may change: `jax.experimental.cur_qdd`."""
-    if getattr(_guard, "on", False):
+    if _direct.depth:
         return value.cur_qdd()
     inside = adopted(value)
-    with _as_they_are():
+    with _direct:
         return inside.copy([ref.read() for ref in inside.parts]).cur_qdd()
 
 
@@ -167,7 +167,7 @@ class PartRef(Ref):
 def _store(value: Any, inside: _State, parts: Sequence[Any]) -> None:
     """Put Refs that hold the parts into an object."""
     refs = [part if isinstance(part, Ref) else PartRef(as_held(part, argument_aval(part).dtype)) for part in parts]
-    with _as_they_are():
+    with _direct:
         inside.ty.update_from_loval(inside.qdd, value, *inside.stored(refs))
 
 
@@ -214,7 +214,7 @@ class _Node:
 
     def raise_val(self, *children: Any) -> Any:
         """Return the object with given children."""
-        with _as_they_are():
+        with _direct:
             avals = self.ty.lo_ty_qdd(self.qdd)
             return self.ty.new_from_loval(self.qdd, *map(_stored, children, avals))
 
@@ -236,7 +236,7 @@ def makes_mutable(out: Any) -> bool:
 
 def apply(prim: HiPrimitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """Apply an operation that takes or returns mutable values."""
-    if getattr(_guard, "on", False):
+    if _direct.depth:
         return prim.to_lojax(*args, **params)
     given = [(x, adopted(x)) if is_mutable(x) else (x, None) for x in args]
     copies: list[Any] = []
@@ -282,5 +282,5 @@ def _fit(inside: _State, after: _State) -> bool:
     ]
     if not all(held.shape == new.shape and fits(held, new) for held, new in pairs):
         return False
-    with _as_they_are():
+    with _direct:
         return after.copy(inside.parts).cur_qdd() == inside.qdd
