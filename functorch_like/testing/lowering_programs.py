@@ -36,6 +36,7 @@ class LoweringDrawer(Drawer):
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
             self._complex, self._folded_integers, self._placed, self._placed, self._with_holes, self._true,
             self._ragged, self._sorted, self._by_columns, self._greatest, self._skipping, self._tiled,
+            self._stepped,
             *[self._double] * 6,
         ]  # fmt: skip
         return self.c.pick(kinds)()
@@ -76,6 +77,16 @@ class LoweringDrawer(Drawer):
         )
         shape, reps = self.c.pick(shapes)
         return self.w.write(f"fnp.tile({self.operand(shape, 1)}, {reps})")
+
+    def _stepped(self) -> Value | None:
+        """Padding between elements, by itself or as the gradient of a slice."""
+        shape, steps = self.c.pick((((1400,), (3,)), ((37, 1, 31), (2, 1, 3)), ((4096,), (2,)), ((64, 9), (8, 1))))
+        if self.c.below(2):
+            config = tuple((self.c.pick((0, 1, -1)), self.c.pick((step, 1, -1)), step - 1) for step in steps)
+            return self.w.write(f"lax.pad({self.operand(shape, 1)}, fnp.zeros((), F), {config})")
+        whole = tuple(n * step for n, step in zip(shape, steps, strict=True))
+        index = ", ".join(f"{self.c.below(step)}::{step}" for step in steps)
+        return self.w.write(f"ft.grad(lambda y: fnp.sum(fnp.sin(y[{index}])))({self.operand(whole, 1)})")
 
     def _true(self) -> Value | None:
         """Positions of the true elements of rows, fewer than there are or more."""

@@ -10,8 +10,10 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import ShapeError
+from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import broadcast_in_dim, full, insert, linear, reduce_sum, widen, zeros
 from functorch_like.primitives.elementwise.comparison import select_n
+from functorch_like.primitives.structural.pad_cpu import JOINED, pad_lower
 
 
 # --------------------------------------------------------------------------------------------------------------- slice
@@ -108,9 +110,7 @@ def _pad_ref(x: np.ndarray, value: np.ndarray, *, padding_config: Any) -> Any:
 
 
 def _pad_lower(e: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
-    lo, hi, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
-    attrs = {"edge_padding_low": e.i64s(lo), "edge_padding_high": e.i64s(hi), "interior_padding": e.i64s(interior)}
-    return e.op("stablehlo.pad", [x, value], e.outs, attrs=attrs)
+    return pad_lower(e, x, value, e.outs[0], padding_config)
 
 
 def _pad_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
@@ -171,7 +171,7 @@ def _pad_samples() -> list[SampleInput]:
 
 #: Padding of each dimension by (low, high, interior); negative low and high cut away.
 pad = Primitive(
-    "pad", shape=_pad_shape, ref=_pad_ref, lower=_pad_lower, jvp=_pad_jvp, transpose=_pad_transpose, batch=_pad_batch,
-    samples=_pad_samples,
+    "pad", shape=_pad_shape, ref=_pad_ref, lower=Lowering("pad", _pad_lower, JOINED), jvp=_pad_jvp,
+    transpose=_pad_transpose, batch=_pad_batch, samples=_pad_samples,
     kind="movement", linear="jointly", fusible=True,
 )  # fmt: skip
