@@ -36,7 +36,7 @@ class LoweringDrawer(Drawer):
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
             self._complex, self._folded_integers, self._placed, self._placed, self._with_holes, self._true,
             self._ragged, self._sorted, self._by_columns, self._greatest, self._skipping, self._tiled,
-            self._stepped,
+            self._stepped, self._placed,
             *[self._double] * 6,
         ]  # fmt: skip
         return self.c.pick(kinds)()
@@ -56,7 +56,17 @@ class LoweringDrawer(Drawer):
 
     def _placed(self) -> Value | None:
         """The place of an extreme element, as a number."""
-        shapes = (((16_384,), 0), ((64, 256), 1), ((3, 6, 1000), 2), ((64, 257), 1), ((256, 64), 0), ((5, 1031), 1))
+        shapes = (
+            ((16_384,), 0),
+            ((64, 256), 1),
+            ((3, 6, 1000), 2),
+            ((16_384,), 0),
+            ((256, 64), 0),
+            ((5, 1031), 1),
+            ((2, 8209), 1),
+            ((1031, 7), 1),
+            ((700, 2, 3), 2),
+        )
         shape, axis = self.c.pick(shapes)
         x = self.operand(shape, 1) if self.c.below(2) else self.w.argument(shape, "int32").name
         return self.w.write(f"fnp.{self.c.pick(('argmax', 'argmin'))}({x}, axis={axis}).astype(F)")

@@ -33,13 +33,60 @@ def _last(axes: Sequence[int], ndim: int) -> int:
     return count
 
 
-def _part(rows: int) -> int:
+def _part(rows: int, parts: range = _PARTS) -> int:
     """Return the length of columns of which the fewest of some rows are left over.
 
     >>> _part(6250), _part(20), _part(31 * 37)
     (25, 20, 31)
     """
-    return rows if rows in range(1, _PARTS[-1] + 1) else min(reversed(_PARTS), key=lambda k: rows % k)
+    return rows if rows in range(1, parts[-1] + 1) else min(reversed(parts), key=lambda k: rows % k)
+
+
+def fold_columns(
+    e: Any,
+    kind: str,
+    x: Any,
+    aval: ShapedArray,
+    axes: Sequence[int],
+    out: ShapedArray,
+    start: Any,
+    parts: range = _PARTS,
+) -> Any:
+    """Emit a fold over the last dimensions, with at least 32 elements, and others: by columns first.
+
+    Args:
+        e: the emitter.
+        kind: the StableHLO operation that folds two values.
+        x: the operand.
+        aval: its aval.
+        axes: the dimensions.
+        out: aval of the result.
+        start: the identity of the operation.
+        parts: lengths of columns; short ones where the operand takes several operations.
+    """
+    kept = aval.ndim - _last(axes, aval.ndim)
+    lead, n = aval.shape[:kept], math.prod(aval.shape[kept:])
+    others = [d for d in axes if d < kept]
+    flat = aval.update(shape=(*lead, n))
+    x, part = e.reshape(x, aval, flat), _part(n // _COLUMNS, parts)
+    many = n // _COLUMNS // part
+    whole = many * part * _COLUMNS
+    apart = lambda y, a: e.op("stablehlo.optimization_barrier", [y], [a])  # XLA would make one fold of both
+
+    def piece(first: int, stop: int) -> tuple[Any, ShapedArray]:
+        cut = flat.update(shape=(*lead, stop - first))
+        return emit_tap(e, x, [*(slice(0, size, 1) for size in lead), slice(first, stop, 1)], cut), cut
+
+    y, cut = piece(0, whole)
+    sized = lambda *more: flat.update(shape=(*lead, *more))
+    y = e.reduce(kind, e.reshape(y, cut, sized(many, part, _COLUMNS)), start, [kept + 1], sized(many, _COLUMNS))
+    y = e.reduce(kind, apart(y, sized(many, _COLUMNS)), start, [kept + 1], sized(many))
+    y = apart(y, sized(many))
+    y = e.reduce(kind, y, start, [kept], sized()) if many > 1 else e.reshape(y, sized(many), sized())
+    if whole < n:
+        rest, cut = piece(whole, n)
+        y = e.op(f"stablehlo.{kind}", [y, e.reduce(kind, rest, start, [kept], sized())], [sized()])
+    return e.reduce(kind, apart(y, sized()), start, others, out) if others else y
 
 
 def by_columns(kind: str, identity: Callable[[Any], Any]) -> Alternative:
@@ -59,29 +106,7 @@ def by_columns(kind: str, identity: Callable[[Any], Any]) -> Alternative:
         (aval,), (out,) = e.ins, e.outs
         if e.partitioning is not None:  # a reshape may bring parts of an array to other devices
             return e.reduce(kind, x, identity(out.dtype), axes, out)
-        kept = aval.ndim - _last(axes, aval.ndim)
-        lead, n = aval.shape[:kept], math.prod(aval.shape[kept:])
-        others, start = [d for d in axes if d < kept], identity(out.dtype)
-        flat = aval.update(shape=(*lead, n))
-        x, part = e.reshape(x, aval, flat), _part(n // _COLUMNS)
-        many = n // _COLUMNS // part
-        whole = many * part * _COLUMNS
-        apart = lambda y, a: e.op("stablehlo.optimization_barrier", [y], [a])  # XLA would make one fold of both
-
-        def piece(first: int, stop: int) -> tuple[Any, ShapedArray]:
-            cut = flat.update(shape=(*lead, stop - first))
-            return emit_tap(e, x, [*(slice(0, size, 1) for size in lead), slice(first, stop, 1)], cut), cut
-
-        y, cut = piece(0, whole)
-        sized = lambda *more: flat.update(shape=(*lead, *more))
-        y = e.reduce(kind, e.reshape(y, cut, sized(many, part, _COLUMNS)), start, [kept + 1], sized(many, _COLUMNS))
-        y = e.reduce(kind, apart(y, sized(many, _COLUMNS)), start, [kept + 1], sized(many))
-        y = apart(y, sized(many))
-        y = e.reduce(kind, y, start, [kept], sized()) if many > 1 else e.reshape(y, sized(many), sized())
-        if whole < n:
-            rest, cut = piece(whole, n)
-            y = e.op(f"stablehlo.{kind}", [y, e.reduce(kind, rest, start, [kept], sized())], [sized()])
-        return e.reduce(kind, apart(y, sized()), start, others, out) if others else y
+        return fold_columns(e, kind, x, aval, axes, out, identity(out.dtype))
 
     def edges() -> list[tuple[SampleInput, bool]]:
         cases = [

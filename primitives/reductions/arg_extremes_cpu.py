@@ -17,11 +17,12 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.rows_at import rows_at
+from functorch_like.primitives.reductions import arg_extremes_columns_cpu
 from functorch_like.primitives.reductions.extremes_cpu import unless_nan
 
-#: Elements of a row, and of the whole operand, from which blocks are faster. 0.2 to 0.25 of the time for rows of 1,024
-#: or 32,000; half for a single row of 65,536 and for 256 rows of 256; no gain for rows of 64.
-LONG, LARGE = 256, 1 << 14
+#: Elements of a row up to which another form is faster, and of the whole operand from which blocks are: 0.2 to 0.25 of
+#: the time of the standard form for rows of 32,000, half for a single row of 65,536.
+SHORTER, LARGE = arg_extremes_columns_cpu.LONG, 1 << 14
 #: Elements in a block, and blocks in a row, at least.
 LEAST = 8
 
@@ -50,7 +51,7 @@ def by_blocks(find: Callable[..., Any], kind: str, identity: Callable[[Any], Any
     ) -> bool:
         (x,), (axis,) = ins, axes
         fits = x.dtype in (dtypes.float32, dtypes.float64) and np.dtype(index_dtype).itemsize >= 4
-        return fits and axis == x.ndim - 1 and x.size >= LARGE and x.shape[-1] >= LONG and block(x.shape[-1]) > 0
+        return fits and axis == x.ndim - 1 and x.size >= LARGE and x.shape[-1] > SHORTER and block(x.shape[-1]) > 0
 
     def lower(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         (aval,), (out,) = e.ins, e.outs
@@ -75,16 +76,16 @@ def by_blocks(find: Callable[..., Any], kind: str, identity: Callable[[Any], Any
         return e.op("stablehlo.add", [start, place], [out])
 
     def edges() -> list[tuple[SampleInput, bool]]:
-        rows = LARGE // LONG
+        long = SHORTER + 28  # 60 times 137
         cases = [
-            ((rows, LONG), "float32", 1, True),
-            ((rows - 1, LONG), "float32", 1, False),
-            ((rows + 1, LONG - 16), "float32", 1, False),
+            ((2, long), "float32", 1, True),
+            ((1, long), "float32", 1, False),
+            ((2, SHORTER), "float32", 1, False),
             ((LARGE,), "float64", 0, True),
-            ((3, 50, 257), "float32", 2, False),
-            ((2, 9, 1000), "float64", 2, True),
-            ((LONG, rows), "float32", 0, False),
-            ((rows, LONG), "int32", 1, False),
+            ((2, SHORTER + 17), "float32", 1, False),
+            ((2, 1, 9000), "float64", 2, True),
+            ((long, 2), "float32", 0, False),
+            ((2, long), "int32", 1, False),
         ]
         return [
             (SampleInput((ShapedArray(s, d),), {"axes": (a,), "index_dtype": dtypes.int32}, smooth=False), taken)
@@ -93,7 +94,7 @@ def by_blocks(find: Callable[..., Any], kind: str, identity: Callable[[Any], Any
 
     return Alternative(
         "blocks",
-        f"rows of at least {LONG} float32 or float64 that divide into blocks, {LARGE:,} elements in all",
+        f"rows of more than {SHORTER:,} float32 or float64 that divide into blocks, {LARGE:,} elements in all",
         takes,
         lower,
         edges,

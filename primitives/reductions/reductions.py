@@ -21,8 +21,10 @@ from functorch_like.primitives.base.integer_folds_cpu import by_columns
 from functorch_like.primitives.base.lowering import Lowering, slow_compile
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
 from functorch_like.primitives.elementwise.extremes_cpu import is_nan
+from functorch_like.primitives.reductions.arg_extremes_columns_cpu import by_places
 from functorch_like.primitives.reductions.arg_extremes_cpu import by_blocks
 from functorch_like.primitives.reductions.arg_extremes_lanes_cpu import by_lanes
+from functorch_like.primitives.reductions.arg_extremes_short_cpu import by_turns
 from functorch_like.primitives.reductions.extremes_cpu import beside_sums, extreme
 from functorch_like.primitives.reductions.makers import extreme_jvp, highest, lowest, reduction, sampled, without
 
@@ -198,7 +200,13 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
     def standard(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         return found(e, x, e.ins[0], axes[0], e.outs[0])
 
-    lower = slow_compile(Lowering(name, standard, by_blocks(found, kind, identity), by_lanes(found, kind)))
+    forms = (
+        by_turns(found, kind),
+        by_places(found, kind, identity),
+        by_blocks(found, kind, identity),
+        by_lanes(found, kind),
+    )
+    lower = slow_compile(Lowering(name, standard, *forms))
 
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         axes, out = reduced_axes(axes, dims[0])

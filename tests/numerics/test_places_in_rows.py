@@ -1,14 +1,16 @@
-"""argmax and argmin of rows that are searched by blocks agree with NumPy: first of equals, NaN first of all."""
+"""argmax and argmin of rows, in each of their forms, agree with NumPy: first of equals, NaN first of all."""
 
 import numpy as np
 import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like.primitives.reductions.arg_extremes_cpu import LARGE, LONG, block
+from functorch_like.primitives.reductions.arg_extremes_cpu import LARGE, block
 
 RNG = np.random.default_rng(0)
-SHAPES = [(LARGE,), (64, 256), (3, 6, 1000), (65, 257), (17, 1024)]
+SHAPES = [
+    (LARGE,), (64, 256), (3, 6, 1000), (65, 257), (17, 1024), (2, 8220), (1, 8209), (90, 64), (3000, 2), (20, 30, 9),
+]  # fmt: skip
 
 
 # Other compile options: each contracts other products and sums, those of the quick tier and those behind it.
@@ -55,7 +57,7 @@ def test_expressions_and_transformations(jit):
 
 
 def test_blocks_divide_the_row_near_its_root():
-    for n in range(LONG, 3000):
+    for n in range(256, 3000):
         width = block(n)
         assert not width or (n % width == 0 and 8 <= width <= n**0.5)
     assert block(1 << 20) == 1024
