@@ -16,6 +16,9 @@ from functorch_like.numpy.axes import shape_of
 from functorch_like.numpy.guarded_sizes import guarded_size
 from functorch_like.numpy.indexing import mode_of
 from functorch_like.numpy.shapes import arr
+from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
+from functorch_like.primitives.indexing.gather_and_scatter_add import scatter_add
+from functorch_like.primitives.updates.scatter import scatter_max, scatter_min, scatter_mul
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -68,6 +71,8 @@ _DOC = """{summary}
     {shows}
     """
 
+_UPDATES = {"add": scatter_add, "multiply": scatter_mul, "max": scatter_max, "min": scatter_min}
+
 
 def _segments(name: str, method: str, start: Any, summary: str, empty: str, shows: str) -> SegmentReduction:
     """Make a segment reduction; `start` gives the value of an empty segment for a dtype."""
@@ -78,15 +83,24 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
         rest = aval_of(data).shape[rank:]
         data, ids = fnp.reshape(data, (n, *rest)), fnp.reshape(ids, (n,))
         ids = ids.astype(dtypes.int64 if aval_of(ids).dtype.itemsize > 4 else dtypes.int32)
-        # Negative segment numbers are out of bounds, not counted from the end.
-        ids = fnp.clip(ids, 0, max(count - 1, 0)) if mode == "clip" else fnp.where(ids < 0, count, ids)
+        if mode == "clip":
+            ids = fnp.clip(ids, 0, max(count - 1, 0))
         rows = 1 if not bucket else max(math.ceil(n / bucket), 1)
         if rows > 1:  # number segments per bucket, so that each bucket has its partial results
+            ids = fnp.where(ids < 0, count, ids)
             ids = fnp.where(ids < count, ids + fnp.arange(n, dtype=ids.dtype) // bucket * count, rows * count)  # pyright: ignore[reportOperatorIssue]
         dtype = aval_of(data).dtype
         out = fnp.full((rows * count, *rest), start(dtype), dtype)
-        update = getattr(out.at[ids], method)
-        out = update(data, indices_are_sorted=is_sorted and rows == 1, unique_indices=unique, mode="drop")
+        # Negative segment numbers are out of bounds, not counted from the end.
+        if dtype == dtypes.bool_:
+            update = getattr(out.at[fnp.where(ids < 0, rows * count, ids)], method)
+            out = update(data, indices_are_sorted=is_sorted and rows == 1, unique_indices=unique, mode="drop")
+        else:
+            out = _UPDATES[method](
+                out, fnp.reshape(ids, (n, 1)), promotion.convert(data, dtype), mode="fill",
+                dimension_numbers=ScatterDimensionNumbers(tuple(range(1, aval_of(data).ndim)), (0,), (0,)),
+                indices_are_sorted=is_sorted and rows == 1, unique_indices=unique,
+            )  # fmt: skip
         combined = {"add": fnp.sum, "multiply": fnp.prod, "max": fnp.max, "min": fnp.min}[method]
         return out if rows == 1 else combined(fnp.reshape(out, (rows, count, *rest)), axis=0).astype(dtype)
 
