@@ -55,8 +55,14 @@ def test_values(name):
 def test_values_by_mpmath():
     """mpmath gives the expected values where SciPy is less accurate."""
     x = np.array([0.01, 0.3, 1.3, 4.2, 14.3, 35.0])
-    want = [float(mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-(mpmath.mpf(v) ** 2)) * mpmath.erfi(v)) for v in x.tolist()]
+    root = mpmath.sqrt(mpmath.pi) / 2
+    exact = [root * mpmath.exp(-(mpmath.mpf(v) ** 2)) * mpmath.erfi(v) for v in x.tolist()]
+    want = [float(v) for v in exact]
     np.testing.assert_allclose(S.dawsn(x), want, rtol=3e-15)
+    # Far to the right 1 and 2 x dawsn(x) cancel in the derivative.
+    slope = [float(1 - 2 * mpmath.mpf(v) * d) for v, d in zip(x.tolist(), exact, strict=True)]
+    np.testing.assert_allclose(ft.vmap(ft.grad(S.dawsn))(x), slope, rtol=1e-14)
+    np.testing.assert_allclose(ft.vmap(ft.grad(S.dawsn))(-x.astype(np.float32)), slope, rtol=1e-6)
     z = [0.3 + 0.01j, 5.1 - 2.5j, -1.2 + 6.2j, 1e-3 + 1e-9j, 30 + 0.2j, 6.14 + 1e-12j, -3 - 1j, 1e9 + 1e-3j]
     want = [complex(mpmath.exp(-mpmath.mpc(v) ** 2) * mpmath.erfc(-1j * mpmath.mpc(v))) if abs(v) < 1e3 else
             complex(1j / mpmath.sqrt(mpmath.pi) / mpmath.mpc(v)) for v in z]  # fmt: skip

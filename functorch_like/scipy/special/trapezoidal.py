@@ -1,8 +1,8 @@
 """The error function of complex arguments and its relatives: wofz, erfcx, dawsn, fresnel.
 
-wofz and dawsn by one method: the trapezoidal or midpoint rule on twelve nodes, with the residues of the poles that the
-step misses (M. Al Azah, S. N. Chandler-Wilde, "Computation of the complex error function using modified trapezoidal
-rules", SIAM J. Numer. Anal. 59, 2021); its error is below 3e-15 of the value. erfcx by the polynomial of erfc, and
+wofz by the trapezoidal or midpoint rule on twelve nodes, with the residues of the poles that the step misses (M. Al
+Azah, S. N. Chandler-Wilde, "Computation of the complex error function using modified trapezoidal rules", SIAM J. Numer.
+Anal. 59, 2021); its error is below 3e-15 of the value. erfcx by the polynomial of erfc, dawsn by one of its own, and
 Fresnel's integrals by expansions.
 """
 
@@ -21,6 +21,7 @@ from functorch_like.primitives.formulas.term import estrin
 from functorch_like.scipy.angles import sin_cos
 from functorch_like.scipy.slopes import with_slopes
 from functorch_like.scipy.special import fresnel_expansions as expansions
+from functorch_like.scipy.special.dawson import dawson
 from functorch_like.scipy.special.makers import in_double, make, one
 from functorch_like.transforms.jvp_vjp import jvp
 
@@ -133,27 +134,6 @@ def _erfcx(x: Any) -> Any:
     return wofz(1j * x) if dtypes.is_complex(aval_of(x).dtype) else _erfcx_with_slope(x)
 
 
-def _dawsn(x: Any) -> Any:
-    size = _size(x)
-    far = size > _FAR
-    y = fnp.where(far, 1, size)
-    trapezoidal = _near_a_half(y)
-    close = y < 28  # otherwise the residue is negligible
-    angle = math.pi / _STEP * y
-    half = fnp.where(trapezoidal & close, angle, math.pi / 2)
-    whole = fnp.where(trapezoidal | ~close, 0, angle)
-    pole = fnp.exp(-y * y) * fnp.where(trapezoidal, -1 / fnp.tan(half), fnp.tan(whole))
-    near = 0.5 * math.sqrt(math.pi) * (pole + 2 * _STEP / math.pi * y * _sum(y * y, trapezoidal))
-    # Near 0 the two cancel, so use the power series, DLMF 7.6.3.
-    least = size < 0.5
-    v = fnp.where(least, size, 0)
-    series = 0 * v
-    for k in range(12, -1, -1):
-        series = 1 - 2 * v * v / (2 * k + 3) * series
-    out = fnp.where(least, v * series, fnp.where(far, 0.5 / fnp.where(far, size, 1), near))
-    return fnp.where(x < 0, -1, 1) * out
-
-
 def _turns(x: Any) -> Any:
     """x**2 less multiples of 4, for x >= 0: the quarter turns of pi x**2 / 2."""
     top = fnp.round(x * 1024) / 1024  # its square is exact, and so is the remainder by 4
@@ -204,7 +184,10 @@ wofz = make(
     complex=True,
 )  # fmt: skip
 erfcx = one("erfcx", _erfcx, "exp(x**2) erfc(x).", complex=True)
-dawsn = one("dawsn", in_double(_dawsn), "Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 to x.")
+dawsn = one(
+    "dawsn", in_double(dawson(single=False), dawson(single=True)),
+    "Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 to x.",
+)  # fmt: skip
 fresnel = make(
     "fresnel", "x", _fresnel,
     "Fresnel's integrals from 0 to x: that of sin(pi t**2 / 2), and that of cos(pi t**2 / 2).", "0.5", pair=True,
