@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,9 @@ from functorch_like.lax.convolution import conv_dimension_numbers, pads_of
 from functorch_like.lax.folding import Known, known_or_body, operands_of
 from functorch_like.lax.operands import error, ints, same_rank, value
 from functorch_like.lax.reductions import is_identity
+from functorch_like.lax.slicing import slice_in_dim
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.base.window_geometry import NAMES, dilated, taps, window_count
+from functorch_like.primitives.base.window_geometry import NAMES, dilated, window_count
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.higher_order.user_reductions import reduce_window as higher
 from functorch_like.primitives.reductions import reductions
@@ -178,22 +180,42 @@ def conv_general_dilated_patches(
     line = structural.transpose(lhs, permutation=tuple(numbers.lhs_spec))
     config = ((0, 0, 0), (0, 0, 0), *((lo, hi, s - 1) for (lo, hi), s in zip(pads, stretch, strict=True)))
     line = structural.pad(line, structural.full((), 0, aval_of(lhs).dtype), padding_config=config)
-    params: dict[str, Any] = dict(zip(NAMES, (window, strides, pads, stretch, holes), strict=True))
     batch, features = aval_of(line).shape[:2]
-    seen = [
-        structural.slice(
-            line,
-            start_indices=(0, 0, *(s.start for s in tap)),
-            limit_indices=(batch, features, *(s.stop for s in tap)),
-            strides=(1, 1, *(s.step for s in tap)),
-        )
-        for tap in taps(counts, params)
-    ]
-    apart = [structural.reshape(x, shape=(batch, features, 1, *counts)) for x in seen]
-    out = structural.reshape(structural.concatenate(*apart, dimension=2), shape=(batch, features * len(apart), *counts))
+    for i in range(n - 1, -1, -1):  # after each dimension its elements of the window are dimension 2
+        line = _seen(line, n + 1, window[i], strides[i], holes[i], counts[i])
+    out = structural.reshape(line, shape=(batch, features * math.prod(window), *counts))
     out = structural.transpose(out, permutation=tuple(np.argsort(numbers.out_spec).tolist()))
     dtype = dtype_of(preferred_element_type)
     return out if dtype is None else structural.convert_element_type(out, new_dtype=dtype)
+
+
+#: Elements of a window along one dimension up to which each is a slice of its own.
+_FEW = 16
+
+
+def _seen(x: Any, axis: int, window: int, stride: int, hole: int, count: int) -> Any:
+    """Return what windows along one dimension see, with the elements of the window as a new dimension 2.
+
+    A long window is divided into groups of elements, so that slices are few: programs of hundreds compile for seconds.
+    """
+    shape = aval_of(x).shape
+    if not count:
+        return structural.full((*shape[:2], window, *shape[2:axis], 0, *shape[axis + 1 :]), 0, aval_of(x).dtype)
+    if window > _FEW and stride < 4:
+        group = math.isqrt(window - 1) + 1
+        groups = -(-window // group)
+        config = [(0, 0, 0)] * aval_of(x).ndim
+        config[axis] = (0, (groups * group - window) * hole, 0)
+        x = structural.pad(x, structural.full((), 0, aval_of(x).dtype), padding_config=tuple(config))
+        every = dilated(count, stride) + (groups - 1) * group * hole
+        x = _seen(x, axis, group, 1, hole, every)
+        x = _seen(x, axis + 1, groups, stride, group * hole, count)
+        shape = aval_of(x).shape
+        x = structural.reshape(x, shape=(*shape[:2], groups * group, *shape[4:]))
+        return slice_in_dim(x, 0, window, axis=2) if groups * group > window else x
+    parts = [slice_in_dim(x, k * hole, k * hole + dilated(count, stride), stride, axis) for k in range(window)]
+    one = (*shape[:2], 1, *shape[2:axis], count, *shape[axis + 1 :])
+    return structural.concatenate(*[structural.reshape(part, shape=one) for part in parts], dimension=2)
 
 
 def conv_general_dilated_local(

@@ -31,6 +31,20 @@ def test_a_convolution_is_a_product_with_patches(window, strides, padding, stret
     np.testing.assert_array_equal(np.moveaxis(np.asarray(turned), 3, 1), patches)
 
 
+@pytest.mark.parametrize(("window", "stride", "hole"), [(17, 1, 1), (40, 3, 2), (20, 5, 1), (97, 1, 1)])
+def test_long_windows(window, stride, hole):
+    def seen(x):
+        views = np.lib.stride_tricks.sliding_window_view(x, (window - 1) * hole + 1, axis=2)[:, :, ::stride, ::hole]
+        return np.moveaxis(views, 3, 2).reshape(2, 3 * window, -1)
+
+    x, t = RNG.normal(size=(2, 2, 3, 120))
+    patches = lambda x: lax.conv_general_dilated_patches(x, (window,), (stride,), "VALID", None, (hole,))
+    got, pull = ft.vjp(patches, x)
+    np.testing.assert_array_equal(got, seen(x))
+    ct = RNG.normal(size=got.shape)
+    np.testing.assert_allclose(np.sum(pull(ct)[0] * t), np.sum(ct * seen(t)), rtol=1e-12)
+
+
 def test_patches_are_copied():
     x = np.array([[[1.0, np.nan, np.inf, 4.0]]], np.float32)
     got = np.asarray(lax.conv_general_dilated_patches(x, (2,), (2,), "VALID"))
