@@ -13,9 +13,12 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.lax.slicing import dynamic_slice_in_dim
 from functorch_like.numpy import promotion
+from functorch_like.primitives import structural
 from functorch_like.scipy.linalg.decompositions import arr
 from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.transforms.vmap import vmap
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -42,6 +45,13 @@ def _size(n: Any, name: str) -> int:
 def _picked(values: Any, places: np.ndarray[Any, Any]) -> Any:
     """Return a matrix for each vector, with its elements at these positions."""
     return fnp.take(values, places, axis=-1, mode="clip")
+
+
+def _windows(values: Any, starts: np.ndarray[Any, Any], size: int) -> Any:
+    """Return a matrix for each vector, whose rows are neighbouring elements from these positions on."""
+    values = structural.materialize(values)  # else XLA computes each element for each row
+    row = lambda start: dynamic_slice_in_dim(values, start, size, axis=-1)
+    return vmap(row, out_axes=-2)(starts.astype(np.int32))
 
 
 def _grid(m: int, n: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -72,9 +82,8 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 @eager_jit
 def _toeplitz(c: Any, r: Any) -> Any:
     c, r = _leading(c, r)
-    i, j = _grid(aval_of(c).shape[-1], aval_of(r).shape[-1])
-    values = fnp.concatenate([fnp.flip(r[..., 1:], -1), c], -1)
-    return _picked(values, i - j + j.size - 1)
+    m, n = aval_of(c).shape[-1], aval_of(r).shape[-1]
+    return _windows(fnp.concatenate([fnp.flip(c, -1), r[..., 1:]], -1), np.arange(m)[::-1], n)
 
 
 def _leading(*xs: Any) -> list[Any]:
@@ -107,8 +116,8 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 @eager_jit
 def _hankel(c: Any, r: Any) -> Any:
     c, r = _leading(c, r)
-    i, j = _grid(aval_of(c).shape[-1], aval_of(r).shape[-1])
-    return _picked(fnp.concatenate([c, r[..., 1:]], -1), i + j)
+    m, n = aval_of(c).shape[-1], aval_of(r).shape[-1]
+    return _windows(fnp.concatenate([c, r[..., 1:]], -1), np.arange(m), n)
 
 
 def circulant(c: ArrayLike) -> Array:
@@ -124,8 +133,13 @@ def circulant(c: ArrayLike) -> Array:
     [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
     """
     c = _vector(c, "circulant")
-    i, j = _grid(*[aval_of(c).shape[-1]] * 2)
-    return _picked(c, (i - j) % j.size)
+    return _circulant(c)
+
+
+@eager_jit
+def _circulant(c: Any) -> Any:
+    n, back = aval_of(c).shape[-1], fnp.flip(c, -1)
+    return _windows(fnp.concatenate([back, back], -1), np.arange(n)[::-1], n)
 
 
 def companion(a: ArrayLike) -> Array:
