@@ -30,8 +30,8 @@ def _spread_dims(shape: Sequence[int], padding_config: Any) -> list[int]:
 
 def _takes(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *, padding_config: Any) -> bool:
     x, _ = ins
-    inside = [padding_config[d][2] for d in _spread_dims(x.shape, padding_config)]
-    return outs[0].size >= _LARGE and x.size > 0 and sum(inside) > 1
+    inside = sum(inside for *_, inside in padding_config)
+    return outs[0].size >= _LARGE and x.size > 0 and inside > 1 and bool(_spread_dims(x.shape, padding_config))
 
 
 def _joined(e: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
@@ -73,6 +73,7 @@ def _edges() -> list[tuple[SampleInput, bool]]:
         ((70, _NARROW), ((0, 2, 2), (0, 0, 0)), "bfloat16", True),
         ((70, _NARROW + 1), ((0, 2, 2), (0, 0, 0)), "float32", False),
         ((40, 30), ((1, 0, 1), (-1, 3, 1)), "float32", True),
+        ((40, _NARROW + 1), ((1, 0, 1), (1, 0, 1)), "float32", True),
         ((3, 40, 2, 5), ((1, 2, 1), (2, 1, 2), (1, 1, 3), (0, 1, 0)), "float16", True),
         ((0,), ((3000, 3000, 2),), "float32", False),
         ((1,), ((3000, 3000, 2),), "float32", True),
@@ -85,8 +86,8 @@ def _edges() -> list[tuple[SampleInput, bool]]:
 
 JOINED = Alternative(
     "rows of an element and padding",
-    f"results of at least {_LARGE:,} elements, two elements of padding inside of dimensions with at most "
-    f"{_NARROW} elements behind them",
+    f"results of at least {_LARGE:,} elements, with two elements of padding inside or more, some of them in "
+    f"a dimension with at most {_NARROW} elements behind it",
     _takes,
     _joined,
     _edges,
