@@ -91,4 +91,5 @@ JOINED = Alternative(
     _takes,
     _joined,
     _edges,
+    optimised_only=True,
 )
