@@ -319,6 +319,15 @@ class Emitter(Attributes, Effects, Partitioned):
             return self.is_constant(made.operands[0])
         return made is not None and made.name == "stablehlo.constant"
 
+    def is_constant_without_zeros(self, x: Value) -> bool:
+        """Return True for a constant of integers of which none is 0, and for one that is broadcast."""
+        if not self.is_constant(x):
+            return False
+        made = x.owner.operation
+        if made.name == "stablehlo.broadcast_in_dim":
+            return self.is_constant_without_zeros(made.operands[0])
+        return bool(np.asarray(ir.DenseIntElementsAttr(made.attributes["value"])).all())
+
     def full(self, scalar: Any, aval: ShapedArray) -> Value:
         """An array of this aval with `scalar` everywhere."""
         if not aval.size:

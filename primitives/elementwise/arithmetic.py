@@ -27,7 +27,6 @@ from functorch_like.primitives.elementwise import exponential_double_cpu, extrem
 from functorch_like.primitives.elementwise.complex_parts import complex, conj, imag, real
 from functorch_like.primitives.formulas import complex as complex_formulas
 from functorch_like.primitives.formulas.complex import by_parts
-from functorch_like.primitives.formulas.term import operation
 
 
 # --------------------------------------------------------------------------------------------------------- linear in x
@@ -116,14 +115,13 @@ def _div_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return z, div(sub(first, mul(second, z)), y)  # one division, where XLA would not simplify several
 
 
-_quotient = operation("stablehlo.divide")
-
-
 def _div_lower(e: Any, x: Any, y: Any) -> Any:
     """Divide float16 in float32: XLA rewrites (a / b) / c as a / (b * c), and in float16 even 256 * 256 overflows."""
     (out,) = e.outs
+    if KIND[out.dtype] in "iu":
+        return vectorized_cpu.by_nonzero(e, "stablehlo.divide", x, y)
     if out.dtype != dtypes.float16:
-        return _quotient(e, x, y)
+        return e.op("stablehlo.divide", [x, y], e.outs)
     wide = out.update(dtype=dtypes.float32)
     return e.convert(e.op("stablehlo.divide", [e.convert(x, wide), e.convert(y, wide)], [wide]), out)
 
@@ -134,7 +132,14 @@ div = elementwise_primitive(
     transpose=lambda ct, args: [None if isinstance(args[1], UndefinedPrimal) else div(ct, args[1]), None],
     linear=0, fusible=True,
 )  # fmt: skip
-_remainder = operation("stablehlo.remainder")
+
+
+def _remainder(e: Any, x: Any, y: Any) -> Any:
+    if KIND[e.outs[0].dtype] in "iu":
+        return vectorized_cpu.by_nonzero(e, "stablehlo.remainder", x, y)
+    return e.op("stablehlo.remainder", [x, y], e.outs)
+
+
 _REM = Lowering(
     "rem",
     _remainder,
