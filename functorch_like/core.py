@@ -476,6 +476,11 @@ def as_argument(x: Any) -> Any:
 def _int_dtype(value: int) -> np.dtype[Any]:
     if INT32[0] <= value <= INT32[1]:
         return dtypes.default_int()
+    if dtypes._NARROW.value:
+        raise NumberError(
+            f"the Python int {value} does not fit int32, and 64-bit types are off",
+            fix="turn `jax_enable_x64` on, or name a dtype that holds it, as in jnp.asarray(n, 'uint32')",
+        )
     if -(2**63) <= value < 2**63:
         return dtypes.int64
     raise NumberError(

@@ -187,6 +187,10 @@ class UnsupportedError(FtError, NotImplementedError):
     """A primitive has no such rule, on purpose; the text is the reason and what to do instead."""
 
 
+class UnsupportedArgumentError(ArgumentError, UnsupportedError):
+    """An argument that exists for its name alone was given."""
+
+
 class ImmutableError(FtError, TypeError):
     """An array was assigned to in place."""
 

@@ -193,6 +193,9 @@ def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any
             default = dtypes.default_int()
             low, high = promotion.bounds(default)
             fits = host.size == 0 or (low <= int(host.min()) and int(host.max()) <= high)
+            if not fits and dtypes._NARROW.value:
+                for extreme in (host.min(), host.max()):
+                    promotion.check_int(extreme, default)
             return default if fits else host.dtype
         return {"f": dtypes.default_float(), "c": dtypes.default_complex()}.get(host.dtype.kind, host.dtype)
     mixed = len(kinds) > 1 and (host.dtype.kind == "O" or dtypes.STRONG_SCALARS.value)

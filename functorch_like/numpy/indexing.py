@@ -127,8 +127,9 @@ def _windows(x: Any, dims: list[Item], values: tuple[Any, ...], mode: str) -> An
         position(values[item[1]], n, mode) if item[0] in ("dyn", "win") else None
         for item, n in zip(dims, shape, strict=True)
     ]
-    wide = dtypes.int32 if all(s is None or aval_of(s).dtype == dtypes.int32 for s in starts) else dtypes.int64
-    starts = [np.zeros((), wide) if s is None else promotion.convert(s, wide) for s in starts]
+    kinds = {aval_of(s).dtype for s in starts if s is not None}
+    wide = dtypes.int32 if all(k == dtypes.int32 or k.itemsize < 4 for k in kinds) else dtypes.int64
+    starts = [structural.full((), 0, wide) if s is None else promotion.convert(s, wide) for s in starts]
     sizes = tuple(1 if i[0] == "dyn" else i[2] if i[0] == "win" else n for i, n in zip(dims, shape, strict=True))
     return dynamic_slice.dynamic_slice(x, *starts, slice_sizes=sizes)
 
@@ -367,6 +368,10 @@ def take_along_axis(
             ShapeError,
             f"fnp.take_along_axis of {aval_of(arr)!r} at {aval_of(indices)!r}: the numbers of dimensions differ",
             "give indices with as many dimensions",
+        )
+    if not dtypes.is_integer(aval_of(indices).dtype):
+        raise promotion.error(
+            BoundsError, f"fnp.take_along_axis at {aval_of(indices)!r}", "give integers; a mask selects by fnp.where"
         )
     d = axis_of(axis, n, "fnp.take_along_axis")
     how = mode_of(mode, "fill", "fnp.take_along_axis")

@@ -36,7 +36,7 @@ from functorch_like.core import (
     state,
     transform_stack,
 )
-from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
+from functorch_like.errors import FtError, NumberError, ShapeError, UnsupportedArgumentError
 from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -56,7 +56,8 @@ def error(cls: type[FtError], reason: str, fix: str, operation: str = "") -> FtE
 def no_out(out: Any, what: str) -> None:
     """Raise for NumPy's `out=`: arrays are immutable."""
     if out is not None:
-        raise error(ArgumentError, f"{what} got out=, but arrays are immutable", "leave it out and use the result")
+        message = f"{what} got out=, but arrays are immutable"
+        raise error(UnsupportedArgumentError, message, "leave it out and use the result")
 
 
 # --------------------------------------------------------------------------------------------------------- conversion
@@ -116,16 +117,22 @@ def like(x: Any, number: Any) -> Any:
 
 
 def to_inexact(x: Any) -> Any:
-    """Convert `x` to float or complex: integers and booleans become the default float."""
+    """Convert `x` to float or complex: integers and booleans become the default float.
+
+    Under JAX's names only Python's numbers and integers of 64 bits do, and narrower ones become float32.
+    """
     aval = aval_of(x)
     if dtypes.is_inexact(aval.dtype):
         return convert(x, aval.dtype, aval.weak_type) if type(x) in NUMBERS else x
-    return convert(x, dtypes.default_float(), aval.weak_type)
+    return convert(x, dtypes.default_float() if aval.weak_type else inexact_dtype(aval.dtype), aval.weak_type)
 
 
 def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of `to_inexact`."""
-    return dtype if dtypes.is_inexact(dtype) else dtypes.default_float()
+    """Return the dtype of `to_inexact` for arrays of a dtype that is not weak."""
+    if dtypes.is_inexact(dtype):
+        return dtype
+    narrow = dtype.itemsize < 8 and dtypes.STRONG_SCALARS.value
+    return dtypes.float32 if narrow else dtypes.default_float()
 
 
 # ------------------------------------------------------------------------------------------------------- broadcasting

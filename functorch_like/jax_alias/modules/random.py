@@ -135,7 +135,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
 
 def _whole(x: Any) -> Any:
     """Return a bound as an integer."""
-    if isinstance(x, (float, np.floating)):
+    if isinstance(x, (int, float, np.floating)):
         return int(x)
     bound = ft.numpy.asarray(x) if isinstance(x, (list, np.ndarray)) else x
     return bound.astype(int) if dtypes.is_float(aval_of(bound).dtype) else bound

@@ -1,0 +1,68 @@
+"""Floats of integers with `jax_enable_x64`: float64 of Python's numbers and of 64 bits, float32 of narrower arrays."""
+
+
+def test_narrow_integers_become_float32(run):
+    run("""
+    import jax, jax.numpy as jnp, numpy as np
+    jax.config.update("jax_enable_x64", True)
+    functions = (
+        jnp.sin, jnp.mean, jnp.std, jnp.median, jnp.linalg.norm, jnp.cov, jnp.trapezoid, lambda x: x / x,
+        lambda x: jnp.arctan2(x, x), lambda x: jnp.logaddexp(x, x), lambda x: jnp.interp(x, x, x),
+        lambda x: jnp.quantile(x, jnp.float32(0.5)), lambda x: jax.scipy.special.betainc(x, x, x),
+        lambda x: jnp.linspace(x[0], x[1], 3), jax.scipy.special.gammaln, jax.nn.softmax,
+        lambda x: jax.scipy.stats.norm.pdf(x, x, x),
+    )
+    for dtype in ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+        x = jnp.ones(3, dtype)
+        expected = "float64" if "64" in dtype else "float32"
+        for k, f in enumerate(functions):
+            assert jax.eval_shape(f, x).dtype == expected, (k, dtype)
+        assert jnp.fft.fft(x).dtype == ("complex128" if "64" in dtype else "complex64")
+        np.testing.assert_allclose(jnp.exp(x), np.exp(np.ones(3)), rtol=1e-6)
+    # Numbers of Python are wide, and make narrow integers wide floats.
+    assert jnp.sin(1).dtype == "float64" and jnp.sin(1).weak_type
+    assert (jnp.ones(3, "int8") * 2.5).dtype == "float64" and (jnp.ones(3, "int8") ** -1.0).dtype == "float64"
+    assert jnp.sin(np.arange(3)).dtype == "float64" and jnp.sin(np.int16(3)).dtype == "float32"
+    """)
+
+
+def test_without_it_all_become_float32(run):
+    run("""
+    import jax, jax.numpy as jnp
+    for dtype in ("bool", "int8", "uint32"):
+        assert jnp.sin(jnp.ones(3, dtype)).dtype == "float32"
+    """)
+
+
+def test_integers_beyond_32_bits_do_not_become_arrays(run):
+    run("""
+    import jax, jax.numpy as jnp, numpy as np
+    f, i, u = jnp.ones(2), jnp.ones(2, "int32"), jnp.ones(2, "uint32")
+    for case in (
+        lambda: jnp.array(2**31), lambda: jnp.asarray([1, 2**31]), lambda: jax.device_put(2**40), lambda: i + 2**31,
+        lambda: jax.jit(lambda x: x)(2**31), lambda: jnp.atleast_1d(-(2**40)),
+        lambda: jax.lax.scan(lambda c, x: (c, x), 2**40, f), lambda: jnp.sin(2**40),
+    ):
+        try:
+            result = case()
+        except OverflowError:
+            continue
+        raise AssertionError(result)
+    assert jnp.uint32(2**32 - 1) == 2**32 - 1 and jnp.array(2**32 - 1, "uint32").dtype == "uint32"
+    assert jnp.float32(2**40) == 2.0**40
+    jax.random.split(jax.random.PRNGKey(2**40))
+    jax.random.fold_in(jax.random.key(0), 2**32 - 1)
+    jax.config.update("jax_enable_x64", True)
+    assert jnp.array(2**40) == 2**40 and (jnp.ones(2, "int64") + 2**40).dtype == "int64"
+    """)
+
+
+def test_positions_of_narrow_dtypes_in_a_program(run):
+    run("""
+    import jax, jax.numpy as jnp
+    x = jnp.arange(600.0).reshape(300, 2)
+    for dtype in ("uint8", "int8", "int16", "uint32"):
+        i = jnp.array(120, dtype)
+        assert jax.jit(lambda: x[i])().tolist() == [240, 241]
+        assert jax.jit(lambda: x[i, 1])() == 241 and jax.jit(lambda j: x[i, j])(jnp.int32(1)) == 241
+    """)
