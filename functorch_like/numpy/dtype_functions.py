@@ -32,9 +32,14 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike | ShapeDtypeStruct) ->
     Returns:
         A dtype.
 
+    Raises:
+        ArgumentError: without any operand.
+
     >>> fnp.result_type(fnp.float16, 2.0).name, fnp.result_type(fnp.int32, fnp.float16).name
     ('float16', 'float16')
     """
+    if not arrays_and_dtypes:
+        raise ArgumentError("fnp.result_type of nothing", fix="give an array or a dtype")
     of_ref: Any = lambda a: a.dtype if hasattr(a, "is_reference") else a
     kinds = [argument_aval(a) if is_value(a) else a for a in map(of_ref, arrays_and_dtypes)]
     return dtypes.result_type(*kinds)

@@ -98,6 +98,8 @@ _DOC = """{summary} of the elements that are not NaN{empty}.
 
 def _taken(x: Any, where: Any) -> Any:
     """Return a mask of the elements to take; None for all."""
+    if where is not None:
+        reductions.check_mask(where)
     if not dtypes.is_inexact(aval_of(x).dtype):
         return where
     number = elementwise.eq(x, x)

@@ -163,7 +163,7 @@ def linspace(
     if not retstep:
         return out
     spaces = n - 1 if endpoint else n
-    return out, asarray((stop - start) / spaces if spaces else math.nan, promotion.inexact_dtype(promoted))
+    return out, asarray((stop - start) / spaces if spaces > 0 else math.nan, promotion.inexact_dtype(promoted))
 
 
 @eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import ShapeError
+from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of, hashable
 from functorch_like.numpy.logic import truth
@@ -35,9 +35,18 @@ def keep(out: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     return structural.reshape(out, shape=tuple(1 if d in axes else n for d, n in enumerate(shape)))
 
 
+def check_mask(where: Any) -> None:
+    """Raise for a mask of numbers, as NumPy does."""
+    dtype = aval_of(where).dtype
+    if dtype != dtypes.bool_:
+        raise promotion.error(DtypeError, f"where= is {dtype.name}, not a boolean array", "compare it: where=mask != 0")
+
+
 def _masked(x: Any, where: Any, neutral: Any) -> Any:
+    """Replace the elements that a mask leaves out."""
     if where is None:
         return x
+    check_mask(where)
     x, mask = promotion.broadcast_arrays(x, truth(where))
     return elementwise.select_n(
         mask, promotion.broadcast(promotion.convert(neutral, aval_of(x).dtype), aval_of(x).shape), x
@@ -138,6 +147,10 @@ def _run(fold: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any,
     return fold(a, axis, dtype, bool(keepdims), initial, where)
 
 
+def _unless_boolean(dtype: Any) -> Any:
+    return None if dtype == dtypes.bool_ else dtype
+
+
 def _dtype(dtype: Any) -> Any:
     return None if dtype is None else dtypes.as_dtype(dtype)
 
@@ -163,8 +176,7 @@ def sum(
         keepdims: keep the reduced axes, with size 1.
         initial: the value to start from.
         where: boolean array: the elements to take.
-        promote_integers: convert small integers and booleans to the default integer dtype; else they keep their dtype
-            (a sum of booleans is then True where one is true).
+        promote_integers: convert small integers to the default integer dtype, as booleans always are.
 
     Returns:
         An array without the reduced axes. Booleans and narrow integers become the default int.
@@ -176,7 +188,7 @@ def sum(
     [2.0, 2.0, 2.0]
     """
     promotion.no_out(out, "fnp.sum")
-    dtype = dtype if promote_integers or dtype is not None else aval_of(a).dtype
+    dtype = dtype if promote_integers or dtype is not None else _unless_boolean(aval_of(a).dtype)
     return _run(_sum, a, axis, dtype, keepdims, initial, where)
 
 
@@ -201,7 +213,7 @@ def prod(
         keepdims: keep the reduced axes, with size 1.
         initial: value to start from, returned where nothing is taken.
         where: boolean array, broadcast to `a`: the elements to take.
-        promote_integers: multiply small integers and booleans in the default integer dtype.
+        promote_integers: multiply small integers in the default integer dtype, as booleans always are.
 
     Returns:
         An array without the reduced axes. Booleans and narrow integers become the default int.
@@ -210,7 +222,7 @@ def prod(
     6.0
     """
     promotion.no_out(out, "fnp.prod")
-    dtype = dtype if promote_integers or dtype is not None else aval_of(a).dtype
+    dtype = dtype if promote_integers or dtype is not None else _unless_boolean(aval_of(a).dtype)
     return _run(_prod, a, axis, dtype, keepdims, initial, where)
 
 

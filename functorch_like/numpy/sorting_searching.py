@@ -52,8 +52,14 @@ def sort(
     >>> fnp.sort(fnp.asarray([3, 1, 2])).tolist()
     [1, 2, 3]
     """
+    _no_order(order, "fnp.sort")
     a, d = _axis(a, axis, "fnp.sort")
     return _sort(a, d=d, descending=bool(descending))
+
+
+def _no_order(order: Any, what: str) -> None:
+    if order is not None:
+        raise promotion.error(ArgumentError, f"{what}: order={order!r}, but arrays have no fields", "leave it out")
 
 
 def _axis(a: Any, axis: int | None, what: str) -> tuple[Any, int]:
@@ -100,6 +106,7 @@ def argsort(
     >>> fnp.argsort(fnp.asarray([3, 1, 2])).tolist()
     [1, 2, 0]
     """
+    _no_order(order, "fnp.argsort")
     a, d = _axis(a, axis, "fnp.argsort")
     result = _argsort(a, d=d, descending=bool(descending))
     if dtype is None:

@@ -172,6 +172,12 @@ class ufunc(metaclass=_Kind):
         return tuple(rest)
 
     @public
+    def _counted(self, a: Any, dtype: Any) -> Array:
+        """Return the operand; booleans are added and multiplied as integers, as in sums."""
+        if dtype is None and self.__name__ in ("add", "multiply") and aval_of(a).dtype == dtypes.bool_:
+            dtype = dtypes.default_int()
+        return fnp.asarray(a, dtype)
+
     def accumulate(
         self, a: NestedArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None, out: None = None
     ) -> Array:
@@ -184,7 +190,7 @@ class ufunc(metaclass=_Kind):
         """
         self._binary("accumulate", out)
         (a,) = given(a)
-        a = fnp.asarray(a, dtype)
+        a = self._counted(a, dtype)
         a, axis = (fnp.ravel(a), 0) if axis is None else (a, axis)
         d = axis_of(axis, aval_of(a).ndim, f"{self.__name__}.accumulate")
         if self.__name__ in _RUNNING and hasattr(self._call, "body") and aval_of(a).dtype.kind in "fc":
@@ -259,7 +265,7 @@ class ufunc(metaclass=_Kind):
         """
         self._binary("reduceat", out)
         a, starts = given(a, indices)
-        a = fnp.asarray(a, dtype)
+        a = self._counted(a, dtype)
         if aval_of(starts).ndim != 1 or aval_of(starts).dtype.kind not in "iu":
             raise promotion.error(
                 ShapeError, f"{self.__name__}.reduceat at {aval_of(starts)!r}", "give one dimension of ints"

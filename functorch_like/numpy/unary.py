@@ -256,6 +256,8 @@ def _isfinite(x: Any) -> Any:
 
 
 def _signed_inf(x: Any, value: float) -> Any:
+    if _kind(x) == "c":
+        raise promotion.error(DtypeError, "the sign of an infinity is of real numbers", "take fnp.real or fnp.imag")
     return (
         elementwise.eq(x, promotion.like(x, value))
         if _kind(x) == "f"

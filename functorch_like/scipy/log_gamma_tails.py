@@ -11,7 +11,7 @@ from functorch_like.scipy.logarithms import least_of_log, log_probability
 
 def log_lower_gamma(a: Any, x: Any, p: Any) -> Any:
     """Return the logarithm of p = gammainc(a, x)."""
-    return log_probability(p, (p < least_of_log(p)) & (x < a) & (x > 0), _lower_tail, a, x)
+    return log_probability(p, (p < least_of_log(p)) & (x < a) & (x > 0) & fnp.isfinite(a), _lower_tail, a, x)
 
 
 def log_upper_gamma(a: Any, x: Any, q: Any) -> Any:

@@ -204,3 +204,34 @@ def test_density_estimates_under_transformations():
     ft.testing.check_grads(lambda d: S.gaussian_kde(d)(np.array([0.1])), (data[:5],), order=1)
     with pytest.raises(ShapeError, match="two samples"):
         S.gaussian_kde(np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [("bernoulli", (0.3,)), ("bernoulli", (0.0,)), ("poisson", (2.0,)), ("poisson", (0.0,)), ("geom", (0.3,)),
+     ("binom", (3, 0.5)), ("gamma", (np.inf,)), ("chi2", (np.inf,)), ("pareto", (np.inf,)), ("beta", (np.inf, 2.0))],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # of SciPy
+def test_values_at_infinity_and_of_infinite_shapes(name, shapes):
+    x = np.array([np.nan, -np.inf, -1.0, 0.0, 1e-30, 0.5, 1.0, 3.0])
+    discrete = name in DISCRETE
+    if discrete:
+        x = np.append(x, np.inf)
+    for f, ours in functions(name).items():
+        if f in ("ppf", "isf"):
+            expected, result = (
+                getattr(getattr(stats, name), f)([0.0, 0.3, 1.0], *shapes),
+                ours([0.0, 0.3, 1.0], *shapes),
+            )
+            if discrete:
+                np.testing.assert_array_equal(result, expected, err_msg=f)
+            continue
+        if name == "pareto" and f in ("pdf", "logpdf"):
+            expected = getattr(getattr(stats, name), f)(x[:-2], *shapes)  # at 1 the density is infinite
+            np.testing.assert_allclose(ours(x[:-2], *shapes), expected, rtol=1e-12, err_msg=f)
+            continue
+        expected, result = getattr(getattr(stats, name), f)(x, *shapes), np.asarray(ours(x, *shapes))
+        known = ~np.isnan(expected)  # SciPy gives NaN for some densities of large x, which are 0
+        np.testing.assert_allclose(result[known], expected[known], rtol=1e-12, err_msg=f)
+        if name != "beta":
+            np.testing.assert_array_equal(np.isnan(result)[1:], False, err_msg=f)

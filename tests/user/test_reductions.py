@@ -7,6 +7,7 @@ from support.compare import agrees
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like.backends.xla import counters
+from functorch_like.errors import ArgumentError, DtypeError
 
 X = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
 FOLDS = ["sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "ptp", "count_nonzero", "median", "nansum"]
@@ -181,3 +182,26 @@ def test_folds_of_integers_with_their_operands(name, dtype, shape, axis):
             want = getattr(np, name)(operand(x), axis=axis)
             got = np.asarray(ft.jit(lambda x, f=operand: getattr(fnp, name)(f(x), axis=axis))(x))
             np.testing.assert_array_equal(got, want.astype(got.dtype))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "nansum"])
+def test_masks_are_booleans(name):
+    x, counts = np.ones((2, 3), np.float32), np.arange(3)
+    with pytest.raises(TypeError):
+        getattr(np, name)(x, where=counts)
+    with pytest.raises(DtypeError, match="boolean"):
+        getattr(fnp, name)(x, where=counts)
+    with pytest.raises(DtypeError, match="boolean"):
+        ft.jit(lambda x, mask: getattr(fnp, name)(x, where=mask))(x, counts)
+
+
+def test_out_is_not_implemented():
+    for error in (NotImplementedError, ArgumentError):
+        with pytest.raises(error, match="immutable"):
+            fnp.sum(X, out=X)  # type: ignore[arg-type]
+
+
+def test_booleans_are_counted_in_integers_always():
+    x = np.array([True, True, False])
+    assert fnp.sum(x, promote_integers=False) == 2 and fnp.sum(x, promote_integers=False).dtype == fnp.sum(x).dtype
+    assert fnp.prod(x, promote_integers=False).dtype == fnp.prod(x).dtype

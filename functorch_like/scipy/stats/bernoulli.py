@@ -21,12 +21,12 @@ def logpmf(k: Any, p: Any) -> Any:
 
 @_family
 def cdf(k: Any, p: Any) -> Any:
-    return fnp.where(k < 0, 0, fnp.where(k < 1, 1 - p, 1 + 0 * k))
+    return fnp.where(k < 0, 0, fnp.where(k < 1, 1 - p, 1))
 
 
 @_family
 def ppf(q: Any, p: Any) -> Any:
-    return fnp.where(q == 0, -1, fnp.where(q <= 1 - p, 0, 1 + 0 * q))
+    return fnp.where(q == 0, -1, fnp.where((q <= 1 - p) & (q < 1), 0, 1))
 
 
 pmf = _family.exp(logpmf)

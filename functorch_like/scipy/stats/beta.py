@@ -43,7 +43,7 @@ def _above(x: Any, a: Any, b: Any) -> Any:
     y = 1 - x
     value = regularized_incomplete_beta(b, a, y)
     rounding = (1 - y) - x
-    inside = (rounding != 0) & (a > 0) & (b > 0)
+    inside = (rounding != 0) & (a > 0) & (b > 0) & fnp.isfinite(a + b)
     density = fnp.exp(log_beta_density(*(fnp.where(inside, v, 0.5) for v in (a, b, x))))
     return value + fnp.where(inside, rounding * density, 0)
 
@@ -54,7 +54,7 @@ def _log(x: Any, a: Any, b: Any, lower: bool) -> Any:
     p, q = regularized_incomplete_beta(a, b, x), _above(x, a, b)
     p, q = (p, q) if lower else (q, p)
     low = p < 0.5
-    far = (p < least_of_log(p)) & (x > 0) & (x < 1)
+    far = (p < least_of_log(p)) & (x > 0) & (x < 1) & fnp.isfinite(a + b)
     tail = lambda x, a, b: _tail(x, a, b, lower)
     return fnp.where(low, log_probability(fnp.where(low, p, 1), far, tail, x, a, b), fnp.log1p(-fnp.where(low, 0, q)))
 

@@ -166,8 +166,9 @@ class Family:
             out = body(whole, *shapes)
             if self.discrete and name in ("pmf", "logpmf"):
                 out = fnp.where(x == whole, out, 0 if name == "pmf" else -math.inf)
+            if self.discrete:
                 out = fnp.where(x != x, x, out)
-            if not self.discrete:
+            else:
                 out = out / scale if name == "pdf" else out - fnp.log(scale) if name == "logpdf" else out
         good = good if self.discrete else good & (scale > 0)
         if self.valid is not None:

@@ -18,8 +18,8 @@ _family = Family("the gamma distribution", "0.5, 2.0", lambda a: a > 0)
 def logpdf(x: Any, a: Any) -> Any:
     inside = x >= 0
     y = fnp.where(inside, x, 1)
-    inside &= x < math.inf
-    y = fnp.where(inside, y, 1)
+    inside &= (x < math.inf) & (a != math.inf)
+    y, a = fnp.where(inside, y, 1), fnp.where(a == math.inf, 1, a)
     return fnp.where(inside, log_gamma_density(a, y), fnp.where(x != x, x, -math.inf))
 
 

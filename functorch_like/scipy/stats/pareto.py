@@ -31,7 +31,8 @@ def logcdf(x: Any, b: Any) -> Any:
 
 @_family
 def logsf(x: Any, b: Any) -> Any:
-    return -b * fnp.log(fnp.where(x < 1, 1, x))
+    certain = (x < 1) | ((x == 1) & (b == math.inf))
+    return fnp.where(certain, 0, -fnp.where(certain, 1, b) * fnp.log(fnp.where(certain, 1, x)))
 
 
 @_family

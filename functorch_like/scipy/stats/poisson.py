@@ -27,15 +27,15 @@ _family = Family("Poisson's distribution", "1, 3.0", lambda mu: mu >= 0, discret
 
 @_family
 def logpmf(k: Any, mu: Any) -> Any:
-    inside = k >= 0
+    inside = (k >= 0) & (k < math.inf)
     k = fnp.where(inside, k, 0)
     return fnp.where(inside, log_poisson(k, mu), -math.inf)
 
 
 @_family
 def cdf(k: Any, mu: Any) -> Any:
-    inside = k >= 0
-    return fnp.where(inside, igammac(fnp.where(inside, k, 0) + 1, mu), 0)
+    inside = (k >= 0) & (k < math.inf)
+    return fnp.where(inside, igammac(fnp.where(inside, k, 0) + 1, mu), fnp.where(k < 0, 0, 1))
 
 
 pmf = _family.exp(logpmf)
