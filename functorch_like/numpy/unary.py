@@ -171,7 +171,9 @@ def _rounding(primitive: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _rint(x: Any) -> Any:
     if _kind(x) == "c":
         return elementwise.complex(_rint(elementwise.real(x)), _rint(elementwise.imag(x)))
-    return promotion.to_inexact(x) if _kind(x) in "iub" else elementwise.round(x, rounding_method=1)
+    if _kind(x) in "iub":
+        return promotion.convert(x, dtypes.default_float(), aval_of(x).weak_type)
+    return elementwise.round(x, rounding_method=1)
 
 
 negative = _same("negative", _negative, "-x.", extra=", or boolean")

@@ -22,6 +22,7 @@ def test_narrow_integers_become_float32(run):
     # Numbers of Python are wide, and make narrow integers wide floats.
     assert jnp.sin(1).dtype == "float64" and jnp.sin(1).weak_type
     assert (jnp.ones(3, "int8") * 2.5).dtype == "float64" and (jnp.ones(3, "int8") ** -1.0).dtype == "float64"
+    assert jnp.rint(jnp.ones(3, "int32")).dtype == "float64"
     assert jnp.sin(np.arange(3)).dtype == "float64" and jnp.sin(np.int16(3)).dtype == "float32"
     """)
 

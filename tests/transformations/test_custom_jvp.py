@@ -9,6 +9,7 @@ from support.nestings import ALL, DERIVATIVES, nested, nestings
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like import lax
 from functorch_like.custom_derivatives import SymbolicZero
 from functorch_like.testing import check_grads
 
@@ -417,3 +418,24 @@ def test_a_zero_tangent_that_is_written_out():
     square.defvjp(lambda x: (x * x, x), lambda x, g: (2 * x * g,))
     assert float(ft.grad(lambda x: square(rounded(x)) + x)(2.7)) == 1.0
     assert float(ft.jit(ft.grad(lambda x: square(rounded(x)) + x))(2.7)) == 1.0
+
+
+def test_tangents_that_are_primals_in_a_program():
+    @ft.custom_jvp
+    def square(x):
+        return x**2
+
+    square.defjvp(lambda primals, tangents: (primals[0] ** 2, 2 * primals[0] * tangents[0]))
+    root = lambda a: lax.custom_root(
+        lambda s: s**3 + s - a,
+        fnp.zeros_like(a),
+        lambda f, x: lax.fori_loop(0, 30, lambda i, s: s - f(s) / (3 * s**2 + 1), x),
+        lambda g, y: y / g(fnp.ones_like(y)),
+    )
+    x = fnp.asarray([0.5, 2.0])
+    along = lambda f: ft.jit(lambda x: ft.jvp(f, (x,), (x,))[1])
+    np.testing.assert_allclose(along(square)(x), 2 * x**2, rtol=1e-6)
+    y = root(x)
+    np.testing.assert_allclose(along(root)(x), x / (3 * y**2 + 1), rtol=1e-5)
+    np.testing.assert_allclose(ft.jit(ft.vmap(along(square)))(x), 2 * x**2, rtol=1e-6)
+    np.testing.assert_allclose(ft.grad(lambda x: along(square)(x).sum())(x), 4 * x, rtol=1e-6)

@@ -170,7 +170,7 @@ class _Called(Called):
         self.in_avals = [aval_of(p) for p in primals]
         args = self.in_tree.unflatten([as_array(p) for p in primals])
         directions = [instantiate(t, a, symbolic) for t, a in zip(tangents, self.in_avals, strict=True)]
-        recorded = Recorded(tangents)
+        recorded = Recorded(primals, tangents)
         with self.written_by_user():
             pair = rule(*self.nondiff, args, self.in_tree.unflatten(directions))
         report = self.report(rule)
@@ -189,16 +189,17 @@ class Recorded:
     """Check that a rule is linear in its tangents, by the equations that the current trace records from now on.
 
     Reverse mode transposes these equations, so they must be linear. Under a trace that records none, nothing is
-    checked.
+    checked. A tangent that is also a primal, as in `jvp(f, (x,), (x,))`, is not checked: the equations do not tell
+    which of both they read.
     """
 
-    def __init__(self, tangents: Sequence[Any]) -> None:
+    def __init__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> None:
         trace: Any = state.trace
         while isinstance(trace, BatchTrace):
             trace = trace.parent
         self.trace = trace if isinstance(trace, (TapeTrace, StageTrace)) else None
         self.start = len(trace.equations) if self.trace is not None else 0
-        self.unknown = {self.var(t) for t in tangents} - {None}
+        self.unknown = {self.var(t) for t in tangents} - {self.var(p) for p in primals} - {None}
 
     def var(self, x: Any) -> Any:
         """The variable of a tangent below its hidden axes; None for one that is not recorded."""
