@@ -191,6 +191,10 @@ def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, 
     """Draw integers; with `closed`, `high` is included, since the dtype may not hold the integer after it."""
     wide = dtype if dtype.itemsize == 8 else I64
     low, high = spread(low, wide, shape), spread(high, wide, shape)
+    if dtype.itemsize < 8:  # arrays may hold integers that the dtype does not
+        least, most = (structural.full(shape, v, wide) for v in promotion.bounds(dtype))
+        beyond = most if closed else elementwise.add(most, structural.full_like(most, 1))
+        low, high = elementwise.clamp(least, low, most), elementwise.clamp(least, high, beyond)
     last = (
         high
         if closed

@@ -250,3 +250,13 @@ def test_arrays_are_filled_with_typed_keys_and_made_of_their_dtype(run):
     assert jnp.zeros_like(words).dtype == jnp.uint32 and jnp.full((2,), 1.5).dtype == jnp.float32
     """
     run(text)
+
+
+def test_floats_are_folded_in_as_integers(run):
+    run("""
+    import jax, jax.numpy as jnp
+    key = jax.random.PRNGKey(3)
+    two = jax.random.fold_in(key, 2)
+    for data in (2.7, jnp.float32(2.7), jnp.int8(2)):
+        assert (jax.random.fold_in(key, data) == two).all()
+    """)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import functorch_like as ft
-from functorch_like import random
+from functorch_like import backends, random
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, NumberError, ShapeError
 
 KEY = random.key(2024)
@@ -358,3 +358,16 @@ def test_shapes_of_all_sorts():
     assert random.normal(KEY, [2, 3]).shape == (2, 3) and random.normal(KEY, 3).shape == (3,)
     assert random.normal(KEY).shape == () and random.normal(KEY, (0, 3)).shape == (0, 3)
     assert random.normal(KEY, np.array([2, 1])).shape == (2, 1)
+
+
+@pytest.mark.parametrize(("low", "high", "dtype"), [(0, 128, "int8"), (5, 300, "int8"), (-300, 300, "int8"),
+                                                    (10, 256, "uint8"), (0, 70000, "uint16")])  # fmt: skip
+@pytest.mark.parametrize("numbers", ["native", "jax"])
+def test_arrays_of_bounds_beyond_the_dtype_include_its_last_integer(low, high, dtype, numbers):
+    info = np.iinfo(dtype)
+    with backends.random.flags(numbers=numbers):
+        bounds = np.array(low, np.int32), np.array(high, np.int32)
+        drawn = np.asarray(random.randint(random.key(0), (40 * (info.max - info.min),), *bounds, dtype=dtype))
+        whole = random.randint(random.key(0), drawn.shape, max(low, info.min), info.max + 1, dtype=dtype)
+    np.testing.assert_array_equal(drawn, whole)
+    assert drawn.max() == info.max and drawn.min() == max(low, info.min)

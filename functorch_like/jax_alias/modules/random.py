@@ -133,8 +133,13 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     return random.randint(key, shape, *bounds, dtype=dtype)
 
 
+def fold_in(key: Any, data: Any) -> Any:
+    """Return `ft.random.fold_in`; the data may also be a float, which is truncated."""
+    return random.fold_in(key, _whole(data))
+
+
 def _whole(x: Any) -> Any:
-    """Return a bound as an integer."""
+    """Return a bound, or data of a key, as an integer."""
     if isinstance(x, (int, float, np.floating)):
         return int(x)
     bound = ft.numpy.asarray(x) if isinstance(x, (list, np.ndarray)) else x

@@ -40,6 +40,8 @@ def randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, c
     inside = word if np.dtype(dtype).kind == "u" and width == info.bits else np.dtype(f"int{width}")
     start, end = (_clipped(x, info).astype(inside) for x in (low, high))
     span = (end - start).astype(word) + word.type(closed)
+    if not closed and fnp.iinfo(aval_of(high).dtype).max > info.max:  # the last integer of the dtype is drawn, too
+        span = span + (high > info.max).astype(word)
     span = fnp.where(end >= start if closed else end > start, span, word.type(1))
     span = fnp.broadcast_to(span, shape)
     whole = span == 0  # all integers of the dtype
