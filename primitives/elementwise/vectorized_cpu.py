@@ -231,7 +231,7 @@ def by_nonzero(e: Any, op: str, x: Any, y: Any) -> Any:
     kind = "SIGNED" if out.dtype.kind == "i" else "UNSIGNED"
     zero = e.compare("EQ", y, e.full(0, out), out.update(dtype=dtypes.bool_), kind)
     safe = e.op("stablehlo.select", [zero, e.full(1, out), y], e.outs)
-    beyond = e.full(~np.zeros((), out.dtype), out) if op == "stablehlo.divide" else x
+    beyond = e.full(np.invert(np.zeros((), out.dtype)), out) if op == "stablehlo.divide" else x
     return e.op("stablehlo.select", [zero, beyond, e.op(op, [x, safe], e.outs)], e.outs)
 
 
