@@ -20,8 +20,9 @@ def _made(shift: int) -> Callable[..., Any]:
         return slope + 1 / a if shift else slope
 
     def by_x(out: Any, a: Any, x: Any) -> Any:
-        flat = a == shift
-        return fnp.where(flat, -1, (a - x - shift) / fnp.where(flat, 1, x))
+        # At the end of x alone: elsewhere the slope depends on a, also where its value is -1.
+        flat = (a == shift) & ((x == 0) | fnp.isinf(x))
+        return fnp.where(flat, -1, ((a - shift) - x) / fnp.where(flat, 1, x))
 
     return with_slopes(value, by_a, by_x)
 

@@ -235,3 +235,14 @@ def test_values_at_infinity_and_of_infinite_shapes(name, shapes):
         np.testing.assert_allclose(result[known], expected[known], rtol=1e-12, err_msg=f)
         if name != "beta":
             np.testing.assert_array_equal(np.isnan(result)[1:], False, err_msg=f)
+
+
+def test_mixed_derivatives_at_flat_densities():
+    x = np.float64(0.25)
+    mixed = lambda f, a: ft.grad(lambda a: ft.grad(f, 1)(a, x))(np.float64(a))
+    np.testing.assert_allclose(mixed(lambda a, x: S.gamma.logpdf(x, a), 1), 1 / x, rtol=1e-12)
+    for b in (1.0, 3.0):
+        np.testing.assert_allclose(mixed(lambda a, x, b=b: S.beta.logpdf(x, a, b), 1), 1 / x, rtol=1e-12)
+        np.testing.assert_allclose(mixed(lambda a, x, b=b: S.beta.logpdf(x, b, a), 1), -1 / (1 - x), rtol=1e-12)
+    np.testing.assert_allclose(ft.grad(lambda x: S.gamma.logpdf(x, 1.0))(np.float64(1e-30)), -1)
+    np.testing.assert_allclose(ft.grad(lambda x: S.beta.logpdf(x, 1.0, 3.0))(np.float64(1e-30)), -2)
