@@ -216,7 +216,7 @@ class Trace:
         """Apply a primitive. A transformation defines this method alone."""
         raise NotImplementedError
 
-    def of_program(self, jaxpr: Any) -> Any:
+    def of_program(self, jaxpr: Jaxpr) -> Jaxpr:
         """Return a program, lowered by itself, as this trace would run it; most traces have no part in that."""
         return jaxpr
 
@@ -363,6 +363,7 @@ class Tracer:
 xla.set_tracer_class(Tracer)
 if TYPE_CHECKING:
     from functorch_like.arrays.array_type import Array as Array  # with the attributes that `array_methods.py` attaches
+    from functorch_like.ir.jaxpr import Jaxpr
 else:
     Array = xla.Array
 

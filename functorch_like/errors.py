@@ -19,7 +19,7 @@ __all__ = [
     "LeakError", "NonConcreteBooleanIndexError", "NonFiniteError", "NumberError", "OutOfMemoryError", "ProtocolError",
     "SettingError", "ShapeError", "ShardingTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
     "TracerIntegerConversionError", "TreeDepthError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
-    "UnsupportedError", "WideningWarning",
+    "UnsupportedArgumentError", "UnsupportedError", "WideningWarning",
 ]  # fmt: skip
 
 
