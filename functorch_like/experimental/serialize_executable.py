@@ -19,12 +19,14 @@ from functorch_like.calling import api_boundary
 from functorch_like.calling.edited_errors import ErrorsEdited
 from functorch_like.errors import ArgumentError, DeviceError, UnsupportedError, refuse_pickling
 from functorch_like.sharding import AxisType, Mesh, NamedSharding
-from functorch_like.transforms.compiled_calls import CompiledCalls
+from functorch_like.transforms.compiled_calls import UNKNOWN, CompiledCalls
 from functorch_like.transforms.jit_stages import Compiled
 
 #: First bytes of object files: on Linux, and on macOS.
 _OBJECT_FILES = (b"\x7fELF", b"\xcf\xfa\xed\xfe")
-_FORMAT = "functorch_like compiled function 2"
+_FORMAT = "functorch_like compiled function 3"
+#: Types of static arguments whose values are stored; those of others are not compared later.
+_STORED = (bool, int, float, complex, str, bytes, type(None))
 
 
 class _Spec(NamedTuple):
@@ -42,7 +44,7 @@ class _Signature(NamedTuple):
     in_tree: Any
     in_avals: list[ShapedArray]
     out_tree: Any
-    statics: tuple[Any, Any]
+    statics: tuple[Any, ...]
     donated: tuple[bool, ...]
     consts: list[Any]
     jaxpr: _Results
@@ -120,13 +122,19 @@ def serialize(compiled: Compiled) -> tuple[bytes, object, object]:
         "program_avals": (executable.in_avals, executable.out_avals),
         "kept": list(compiled._kept_inputs),
         "donated": traced.donated,
-        "statics": tuple(tuple((which, None) for which, _ in group) for group in traced.statics),
+        "statics": tuple(tuple((which, _stored(value)) for which, value in group) for group in traced.statics),
         "consts": [np.asarray(c) for c in traced.consts],
         "mesh": _mesh(executable),
         "device": getattr(executable.device, "id", None),
         "platform": executable.device.platform,
     }
     return pickle.dumps(content), compiled.in_tree, compiled.out_tree
+
+
+def _stored(static: Any) -> tuple[Any, ...]:
+    """Return a static value in a tuple, which is empty for one that bytes might not give back."""
+    plain = all(map(_stored, static)) if type(static) is tuple else type(static) in _STORED
+    return (static,) if plain else ()
 
 
 def _machine_code(compiled: Compiled) -> bytes:
@@ -211,7 +219,7 @@ def deserialize_and_load(
         in_tree,
         content["in_avals"],
         out_tree,
-        content["statics"],
+        tuple(tuple((which, *(value or (UNKNOWN,))) for which, value in group) for group in content["statics"]),
         content["donated"],
         consts,
         _Results(content["out_avals"]),

@@ -155,10 +155,12 @@ class HostProgram:
             if result is None:
                 return None
             values[out] = result
-        committed = any(type(x) is ArrayImpl and x._committed for x in leaves)
+        places = {x._sharding._device for x in leaves if type(x) is ArrayImpl and x._committed}
+        if len(places) > 1:
+            return None
         counters.computed_by_numpy += 1
         return [
-            arrays.computed(read(v), aval, self._device, committed)
+            arrays.computed(read(v), aval, self._device, bool(places))
             for v, aval in zip(jaxpr.outputs, jaxpr.out_avals, strict=True)
         ]
 

@@ -16,6 +16,10 @@ from functorch_like.errors import ArgumentError, ConcretizationError, DonatedErr
 _OTHERWISE = "call the jitted function itself, which compiles for each signature"
 
 
+#: Stands for a static value that is not stored with a program, and so not compared.
+UNKNOWN: Any = object()
+
+
 class CompiledCalls:
     """The calls of a compiled function.
 
@@ -101,7 +105,11 @@ class CompiledCalls:
         Raises:
             ArgumentError: where the two differ in value or type.
         """
-        if value is compiled or (kinds_of(value) == kinds_of(compiled) and bool(value == compiled)):
+        if (
+            compiled is UNKNOWN
+            or value is compiled
+            or (kinds_of(value) == kinds_of(compiled) and bool(value == compiled))
+        ):
             return
         raise ArgumentError(
             f"{self.traced.spec.name} was compiled for the static argument {where!r} = {compiled!r:.60}, "

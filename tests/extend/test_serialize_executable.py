@@ -61,6 +61,8 @@ def test_arguments_are_checked_as_before():
     f = loaded(lambda x, n: x**n, X, 3, static_argnums=1)
     np.testing.assert_array_equal(f(X, 3), X**3)
     np.testing.assert_array_equal(f(X), X**3)
+    with pytest.raises(ft.errors.ArgumentError, match="static argument 1 = 3, got 5"):
+        f(X, 5)
     for wrong in (X.astype(np.int32), X[:2]):
         with pytest.raises(ft.errors.ArgumentError, match="was compiled for"):
             f(wrong)

@@ -125,10 +125,10 @@ FAULTS: dict[str, Fault] = {
         BATCH + "BatchTracer.aval", "shape[self.dim + 1 :]", "shape[self.dim + 2 :]", MAPPED
     ),
     "negative in_axes are taken to be 0": Fault(
-        "transforms.vmap:_canonical", "int(axis) % ndim", "max(int(axis), 0)", MAPPED
+        "transforms.vmap_axes:canonical", "int(axis) % ndim", "max(int(axis), 0)", MAPPED
     ),
     "out_axes is ignored": Fault(
-        "transforms.vmap:_at_out_axis", "move(out, axis, out_axis % ndim)", "move(out, axis, 0)", MAPPED
+        "transforms.vmap_axes:at_out_axis", "move(out, axis, out_axis % ndim)", "move(out, axis, 0)", MAPPED
     ),
     # ------------------------------------------------------------------------------------------------------ reverse
     "cotangents overwrite each other": Fault(

@@ -192,11 +192,14 @@ REPEATED = {
 
 
 @pytest.mark.parametrize("name", REPEATED)
-def test_a_second_call_traces_and_compiles_nothing(name):
+def test_later_calls_trace_and_compile_nothing(name):
     derived = REPEATED[name](ft.jit(fun))
     derived(fnp.asarray(X))
-    with testing.count_traces() as traces, testing.count_compiles() as compiles:
-        derived(fnp.asarray(X + 1))
+    with testing.count_traces() as traces:
+        for k in range(2):  # NumPy computes the first two calls of a cheap eager function
+            derived(fnp.asarray(X + k))
+        with testing.count_compiles() as compiles:
+            derived(fnp.asarray(X + 3))
     assert (traces.each, compiles.each) == ({}, {})
 
 
