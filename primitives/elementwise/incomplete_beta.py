@@ -16,6 +16,7 @@ from functorch_like.primitives.base.elementwise_makers import add, elementwise_p
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
 from functorch_like.primitives.elementwise.incomplete_gamma import difference
+from functorch_like.primitives.elementwise.log_power import log_power
 from functorch_like.primitives.formulas.incomplete_beta import SINGLE, formula
 from functorch_like.primitives.formulas.term import widened
 
@@ -65,8 +66,8 @@ def _density(a: Any, b: Any, x: Any) -> Any:
         elementwise.sub(elementwise.lgamma(elementwise.add(a, b)), elementwise.lgamma(a)), elementwise.lgamma(b)
     )
     powers = elementwise.add(
-        elementwise.mul(elementwise.sub(a, one), elementwise.log(x)),
-        elementwise.mul(elementwise.sub(b, one), elementwise.log1p(elementwise.neg(x))),
+        log_power(elementwise.sub(a, one), x),
+        log_power(elementwise.sub(b, one), elementwise.neg(x), elementwise.log1p, zero=-1),
     )
     return elementwise.exp(elementwise.add(front, powers))
 

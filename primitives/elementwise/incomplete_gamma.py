@@ -12,6 +12,7 @@ from functorch_like.primitives.base.elementwise_makers import binary
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.conversion import convert_element_type
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
+from functorch_like.primitives.elementwise.log_power import log_power
 from functorch_like.primitives.formulas.incomplete_gamma import (
     DOUBLE,
     SINGLE,
@@ -71,10 +72,13 @@ def _random(a: float, x: float) -> float:
 # -------------------------------------------------------------------------------------------------------- derivatives
 def density(a: Any, x: Any) -> Any:
     """x**(a - 1) exp(-x) / gamma(a), the derivative of igamma by x."""
-    less = elementwise.sub(a, full_like(a, 1))
-    return elementwise.exp(
-        elementwise.sub(elementwise.sub(elementwise.mul(less, elementwise.log(x)), x), elementwise.lgamma(a))
-    )
+    power = log_power(elementwise.sub(a, full_like(a, 1)), _finite(x))
+    return elementwise.exp(elementwise.sub(elementwise.sub(power, x), elementwise.lgamma(a)))
+
+
+def _finite(x: Any) -> Any:
+    """Return x, and 1 for infinity: exp(-x) outweighs powers of x, and what is added to them."""
+    return elementwise.select_n(elementwise.eq(x, full_like(x, math.inf)), x, full_like(x, 1))
 
 
 def difference(f: Any, at: int, *operands: Any) -> Any:
@@ -109,7 +113,7 @@ igammac = _gamma(
 
 def _grad_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
     return elementwise.mul(
-        g, elementwise.mul(density(a, x), elementwise.sub(elementwise.log(x), elementwise.digamma(a)))
+        g, elementwise.mul(density(a, x), elementwise.sub(elementwise.log(_finite(x)), elementwise.digamma(a)))
     )
 
 

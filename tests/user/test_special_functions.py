@@ -5,7 +5,7 @@ import inspect
 import mpmath
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -278,3 +278,22 @@ def test_signs_of_sums_that_are_zero():
     for x in ([-np.inf, -np.inf], [np.nan, 1.0], [1.0, 2.0]):
         expected = special.logsumexp(x, return_sign=True)
         np.testing.assert_array_equal(S.logsumexp(np.array(x), return_sign=True)[1], expected[1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_derivatives_of_distribution_functions_at_the_ends_are_densities(dtype):
+    """At an end where a power is 0**0 the product of its exponent and logarithm is 0 times infinity."""
+    at = lambda x: fnp.asarray(x, dtype)
+    slope = lambda f: lambda x: float(ft.jit(ft.grad(f))(at(x)))
+    for a in (0.5, 1.0, 2.0, 3.5):
+        p, q = slope(lambda x, a=a: S.gammainc(at(a), x)), slope(lambda x, a=a: S.gammaincc(at(a), x))
+        for x in (0.0, 0.7, np.inf):
+            want = stats.gamma.pdf(x, a) if x < np.inf else 0.0
+            np.testing.assert_allclose([p(x), q(x)], [want, -want], rtol=1e-5)
+        by_a = ft.grad(lambda a, x: S.gammainc(a, x), 0)
+        assert float(ft.grad(by_a, 1)(at(a), at(np.inf))) == 0
+    assert slope(lambda x: ft.grad(lambda x: S.gammainc(at(1), x))(x))(0.0) == -1
+    for a, b in ((1.0, 1.0), (1.0, 2.5), (2.5, 1.0), (0.5, 0.5), (3.0, 2.0)):
+        p = slope(lambda x, a=a, b=b: S.betainc(at(a), at(b), x))
+        for x in (0.0, 0.3, 1.0):
+            np.testing.assert_allclose(p(x), stats.beta.pdf(x, a, b), rtol=1e-5)
