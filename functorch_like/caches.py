@@ -36,8 +36,8 @@ class Cache(dict[K, V]):
         known(self)
 
     def keep(self, key: K, value: V, most: int) -> None:
-        """Store a value; if there are `most` values already, drop the oldest quarter first."""
-        if len(self) >= most:
+        """Store a value; for a new key, if there are `most` values already, drop the oldest quarter first."""
+        if len(self) >= most and key not in self:
             for oldest in list(self)[: most // 4 + 1]:  # a list at once: other threads may store meanwhile
                 self.pop(oldest, None)
         self[key] = value

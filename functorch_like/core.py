@@ -217,7 +217,7 @@ class Trace:
         raise NotImplementedError
 
     def of_program(self, jaxpr: Jaxpr) -> Jaxpr:
-        """Return a program, lowered by itself, as this trace would run it; most traces have no part in that."""
+        """Return a program as this trace runs it: cast by `autocast`, unchanged by other traces."""
         return jaxpr
 
     def is_nested_in(self, other: Trace) -> bool:

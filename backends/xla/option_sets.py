@@ -81,7 +81,7 @@ if VERSION < (0, 11):
 #: The same for programs with floats of 8 or 4 bits, or with very many operations in a row. TRAP: without fusion
 #: emitters, XLA 0.10 converts to these floats by other code, which rounds 2.5000024 to float4 twice and makes NaN of
 #: small negative numbers and 0 of 448 + 48.
-QUICK_NARROW = {**QUICK, "xla_cpu_use_fusion_emitters": True} if VERSION < (0, 11) else QUICK
+QUICK_WITH_EMITTERS = {**QUICK, "xla_cpu_use_fusion_emitters": True} if VERSION < (0, 11) else QUICK
 
 
 def is_quick(options: Mapping[str, Any]) -> bool:
@@ -90,7 +90,7 @@ def is_quick(options: Mapping[str, Any]) -> bool:
     >>> is_quick(QUICK), is_quick({})
     (True, False)
     """
-    return any(quick.items() <= options.items() for quick in (QUICK, QUICK_NARROW))
+    return any(quick.items() <= options.items() for quick in (QUICK, QUICK_WITH_EMITTERS))
 
 
 #: For GPUs: products by cuBLAS alone. Training steps compile in 2 to 50 percent of the time, and run 1 to 1.7 times as

@@ -32,8 +32,8 @@ _WRONG_IF_WIDE = atan, atan2
 #: Matrix products from which the quick tier leaves them to Eigen. YNNPACK plans each product when a program first runs,
 #: in 0.4 to 2 ms; Eigen, which is as fast later, needs 25 ms for its first product in a process.
 _MANY_PLANS = 32
-#: Operations in a row from which the quick tier compiles with fusion emitters. TRAP: without them XLA 0.10 calls itself
-#: for each operand of a fused operation, on threads whose stack of 2 MiB holds 8,000 such calls; then the process ends.
+#: Operations in a row from which the quick tier compiles with fusion emitters. TRAP: without them XLA 0.10 recurses
+#: into each operand of a fused operation. A stack of 2 MiB holds 8,000 such calls; beyond that the process ends.
 _MANY_IN_A_ROW = 1500
 
 
@@ -141,5 +141,5 @@ def choose_quick(jaxpr: Jaxpr, fitting: dict[str, Any], platform: str) -> dict[s
         return {**fitting, **sets.CUBLAS}
     facts = content(jaxpr)
     many = facts.dots >= _MANY_PLANS and not facts.narrow
-    quick = sets.QUICK_NARROW if facts.narrow_floats or longest_chain(jaxpr) > _MANY_IN_A_ROW else sets.QUICK
+    quick = sets.QUICK_WITH_EMITTERS if facts.narrow_floats or longest_chain(jaxpr) > _MANY_IN_A_ROW else sets.QUICK
     return {**(sets.without_products(fitting) if many else fitting), **quick}

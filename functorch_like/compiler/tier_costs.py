@@ -18,10 +18,13 @@ _PROGRAM, _EQUATION = (10e-3, 3e-3) if VERSION < (0, 11) else (5e-3, 1.5e-3)
 _ELEMENT = 2e-9
 #: Cost of an element in units of `_ELEMENT`: of transcendental functions, and of random bits.
 _FUNCTION, _BITS = 5, 100
-#: Assumed number of steps of a loop whose number is unknown, and which gives no expected number: of an outer one; of
-#: one in a loop of a known number, as the trajectory of a sample; of one in another such loop, as a line search. (With
-#: a thousand steps each, the loops of NUTS would take days. They take a second, and full options three.)
-_STEPS, _STEPS_IN_KNOWN, _STEPS_IN_UNKNOWN = 1000, 30, 3
+#: Assumed steps of a loop of unknown length that gives no expected number.
+_STEPS = 1000
+#: The same inside of a loop of known length, such as the trajectory of each sample. (With 1,000 steps, 2,000 samples of
+#: NUTS are estimated to take 45 s. They take 2, and full options take 5 to compile them.)
+_STEPS_IN_KNOWN = 30
+#: The same inside of another loop of unknown length, such as a line search.
+_STEPS_IN_UNKNOWN = 3
 #: Cost, in equations, of an operation of several kernels: sorting, cumulative sums, factorizations, random bits.
 _KERNELS = 6
 #: Cost of special functions, by family, in equations and elements. Iterative ones cost as much as whole programs.

@@ -132,7 +132,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, object, object]:
 
 
 def _stored(static: Any) -> tuple[Any, ...]:
-    """Return a static value in a tuple, which is empty for one that bytes might not give back."""
+    """Return a static value in a tuple, which is empty for a value of a type that is not stored."""
     plain = all(map(_stored, static)) if type(static) is tuple else type(static) in _STORED
     return (static,) if plain else ()
 

@@ -19,17 +19,21 @@ from functorch_like.compiler.inspection import INSPECTED
 from functorch_like.compiler.placement import device_for
 from functorch_like.core import ArrayImpl, Primitive, abstract_eval, aval_of
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal
+from functorch_like.primitives.elementwise.arithmetic import add, mul, neg, sub
+from functorch_like.primitives.elementwise.conversion import convert_element_type
 
 #: Calls with one signature that NumPy computes; 0 compiles at once. Set for tests and measurements.
 FIRST_CALLS = xla.config("first_calls_in_numpy", 32, in_trace_key=False)
 #: Those of a function that users call. Half of the programs that a library makes while it starts are called once or
-#: twice, and few 3 to 30 times. A loop that times a function is preceded by few calls, and is not to compile it.
+#: twice, and few 3 to 30 times. Benchmarks warm up with a few calls; the compilation is to be among these.
 FIRST_CALLS_OF_USERS = 2
 #: Largest number of elements of an operand or result. For more, XLA's threads are worth a compilation.
 _MOST_ELEMENTS = 2**14
 _MOST_SIGNATURES = 1024
 #: Most equations of a function that NumPy computes, one after the other.
 _MOST_EQUATIONS = 32
+#: Operations that NumPy has to the bit, and that round. A change of sign counts: XLA makes `-(x - y)` to `y - x`.
+_ROUNDING = add, sub, mul, neg, convert_element_type
 
 
 def for_primitive(prim: Primitive, params: dict[str, Any]) -> HostCalls | None:
@@ -44,13 +48,12 @@ def for_primitive(prim: Primitive, params: dict[str, Any]) -> HostCalls | None:
     return HostCalls(prim, params, kinds) if kinds else None
 
 
-def for_function(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], device: Any) -> HostProgram | None:
+def for_function(jaxpr: Jaxpr, consts: Sequence[Any], device: Any) -> HostProgram | None:
     """Return the `HostProgram` of an eager function, or None for one that XLA computes.
 
     Args:
         jaxpr: its first inputs are `consts`, the others the arguments.
         consts: arrays.
-        args: the arguments.
         device: where the results are to be: a device, or a `Partitioning`.
     """
     if client.CPU_ASYNC or not FIRST_CALLS.value or compilation.tiers == "off":
@@ -59,7 +62,7 @@ def for_function(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], devic
         return None
     if not all(_computes(e) for e in jaxpr.equations) or not all(_is_small(a) for a in jaxpr.out_avals):
         return None
-    return HostProgram(jaxpr, consts, device) if all(_read_any(x) is not None for x in (*consts, *args)) else None
+    return HostProgram(jaxpr, consts, device) if _rounds_once(jaxpr) else None
 
 
 def _kinds(prim: Primitive) -> str:
@@ -72,6 +75,23 @@ def _kinds(prim: Primitive) -> str:
 def _computes(e: Equation) -> bool:
     kinds = _kinds(e.prim)
     return bool(kinds) and all(_is_small(v.aval) and v.aval.dtype.kind in kinds for v in (*e.inputs, *e.outputs))
+
+
+def _rounds_once(jaxpr: Jaxpr) -> bool:
+    """Return True if no float that was rounded enters an operation that rounds, and none has a literal 0.
+
+    XLA may round a product and the sum of it once, fold `x * 3 * 5`, and leave `x + 0` out, which changes -0.
+    """
+    refused: set[Any] = set()  # floats that were rounded, and what moves zeros of literals
+    for e in jaxpr.equations:
+        (out,) = e.outputs
+        rounds = e.prim in _ROUNDING and e.inputs[0].aval.dtype.kind == "f"
+        after = any(not v.value.all() if type(v) is Literal else v in refused for v in e.inputs)
+        if rounds and after:
+            return False
+        if rounds or after:
+            refused.add(out)
+    return True
 
 
 def _is_small(aval: ShapedArray) -> bool:
@@ -143,11 +163,15 @@ class HostProgram:
         self._calls += 1
         jaxpr, values = self.jaxpr, {}
         leaves = [*self.consts, *args]
+        places = {x._sharding._device for x in leaves if _is_bound(x)}
+        if len(places) > 1:
+            return None
         for var, x in zip(jaxpr.inputs, leaves, strict=True):
             host = _read_any(x)
             if host is None:
                 return None
-            values[var] = host if host.dtype == var.aval.dtype else host.astype(var.aval.dtype)
+            with np.errstate(all="ignore"):  # a number may be infinite in the narrower dtype of an array
+                values[var] = host if host.dtype == var.aval.dtype else host.astype(var.aval.dtype)
         read = lambda atom: atom.value if type(atom) is Literal else values[atom]
         for e in jaxpr.equations:
             (out,) = e.outputs
@@ -155,9 +179,6 @@ class HostProgram:
             if result is None:
                 return None
             values[out] = result
-        places = {x._sharding._device for x in leaves if type(x) is ArrayImpl and x._committed}
-        if len(places) > 1:
-            return None
         counters.computed_by_numpy += 1
         return [
             arrays.computed(read(v), aval, self._device, bool(places))
@@ -177,6 +198,11 @@ def computed(
     if prim.kind != "movement" and not all(map(_is_usual, (*operands, result))):
         return None
     return result if result.dtype == out.dtype and result.shape == out.shape else None
+
+
+def _is_bound(x: Any) -> bool:
+    """Return True for an array that is committed to one device."""
+    return type(x) is ArrayImpl and x._committed and type(x._sharding) is xla.OneDevice
 
 
 def _read_any(x: Any) -> np.ndarray[Any, Any] | None:

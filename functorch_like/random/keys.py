@@ -12,7 +12,8 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.backends import random as settings
-from functorch_like.core import aval_of
+from functorch_like.backends import xla
+from functorch_like.core import aval_of, state
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
 from functorch_like.ir import trace_constants
 from functorch_like.numpy import promotion
@@ -59,7 +60,8 @@ def key(seed: ArrayLike, *, impl: str | None = None) -> Array:
             raise promotion.error(NumberError, f"the seed {seed} does not fit 64 bits", "take it modulo 2**64")
         word = _word(seed)
         words = np.array([word >> 32, word % 2**32] * (generators.WORDS[name] // 2), np.uint32)
-        return trace_constants.put_by_default(words)
+        # No literal of a trace: XLA would fold the cipher.
+        return xla.device_put(words) if state.trace.staging else trace_constants.put_by_default(words)
     aval = aval_of(seed)
     if not dtypes.is_integer(aval.dtype):
         raise promotion.error(DtypeError, f"a seed is an integer, got {aval!r}", "give an int")

@@ -52,7 +52,7 @@ def set_mesh(mesh: Mesh | None) -> AbstractContextManager[Mesh | None]:
     ...     mesh.axis_names
     ('data',)
     """
-    before = current_mesh.value
+    before = current_mesh.global_value
     current_mesh.set_global(_checked(mesh, "set_mesh"))
     return _Chosen(before)
 

@@ -14,9 +14,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of, transform_stack
 from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError
 
 _OTHERWISE = "call the jitted function itself, which compiles for each signature"
-
-
-#: Stands for a static value that is not stored with a program, and so not compared.
+#: Placeholder of a static value that `serialize` did not store; it is not compared.
 UNKNOWN: Any = object()
 
 
@@ -31,7 +29,8 @@ class CompiledCalls:
 
     def __init__(self, traced: Any, executable: Any, kept_inputs: Sequence[bool]) -> None:
         self.traced, self.executable, self.kept_inputs = traced, executable, kept_inputs
-        self._positions = {i for i, _ in traced.statics[0]}
+        self._positions, self._names = map(dict, traced.statics)
+        self._statics: dict[int | str, Any] = {**self._positions, **self._names}
 
     def function(self) -> Callable[..., Any]:
         """Return the function that takes the arguments of a call."""
@@ -83,12 +82,12 @@ class CompiledCalls:
             ArgumentError: where they have another structure.
         """
         expected = self.traced.in_tree
-        positional, named = map(dict, self.traced.statics)
-        given = {k: kwargs[k] for k in named if k in kwargs}
-        kwargs = {k: v for k, v in kwargs.items() if k not in given}
+        given: dict[int | str, Any] = {k: kwargs[k] for k in self._names if k in kwargs}
+        if given:
+            kwargs = {k: v for k, v in kwargs.items() if k not in given}
         leaves, tree = xla.flatten((tuple(self._with_statics_none(args)), kwargs))
         if tree == expected:
-            given |= {i: args[i] for i in positional}
+            given |= {i: args[i] for i in self._positions}
         elif self._positions:  # JAX's programs are called without static arguments
             leaves, tree = xla.flatten((tuple(self._with_statics_added(args)), kwargs))
         if tree != expected:
@@ -96,7 +95,7 @@ class CompiledCalls:
                 f"{self.traced.spec.name} was compiled for arguments {expected}, got {tree}", fix=_OTHERWISE
             )
         for where, value in given.items():
-            self._check_static(where, value, {**positional, **named}[where])
+            self._check_static(where, value, self._statics[where])
         return leaves
 
     def _check_static(self, where: int | str, value: Any, compiled: Any) -> None:
@@ -105,10 +104,10 @@ class CompiledCalls:
         Raises:
             ArgumentError: where the two differ in value or type.
         """
-        if (
-            compiled is UNKNOWN
-            or value is compiled
-            or (kinds_of(value) == kinds_of(compiled) and bool(value == compiled))
+        if compiled is UNKNOWN or value is compiled:
+            return
+        if kinds_of(value) == kinds_of(compiled) and bool(
+            value == compiled or (value != value and compiled != compiled)
         ):
             return
         raise ArgumentError(

@@ -200,12 +200,12 @@ def _static(fun: Any, names: tuple[str, ...]) -> Static:
 
 
 def _traced(fun: Callable[..., Any], call: FlatCall, name: str, device: Any) -> tuple[Program | HostProgram, Any]:
-    """Return the program of a call, or what NumPy computes of it at first; and the structure of its results."""
+    """Trace a call. Return its `HostProgram` or `Program`, and the structure of its results."""
     flat, trees = call.flatten_function(fun)
     jaxpr, consts = stage(
         flat, call.avals, name=name, parent=EVALUATE, chain="", hosts=dtype_origins.hosts(call.leaves)
     )
-    by_numpy = host_evaluation.for_function(jaxpr, consts, call.leaves, device)
+    by_numpy = host_evaluation.for_function(jaxpr, consts, device)
     return _compiled(jaxpr, consts, call, name) if by_numpy is None else by_numpy, trees[0]
 
 

@@ -63,6 +63,8 @@ def test_arguments_are_checked_as_before():
     np.testing.assert_array_equal(f(X), X**3)
     with pytest.raises(ft.errors.ArgumentError, match="static argument 1 = 3, got 5"):
         f(X, 5)
+    of_objects = loaded(lambda x, n: x * len(n), X, (frozenset({1, 2}), 3), static_argnums=1)
+    np.testing.assert_array_equal(of_objects(X, (frozenset({1, 2}), 3)), 2 * X)  # no such value is stored, nor compared
     for wrong in (X.astype(np.int32), X[:2]):
         with pytest.raises(ft.errors.ArgumentError, match="was compiled for"):
             f(wrong)

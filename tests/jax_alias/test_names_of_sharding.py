@@ -194,12 +194,15 @@ def test_programs_run_on_the_mesh_of_set_mesh_and_their_results_stay_there(run):
             np.testing.assert_array_equal(made["eager"], [2, 2, 2])
             np.testing.assert_array_equal(made["gradient"], [2, 2, 2])
             assert len(jax.device_put(np.ones(3)).devices()) == len(before.devices()) == 1  # these wait for a program
-            chosen = jax.device_put(np.ones(3), jax.devices()[1]) + 1
-            assert chosen.devices() == {jax.devices()[1]}
+            there = jax.device_put(np.ones(3), jax.devices()[1])
+            draw = jax.jit(lambda x: x + jax.random.normal(jax.random.key(0), x.shape))
+            assert (there + 1).devices() == draw(there).devices() == {jax.devices()[1]}
             split = jax.device_put(np.arange(8.0), P("x")) * jnp.ones(8)
             assert split.sharding.spec == P("x") and split.sum() == 28
         with mesh:  # sets the mesh of specs alone
             assert len(jnp.ones(2).devices()) == 1
+            with jax.set_mesh(mesh):
+                assert len(jnp.ones(2).devices()) == 4
         assert len(jnp.ones(2).devices()) == len((before + 1).devices()) == 1
     """
     run(text, FT_CPU_DEVICES="4")

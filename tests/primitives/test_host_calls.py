@@ -14,6 +14,7 @@ from functorch_like.backends.xla import counters
 from functorch_like.interpreters import eager_notice, host_evaluation
 from functorch_like.interpreters.host_evaluation import FIRST_CALLS
 from functorch_like.primitives import families
+from functorch_like.transforms.eager_jit import eager_jit
 
 NUMBERS = [*("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64"), *("float16", "float32", "float64")]
 
@@ -292,6 +293,37 @@ def test_functions_that_xla_computes_from_the_first_call():
         (fnp.add, (np.float32(1e-40), x)),
     ):
         assert grown(f, *args)[1:] == (1, 0)
+
+
+def test_results_of_several_operations_have_the_bits_of_compiled_programs():
+    """XLA rounds a product and its sum once, folds constants, and leaves additions of 0 out."""
+    jitted = lambda f: eager_jit(f, ints=True)
+    r = np.random.default_rng(3)
+    for dtype in ("float16", "float32", "float64"):
+        v, w = r.normal(size=(2, 7, 3)).astype(dtype)
+        x, y, z = r.normal(size=(3, 50)).astype(dtype)
+        zero = np.array([-0.0, 0.0, 1.0], dtype)
+        for f, args in (
+            (fnp.cross, (v, w)),
+            (fnp.cross, (v, v)),
+            (jitted(lambda x, y, z: x * y + z), (x, y, z)),
+            (jitted(lambda x: x * 3.0 * 5.0), (x,)),
+            (jitted(lambda x: x + 0.0), (zero,)),
+            (jitted(lambda x: (x - 0.0) * 1.0), (zero,)),
+            (jitted(lambda x: -(x - x[::-1])), (zero,)),
+            (jitted(lambda x, y: fnp.where(x > y, x, x - y)), (x, y)),
+            (jitted(lambda x, dtype=dtype: x.astype("float16").astype(dtype) * x), (x,)),
+        ):
+            given = [fnp.asarray(a) for a in args]
+            calls = [bits(f(*given)) for _ in range(4)]
+            assert calls == [calls[3]] * 4, (f, dtype)
+
+
+def test_numbers_that_overflow_do_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            assert np.isinf((fnp.ones(5) * 1e300).tolist()).all()
 
 
 def test_results_of_functions_stay_where_their_operands_are_and_are_inspected():

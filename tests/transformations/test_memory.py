@@ -66,6 +66,9 @@ def test_the_oldest_go_first():
     for k in range(9):
         cache.keep(k, -k, 8)
     assert list(cache) == [3, 4, 5, 6, 7, 8] and cache[8] == -8
+    for k in (9, 10, 9):
+        cache.keep(k, k, 8)
+    assert len(cache) == 8 and cache[3] == -3  # a key that is there already needs no room
 
 
 def entries():

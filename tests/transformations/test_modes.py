@@ -58,9 +58,9 @@ def test_many_operations_in_a_row_are_compiled_without_recursion():
 
     quick = lambda f: choose_quick(ft.make_jaxpr(f)(X), {}, "cpu")
     assert quick(lambda x: waves(x, 400)) == sets.QUICK
-    assert quick(lambda x: waves(x, 600)) == sets.QUICK_NARROW
+    assert quick(lambda x: waves(x, 600)) == sets.QUICK_WITH_EMITTERS
     assert quick(lambda x: waves(waves(x, 400) @ x, 400)) == sets.QUICK  # products are kernels of their own
-    assert quick(lambda x: waves(ft.jit(waves, static_argnums=1)(x, 400), 400)) == sets.QUICK_NARROW
+    assert quick(lambda x: waves(ft.jit(waves, static_argnums=1)(x, 400), 400)) == sets.QUICK_WITH_EMITTERS
 
 
 def test_what_is_computed_on_the_fly_is_fused_into_its_sum():

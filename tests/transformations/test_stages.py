@@ -80,6 +80,8 @@ def test_a_compiled_function_refuses_other_static_arguments():
     ):
         with pytest.raises(ArgumentError, match=r"compiled for the static argument (0|1|'n') = 3, got (5|3\.0)"):
             wrong()
+    nan = float("nan")
+    assert np.isnan(ft.jit(lambda x, n: x * n, static_argnums=1).lower(X, nan).compile()(X, float("nan"))).all()
 
 
 def test_user_lines_are_in_the_lowered_module():
