@@ -57,10 +57,14 @@ class SymbolicExported:
         in_dtypes: their dtypes.
         constraints: on the dimensions.
         in_avals, out_avals: shapes, with `Dimension`s, and dtypes of the arguments and of the results.
+        own: gives the function's own program for some sizes; None for a program that was read.
     """
 
-    def __init__(self, samples: Sequence[tuple[dict[str, int], Any]], in_shapes: Sequence[Any], scope: Scope) -> None:
-        self.samples, self.in_shapes, self.scope = list(samples), tuple(in_shapes), scope
+    def __init__(
+        self, samples: Sequence[tuple[dict[str, int], Any]], in_shapes: Sequence[Any], scope: Scope,
+        own: Callable[[Mapping[str, int]], Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.samples, self.in_shapes, self.scope, self.own = list(samples), tuple(in_shapes), scope, own
         first = samples[0][1]
         self.fun_name, self.platforms = first.fun_name, first.platforms
         self.in_tree, self.out_tree = first.in_tree, first.out_tree
@@ -167,14 +171,30 @@ class SymbolicExported:
     @functools.cached_property
     def _backward(self) -> SymbolicExported:
         cts = [a.shape for a in self.out_avals if dtypes.is_inexact(a.dtype)]
-        return SymbolicExported([(d, e.vjp()) for d, e in self.samples], [*self.in_shapes, *cts], self.scope)
+        own = self.own
+        backward = None if own is None else lambda sizes: own(sizes).vjp()
+        samples = [(d, e.vjp()) for d, e in self.samples]
+        derivative = SymbolicExported(samples, [*self.in_shapes, *cts], self.scope, backward)
+        derivative.compare()  # rules of derivatives have conditions of their own
+        return derivative
+
+    def compare(self) -> None:
+        """Compare the program with the function's own at other sizes than those of the samples.
+
+        Raises:
+            UnsupportedError: where they compute something else.
+        """
+        if self.own is not None:
+            self.templates  # noqa: B018 (compares the samples)
+            check(self, self.own, self.scope, min((d for d, _ in self.samples), key=lambda d: math.prod(d.values())))
 
     def vjp(self) -> SymbolicExported:
         """Return the derivative in reverse mode, as `Exported.vjp` does.
 
         Raises:
             ArgumentError: where there is none; see `has_vjp`.
-            UnsupportedError: where the derivatives for several sizes differ by more than sizes.
+            UnsupportedError: where the derivatives for several sizes differ by more than sizes. They are compared at
+                the same sizes as the function.
         """
         return self._backward
 
@@ -187,8 +207,12 @@ class SymbolicExported:
 
         Raises:
             ArgumentError: for derivatives that it does not have.
+            UnsupportedError: for those that `vjp` refuses.
         """
         blobs = [e.serialize(vjp_order) for _, e in self.samples]
+        program = self
+        for _ in range(vjp_order):
+            program = program.vjp()  # compares it
         about = {
             "format": 1,
             "dimensions": [d for d, _ in self.samples],
@@ -242,9 +266,8 @@ def exported_for(exported: Callable[..., Any], args: tuple[Any, ...], kwargs: di
         solved([s.shape for s in specs], [concrete(s, samples[0]).shape for s in specs], name)
         try:
             made = [(values, exported_at(values)) for values in samples]
-            program = SymbolicExported(made, _patterns(made, specs), scope)
-            program.templates  # noqa: B018 (compares them)
-            check(program, exported_at, scope, min(samples, key=lambda d: math.prod(d.values())))
+            program = SymbolicExported(made, _patterns(made, specs), scope, exported_at)
+            program.compare()
             return program
         except UnsupportedError as e:
             first = first or e

@@ -372,9 +372,53 @@ def test_derivatives_are_those_of_the_function_and_are_stored():
         for one, other in zip(found, wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
         assert [a.shape for a in program.vjp().out_avals] == [a.shape for a in program.in_avals]
+    x = array(400, 3)  # far from the sizes that were lowered
+    for program in (exported, *stored):
+        found = ft.grad(lambda x, call=program.call: call(x, w).sum())(x)
+        np.testing.assert_allclose(found, 2 * np.cos(x @ w) @ w.T, rtol=1e-4, atol=1e-5)
     assert [program.vjp().has_vjp() for program in stored] == [False, True]
     plain = export.deserialize(exported.serialize())
     with pytest.raises(UnsupportedError, match="vjp_order"):
         ft.grad(lambda x: plain.call(x, w).sum())(x)
     with pytest.raises(ArgumentError, match="without its derivative"):
         plain.vjp()
+
+
+def rule_with_a_condition(limit):
+    @ft.custom_vjp
+    def f(x):
+        return fnp.sin(x)
+
+    f.defvjp(lambda x: (f(x), x), lambda x, g: (g * fnp.cos(x) * (3 if x.shape[0] > limit else 1),))
+    return f
+
+
+def test_derivatives_whose_rule_depends_on_a_size_are_refused():
+    x = array(200)
+    made = export.export(ft.jit(rule_with_a_condition(100)))(Spec(export.symbolic_shape("a"), "float32"))
+    np.testing.assert_allclose(made.call(x), np.sin(x), rtol=1e-5)
+    for use in (made.vjp, lambda: ft.grad(lambda x: made.call(x).sum())(x), lambda: made.serialize(vjp_order=1)):
+        with pytest.raises(UnsupportedError, match="another program for a = 300"):
+            use()
+    np.testing.assert_allclose(export.deserialize(made.serialize()).call(x), np.sin(x), rtol=1e-5)
+    a = export.symbolic_shape("a", constraints=["a >= 101"])
+    large = export.export(ft.jit(rule_with_a_condition(100)))(Spec(a, "float32"))
+    for program in (large, export.deserialize(large.serialize(vjp_order=1))):
+        found = ft.grad(lambda x, call=program.call: call(x).sum())(x)
+        np.testing.assert_allclose(found, 3 * np.cos(x), rtol=1e-5, atol=1e-6)
+
+
+def test_second_derivatives_whose_rule_depends_on_a_size_are_refused():
+    f = rule_with_a_condition(100)
+
+    @ft.custom_vjp
+    def g(x):
+        return -fnp.cos(x)
+
+    g.defvjp(lambda x: (g(x), x), lambda x, ct: (ct * f(x),))
+    made = export.export(ft.jit(g))(Spec(export.symbolic_shape("a"), "float32"))
+    x = array(200)
+    np.testing.assert_allclose(ft.grad(lambda x: made.call(x).sum())(x), np.sin(x), rtol=1e-5, atol=1e-6)
+    made.serialize(vjp_order=1)
+    with pytest.raises(UnsupportedError, match="another program for a = 300"):
+        made.serialize(vjp_order=2)
