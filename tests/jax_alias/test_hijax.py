@@ -270,10 +270,6 @@ class Get(hijax.HiPrimitive):
 class Put(hijax.HiPrimitive):
     multiple_results = True
 
-    def abstract_eval(self, tally, *avals):
-        tally.mutable_qdd.update(State(avals))
-        return [], set()
-
     def to_lojax(self, tally, *arrays):
         tally.arrays = list(arrays)
         return []
@@ -401,4 +397,45 @@ for _ in range(2):
 print((jax.random.key_data(get(tally)[0]) == jax.random.key_data(key)).all())
 """
     )
+    assert run(text) == "True"
+
+
+def test_a_mutable_value_that_is_given_twice_is_written_once(run):
+    text = (
+        _TALLY
+        + """
+class Move(hijax.HiPrimitive):
+    multiple_results = True
+
+    def to_lojax(self, first, second, x):
+        first.arrays = [first.arrays[0] + x, first.arrays[1]]
+        second.arrays = [second.arrays[0], second.arrays[1] + 10 * x]
+        return [second, second.arrays[0]]
+
+
+move = Move("move").bind
+make = lambda: make_p.bind(jnp.zeros(2), jnp.ones(2))
+for wrap in (lambda f: f, jax.jit):
+    one, other = make(), make()
+    total = wrap(lambda x: move(one, one, x)[1])(jnp.ones(2))
+    close(total, [1, 1])
+    close(get(one), [[1, 1], [11, 11]])
+    wrap(lambda x: move(one, other, x)[1])(jnp.ones(2))
+    close(get(one), [[2, 2], [11, 11]])
+    close(get(other), [[0, 0], [11, 11]])
+one = make()
+assert move(one, one, jnp.ones(2))[0] is one
+"""
+    )
+    run(text)
+
+
+def test_states_of_other_values_are_refused(run):
+    text = """
+    from jax.experimental import cur_qdd
+    try:
+        cur_qdd(3.0)
+    except ValueError as error:
+        print("3.0 of type float" in str(error) and "register_hitype" in str(error))
+    """
     assert run(text) == "True"

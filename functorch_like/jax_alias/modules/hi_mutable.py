@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import EVALUATE, argument_aval, aval_of, state
-from functorch_like.errors import UnsupportedError
+from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.jax_alias.modules import hi_types
 from functorch_like.random.typed_keys import KeyArray, KeyAval, is_keys
 from functorch_like.ref.cells import as_held
@@ -76,13 +76,13 @@ class MutableHiType:
         """Return the type."""
         return self
 
-    def node_of(self, value: Any) -> tuple[list[Any], Any]:
+    def _node_of(self, value: Any) -> tuple[list[Any], Any]:
         """Return the children of a value as a node of pytrees, and what describes it."""
         return _children(value)
 
 
 class Loose:
-    """A child of a pytree node whose children are not Refs: a value in place of a Ref on the way to a function."""
+    """A part that is not a Ref, with the aval of its Ref, while an object is rebuilt from a pytree."""
 
     __slots__ = ("aval", "child")
     is_reference = True
@@ -141,10 +141,19 @@ def is_mutable(value: Any) -> bool:
 
 
 def current_state(value: Any) -> Any:
-    """Return the part of the type of a mutable value that operations may change: `jax.experimental.cur_qdd`."""
+    """Return the part of the type of a mutable value that operations may change: `jax.experimental.cur_qdd`.
+
+    Raises:
+        ArgumentError: for a value of another type.
+    """
+    if type(value) not in hi_types.TYPES or not hasattr(value, "cur_qdd"):
+        raise ArgumentError(
+            f"cur_qdd takes a value of a mutable hi type, got {value!r:.60} of type {type(value).__name__}",
+            fix="give an object whose class hijax.register_hitype registered with a MutableHiType",
+        )
     if _direct.depth:
         return value.cur_qdd()
-    inside = adopted(value)
+    inside = state_with_refs(value)
     with _direct:
         return inside.copy([ref.read() for ref in inside.parts]).cur_qdd()
 
@@ -172,15 +181,23 @@ def _store(value: Any, inside: _State, parts: Sequence[Any]) -> None:
 
 
 def _at_home(inside: _State) -> bool:
-    """Return True if the object was made in the current trace; one without parts, outside of all traces."""
+    """Return True if the object was made in the current trace.
+
+    An object without parts counts as made outside of all traces.
+    """
     if not inside.parts:
         return state.trace is EVALUATE
     return all(isinstance(ref, PartRef) and ref.home is state.trace for ref in inside.parts)
 
 
-def adopted(value: Any) -> _State:
-    """Return the state of an object; an object that holds arrays gets Refs in their place."""
-    inside = _State(value)
+def state_with_refs(value: Any, inside: _State | None = None) -> _State:
+    """Return the state of an object; an object that holds arrays gets Refs in their place.
+
+    Args:
+        value: the object.
+        inside: its state, if that was read already.
+    """
+    inside = _State(value) if inside is None else inside
     if not inside.ty.has_qdd:
         return inside
     if not all(isinstance(part, Ref) for part in inside.parts):
@@ -194,7 +211,7 @@ def _children(value: Any) -> tuple[list[Any], _Node]:
     """Return the children of an object as a node of pytrees, its Refs or what stands for them, and its state."""
     inside = _State(value)
     if not any(isinstance(part, Loose) for part in inside.parts):
-        inside = adopted(value)
+        inside = state_with_refs(value, inside)
     return [p.child if isinstance(p, Loose) else p for p in inside.parts], _Node(inside.ty, inside.qdd)
 
 
@@ -238,21 +255,22 @@ def apply(prim: HiPrimitive, args: Sequence[Any], params: dict[str, Any]) -> Any
     """Apply an operation that takes or returns mutable values."""
     if _direct.depth:
         return prim.to_lojax(*args, **params)
-    given = [(x, adopted(x)) if is_mutable(x) else (x, None) for x in args]
-    copies: list[Any] = []
-    values: list[Any] = []
-    for x, inside in given:
-        values.append([ref.read() for ref in inside.parts] if inside and inside.ty.has_qdd else None)
-        copies.append(x if inside is None or values[-1] is None else inside.copy(values[-1]))
-    out = prim.to_lojax(*copies, **params)
-    for (x, inside), copy, before in zip(given, copies, values, strict=True):
-        if inside is not None and before is not None:
-            _write(x, inside, before, copy)
-    originals = {id(copy): x for (x, _), copy in zip(given, copies, strict=True)}
+    copied: dict[int, tuple[Any, _State, list[Any], Any]] = {}  # by object: one that is given twice has one copy
+    for x in args:
+        if id(x) in copied or not is_mutable(x):
+            continue
+        inside = state_with_refs(x)
+        if inside.ty.has_qdd:
+            before = [ref.read() for ref in inside.parts]
+            copied[id(x)] = x, inside, before, inside.copy(before)
+    out = prim.to_lojax(*(copied[id(x)][-1] if id(x) in copied else x for x in args), **params)
+    for x, inside, before, copy in copied.values():
+        _write(x, inside, before, copy)
+    originals = {id(copy): x for x, _, _, copy in copied.values()}
     results = [originals.get(id(x), x) for x in (out if prim.multiple_results else [out])]
     for x in results:
         if is_mutable(x):
-            adopted(x)
+            state_with_refs(x)
     return results if prim.multiple_results else results[0]
 
 

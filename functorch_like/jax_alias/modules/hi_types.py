@@ -74,7 +74,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
 
 def _parts(value: Any) -> tuple[list[Any], Any]:
     ty = typeof(value)
-    return (lower(ty, value), ty) if isinstance(ty, HiType) else ty.node_of(value)
+    return (lower(ty, value), ty) if isinstance(ty, HiType) else ty._node_of(value)
 
 
 def _of_parts(described: Any, parts: Sequence[Any]) -> Any:
