@@ -254,9 +254,14 @@ def test_arrays_are_filled_with_typed_keys_and_made_of_their_dtype(run):
 
 def test_floats_are_folded_in_as_integers(run):
     run("""
-    import jax, jax.numpy as jnp
+    import jax, jax.numpy as jnp, numpy as np
     key = jax.random.PRNGKey(3)
     two = jax.random.fold_in(key, 2)
     for data in (2.7, jnp.float32(2.7), jnp.int8(2)):
         assert (jax.random.fold_in(key, data) == two).all()
+    large = jax.random.fold_in(key, 3_000_000_000)
+    assert large.tolist() == [4022169022, 44305153]  # as in JAX
+    for data in (3e9, np.float64(3e9), np.float32(3e9), np.array(3e9), jnp.float32(3e9)):
+        assert (jax.random.fold_in(key, data) == large).all(), data
+    assert (jax.jit(jax.random.fold_in)(key, jnp.float32(3e9)) == large).all()
     """)

@@ -134,12 +134,16 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
 
 
 def fold_in(key: Any, data: Any) -> Any:
-    """Return `ft.random.fold_in`; the data may also be a float, which is truncated."""
-    return random.fold_in(key, _whole(data))
+    """Return the key of `ft.random.fold_in`; float data is truncated."""
+    if isinstance(data, (int, float, np.floating)):
+        return random.fold_in(key, int(data))
+    given = ft.numpy.asarray(data) if isinstance(data, (list, np.ndarray)) else data
+    # 32 bits without a sign, as JAX does: int32 would take 2**31 and more for another number.
+    return random.fold_in(key, given.astype("uint32") if dtypes.is_float(aval_of(given).dtype) else given)
 
 
 def _whole(x: Any) -> Any:
-    """Return a bound, or data of a key, as an integer."""
+    """Return a bound as an integer."""
     if isinstance(x, (int, float, np.floating)):
         return int(x)
     bound = ft.numpy.asarray(x) if isinstance(x, (list, np.ndarray)) else x
