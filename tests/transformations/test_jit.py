@@ -298,6 +298,11 @@ def test_donated_arguments_may_be_nodes_that_take_arrays_alone():
         (lambda x: x.T, [(3, 4)], ""),
         (lambda x: (x.sum(), 2 * x), [(3, 4)], ""),
         (lambda x, y: y + 1, [(3, 4), (2,)], ""),  # not read, so not passed to the program
+        # A result may have other elements, but as many bytes.
+        (lambda x: fnp.full(10, x.sum(), "float16"), [(5,)], ""),
+        (lambda x: fnp.full(5, x.sum(), "int8"), [(5,)], "f32[5]"),
+        (lambda x: fnp.full(41, x.sum(), "int4"), [(5,)], "f32[5]"),
+        (lambda x: fnp.full(40, x.sum(), "int4"), [(5,)], ""),
     ],
 )
 def test_donated_arguments_that_no_result_can_replace_are_warned_about(fun, shapes, unused):
@@ -305,6 +310,9 @@ def test_donated_arguments_that_no_result_can_replace_are_warned_about(fun, shap
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         for _ in range(2):  # once for each program, at the user's line
-            jitted(*(fnp.ones(shape) for shape in shapes))
+            given = [fnp.ones(shape) for shape in shapes]
+            jitted(*given)
     assert [w.filename for w in seen] == [__file__] * bool(unused)
     assert all(f"not usable: {unused}. " in str(w.message) for w in seen)
+    if len(given) == 1:  # XLA has taken its memory
+        assert given[0].is_deleted() is not bool(unused)
