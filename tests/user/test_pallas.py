@@ -584,6 +584,7 @@ def wrong(message, error, kernel=copy, out=None, operands=(X,), **options):
         wrong("grid_spec= and grid", errors.ArgumentError, grid=2, grid_spec=pl.GridSpec(grid=2)),
         wrong("has the size", errors.ArgumentError, grid=(2.5,)),
         wrong("does not describe a scratch", errors.ArgumentError, scratch_shapes=[3]),
+        wrong("scratch_shapes of kernel copy", errors.ArgumentError, scratch_shapes=pltpu.VMEM((2, 3), "float32")),
         wrong("out_shape of kernel copy", errors.ArgumentError, out=3.5),
         wrong("returned 1", errors.ArgumentError, kernel=lambda x, o: 1),
         wrong("whose grid", errors.ArgumentError, kernel=lambda x, o: o.set(pl.program_id(1)), grid=2),
@@ -624,3 +625,12 @@ def test_kernels_with_other_parameters_than_refs(kernel, scratch, refs):
         call(fnp.ones(2))
     head = str(caught.value).splitlines()[0]
     assert re.search(r"kernel <lambda>\(x.*\) is called with the Refs of " + refs, head)
+
+
+@pytest.mark.parametrize("signature", [5, None])
+def test_kernels_whose_signature_cannot_be_read(signature):
+    def double(x, o):
+        o[...] = 2 * x[...]
+
+    double.__signature__ = signature
+    np.testing.assert_array_equal(pl.pallas_call(double, ft.ShapeDtypeStruct((2,), "float32"))(fnp.ones(2)), [2, 2])

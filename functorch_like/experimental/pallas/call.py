@@ -148,6 +148,11 @@ class KernelCall:
         self, kernel: Callable[..., Any], name: str, spec: GridSpec, out_shape: Any, aliases: dict[int, int]
     ) -> None:
         self.kernel, self.name, self.spec, self.aliases = kernel, name, spec, aliases
+        if not isinstance(spec.scratch_shapes, (dict, tuple, list)):
+            raise ArgumentError(
+                f"scratch_shapes of kernel {name} is {spec.scratch_shapes!r:.60}, which is no dict, tuple or list",
+                fix="put the description of one scratch array into a list, too: scratch_shapes=[...]",
+            )
         out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
         self.several = isinstance(out_shape, tuple)
         self.out_tree, self.out_avals = self._results(out_shape)
@@ -235,9 +240,10 @@ class KernelCall:
         }  # fmt: skip
         try:
             parameters = inspect.signature(self.kernel)
-            parameters.bind(*[None] * sum(counts.values()), **named)
-        except ValueError:  # callables in C have no signature
+        except (TypeError, ValueError):  # callables in C have none, and some `__signature__` are none
             return
+        try:
+            parameters.bind(*[None] * sum(counts.values()), **named)
         except TypeError:
             refs = ", ".join(f"{n} {what}{'s' * (n > 1)}" for what, n in counts.items() if n)
             refs += f", scratch arrays {', '.join(named)}" if named else ""
