@@ -269,7 +269,8 @@ def variance_scaling(
         distribution: "normal", "uniform", or "truncated_normal" (within two standard deviations). Of complex numbers
             the variance is that of both parts together, and the bound one of the absolute value.
         in_axis: the axis, or axes, of inputs.
-        out_axis: the axis, or axes, of outputs; an axis of both divides the size of the window by its own.
+        out_axis: the axis, or axes, of outputs; an axis of both inputs and outputs, as of embeddings, divides the
+            receptive field by its size.
         batch_axis: axes that count neither for fan_in nor for fan_out.
         dtype: dtype for calls of the initializer without one; the default float dtype if None.
 
@@ -345,7 +346,7 @@ def _fans(
             "give weights these axes, or initialise biases with initializers.zeros",
         )  # fmt: skip
     size = lambda axes: math.prod(shape[a] for a in axes)
-    # The size of the window: an axis of both inputs and outputs, as libraries give for embeddings, divides it.
+    # The receptive field: an axis of both inputs and outputs, as of embeddings, divides it by its size.
     uses = Counter(a % ndim for a in (*ins, *outs, *batch))
     field = math.prod(float(n or 1) ** (1 - uses[d]) if uses[d] else n for d, n in enumerate(shape))
     return float(size(ins) * field), float(size(outs) * field)
