@@ -9,6 +9,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import ArgumentError
+from functorch_like.primitives.base import integer_division
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.base.elementwise_makers import (
     KIND,
@@ -119,7 +120,7 @@ def _div_lower(e: Any, x: Any, y: Any) -> Any:
     """Divide float16 in float32: XLA rewrites (a / b) / c as a / (b * c), and in float16 even 256 * 256 overflows."""
     (out,) = e.outs
     if KIND[out.dtype] in "iu":
-        return vectorized_cpu.by_nonzero(e, "stablehlo.divide", x, y)
+        return integer_division.quotient(e, x, y)
     if out.dtype != dtypes.float16:
         return e.op("stablehlo.divide", [x, y], e.outs)
     wide = out.update(dtype=dtypes.float32)
@@ -136,7 +137,7 @@ div = elementwise_primitive(
 
 def _remainder(e: Any, x: Any, y: Any) -> Any:
     if KIND[e.outs[0].dtype] in "iu":
-        return vectorized_cpu.by_nonzero(e, "stablehlo.remainder", x, y)
+        return integer_division.remainder(e, x, y)
     return e.op("stablehlo.remainder", [x, y], e.outs)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
+from functorch_like.primitives.base import integer_division
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.formulas import gamma_single
 from functorch_like.primitives.formulas.real import copysign, finite, infinite
@@ -220,37 +221,22 @@ def rem(x: Term, y: Term) -> Term:
 
 
 # ------------------------------------------------------------------------------------------------------------ integers
-def by_nonzero(e: Any, op: str, x: Any, y: Any) -> Any:
-    """Divide integers, with 1 in place of divisors that are 0: jaxlib ends the process where it folds such a constant.
-
-    XLA makes the same test itself, and the code of a loop has it once.
-    """
-    (out,) = e.outs
-    if e.is_constant_without_zeros(y):
-        return e.op(op, [x, y], e.outs)
-    kind = "SIGNED" if out.dtype.kind == "i" else "UNSIGNED"
-    zero = e.compare("EQ", y, e.full(0, out), out.update(dtype=dtypes.bool_), kind)
-    safe = e.op("stablehlo.select", [zero, e.full(1, out), y], e.outs)
-    beyond = e.full(np.invert(np.zeros((), out.dtype)), out) if op == "stablehlo.divide" else x
-    return e.op("stablehlo.select", [zero, beyond, e.op(op, [x, safe], e.outs)], e.outs)
-
-
-def _whole(op: str, lower: Callable[..., Any]) -> Any:
-    """An alternative for int32."""
+def _whole(name: str, lower: Callable[..., Any], standard: Callable[..., Any]) -> Any:
+    """An alternative for int32; constant divisors keep the standard form."""
 
     def takes(ins: Any, outs: Any) -> bool:
         return outs[0].dtype == dtypes.int32 and outs[0].size > 0
 
     def either(e: Any, x: Any, y: Any) -> Any:
         # Compilers divide by a constant without a division.
-        return by_nonzero(e, op, x, y) if e.is_constant(y) else lower(e, x, y)
+        return standard(e, x, y) if e.is_constant(y) else lower(e, x, y)
 
     def edges() -> list[tuple[SampleInput, bool]]:
         ends = np.array([2**31 - 1, -(2**31), -7, 7, 0, 1, -1, 2**31 - 2], np.int32)
         x, y = (v.ravel() for v in np.meshgrid(ends, ends))
         return [(SampleInput((x, y)), True), (SampleInput((x.astype(np.int64), y.astype(np.int64))), False)]
 
-    return Alternative(f"{op} in double precision", "int32 operands", takes, either, edges)
+    return Alternative(f"{name} in double precision", "int32 operands", takes, either, edges)
 
 
 def _div(e: Any, x: Any, y: Any) -> Any:
@@ -268,8 +254,8 @@ def _rem(e: Any, x: Any, y: Any) -> Any:
     return e.op("stablehlo.subtract", [x, product], e.outs)
 
 
-WHOLE_DIV = _whole("stablehlo.divide", _div)
-WHOLE_REM = _whole("stablehlo.remainder", _rem)
+WHOLE_DIV = _whole("stablehlo.divide", _div, integer_division.quotient)
+WHOLE_REM = _whole("stablehlo.remainder", _rem, integer_division.remainder)
 
 
 # ------------------------------------------------------------------------------------------------------------- the rest
