@@ -13,7 +13,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import broadcast_in_dim, full, insert, linear, reduce_sum, widen, zeros
 from functorch_like.primitives.elementwise.comparison import select_n
-from functorch_like.primitives.structural.pad_cpu import JOINED, pad_lower
+from functorch_like.primitives.structural.pad_cpu import JOINED, emit_pad
 
 
 # --------------------------------------------------------------------------------------------------------------- slice
@@ -110,7 +110,7 @@ def _pad_ref(x: np.ndarray, value: np.ndarray, *, padding_config: Any) -> Any:
 
 
 def _pad_lower(e: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
-    return pad_lower(e, x, value, e.outs[0], padding_config)
+    return emit_pad(e, x, value, e.outs[0], padding_config)
 
 
 def _pad_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:

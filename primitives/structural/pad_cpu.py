@@ -19,19 +19,25 @@ from functorch_like.primitives.base.lowering import Alternative
 _LARGE = 4096
 #: Most elements behind a dimension, between whose elements there is padding: whole rows are as fast in both forms.
 _NARROW = 32
+#: Most elements that are joined, for each one of the result: others are cut off, which the standard form never makes.
+_MOST = 2
 
 
 def _spread_dims(shape: Sequence[int], padding_config: Any) -> list[int]:
     """Return the dimensions with padding between their elements, and few elements behind them."""
     return [
-        d for d, (_, _, inside) in enumerate(padding_config) if inside and math.prod(shape[d + 1 :]) <= _NARROW
-    ]  # fmt: skip
+        d
+        for d, (_, _, inside) in enumerate(padding_config)
+        if inside and shape[d] > 1 and math.prod(shape[d + 1 :]) <= _NARROW
+    ]
 
 
 def _takes(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *, padding_config: Any) -> bool:
     x, _ = ins
-    inside = sum(inside for *_, inside in padding_config)
-    return outs[0].size >= _LARGE and x.size > 0 and inside > 1 and bool(_spread_dims(x.shape, padding_config))
+    spread = [padding_config[d][2] for d in _spread_dims(x.shape, padding_config)]
+    inside = sum(inside for (*_, inside), n in zip(padding_config, x.shape, strict=True) if n > 1)
+    joined = x.size * math.prod(inside + 1 for inside in spread)
+    return outs[0].size >= _LARGE and 0 < joined <= _MOST * outs[0].size and bool(spread) and inside > 1
 
 
 def _joined(e: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
@@ -50,10 +56,10 @@ def _joined(e: Any, x: Any, value: Any, *, padding_config: Any) -> Any:
         whole = e.op("stablehlo.concatenate", parts, [row(inside + 1)], {"dimension": e.i64(d + 1)})
         aval = aval.update(shape=(*head, n * (inside + 1), *tail))
         x = e.op("stablehlo.reshape", [whole], [aval])
-    return pad_lower(e, x, value, out, rest) if any(map(any, rest)) else x
+    return emit_pad(e, x, value, out, rest) if any(map(any, rest)) else x
 
 
-def pad_lower(e: Any, x: Any, value: Any, out: ShapedArray, padding_config: Any) -> Any:
+def emit_pad(e: Any, x: Any, value: Any, out: ShapedArray, padding_config: Any) -> Any:
     """Emit a padding as one operation."""
     lo, hi, interior = zip(*padding_config, strict=True) if padding_config else ((), (), ())
     attrs = {"edge_padding_low": e.i64s(lo), "edge_padding_high": e.i64s(hi), "interior_padding": e.i64s(interior)}
@@ -76,7 +82,9 @@ def _edges() -> list[tuple[SampleInput, bool]]:
         ((40, _NARROW + 1), ((1, 0, 1), (1, 0, 1)), "float32", True),
         ((3, 40, 2, 5), ((1, 2, 1), (2, 1, 2), (1, 1, 3), (0, 1, 0)), "float16", True),
         ((0,), ((3000, 3000, 2),), "float32", False),
-        ((1,), ((3000, 3000, 2),), "float32", True),
+        ((1,), ((3000, 3000, 2),), "float32", False),
+        ((_LARGE, 1), ((0, 0, 0), (0, 0, 1000)), "float32", False),
+        ((100_000,), ((0, -999_000, 9),), "float32", False),
     ]
     return [
         (SampleInput((ShapedArray(s, dtype), ShapedArray((), dtype)), {"padding_config": config}), taken)
@@ -87,7 +95,7 @@ def _edges() -> list[tuple[SampleInput, bool]]:
 JOINED = Alternative(
     "rows of an element and padding",
     f"results of at least {_LARGE:,} elements, with two elements of padding inside or more, some of them in "
-    f"a dimension with at most {_NARROW} elements behind it",
+    f"a dimension with at most {_NARROW} elements behind it, unless more than half are cut off",
     _takes,
     _joined,
     _edges,
