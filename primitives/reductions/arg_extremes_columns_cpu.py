@@ -50,14 +50,14 @@ def by_places(find: Callable[..., Any], kind: str, identity: Callable[[Any], Any
         best = e.broadcast_in_dim(best, aval, range(d))
         place = e.op("stablehlo.iota", [], [index], attrs={"iota_dimension": e.i64(d)})
         # Places of NaN come first, then those of the extreme, whether or not it skips NaN.
-        hit = op(
-            "select", e.compare("EQ", x, best, flags, "FLOAT"), op("add", place, e.full(n, index)), e.full(2 * n, index)
-        )
+        # If no element equals the extreme, the result is the last place: no place is beyond the row.
+        equal = e.compare("EQ", x, best, flags, "FLOAT")
+        hit = op("select", equal, op("add", place, e.full(n, index)), e.full(2 * n - 1, index))
         key = op("select", is_nan(e, x, aval), place, hit)
-        least = fold_columns(e, "minimum", key, index, axes, found, np.int32(2 * n), _PARTS)
-        over = e.op("stablehlo.subtract", [least, e.full(n, found)], [found])
-        ordered = e.compare("LT", over, e.full(0, found), found.update(dtype=dtypes.bool_), "SIGNED")
-        return e.convert(e.op("stablehlo.select", [ordered, least, over], [found]), out)
+        least = fold_columns(e, "minimum", key, index, axes, found, np.int32(2 * n - 1), _PARTS)
+        place_of_extreme = e.op("stablehlo.subtract", [least, e.full(n, found)], [found])
+        has_nan = e.compare("LT", least, e.full(n, found), found.update(dtype=dtypes.bool_), "SIGNED")
+        return e.convert(e.op("stablehlo.select", [has_nan, least, place_of_extreme], [found]), out)
 
     def edges() -> list[tuple[SampleInput, bool]]:
         cases = [

@@ -11,11 +11,12 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
+from functorch_like.primitives.base.integer_folds_cpu import LEAST
 from functorch_like.primitives.base.lowering import Alternative
 
-#: Elements of a row, at most, and of the whole operand. Rows of 64 are as fast in parts and columns.
-SHORT, LARGE = 63, 4096
-_TAKEN = {"float32", "float64", "bfloat16", "float16", "int32", "int64"}
+#: Elements of a row, at most, and at least, of the whole operand. Rows of 64 are as fast in parts and columns.
+SHORT, LARGE = LEAST - 1, 4096
+_DTYPES = {"float32", "float64", "bfloat16", "float16", "int32", "int64"}
 
 
 def by_turns(find: Callable[..., Any], kind: str) -> Alternative:
@@ -29,7 +30,7 @@ def by_turns(find: Callable[..., Any], kind: str) -> Alternative:
 
     def takes(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *, axes: tuple[int, ...], **_: Any) -> bool:
         (x,), (axis,) = ins, axes
-        return x.dtype.name in _TAKEN and axis == x.ndim - 1 and 2 <= x.shape[axis] <= SHORT and x.size >= LARGE
+        return x.dtype.name in _DTYPES and axis == x.ndim - 1 and 2 <= x.shape[axis] <= SHORT and x.size >= LARGE
 
     def lower(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         (aval,), (out,) = e.ins, e.outs
@@ -44,13 +45,13 @@ def by_turns(find: Callable[..., Any], kind: str) -> Alternative:
         compared = "FLOAT" if dtypes.is_inexact(aval.dtype) else "SIGNED"
         table_of = e.reshape(e.materialized(x, aval), aval, table)
 
-        def taken(k: int) -> Any:
+        def column_of(k: int) -> Any:
             attrs = {"start_indices": e.i64s((0, k)), "limit_indices": e.i64s((rows, k + 1)), "strides": e.i64s((1, 1))}
             return e.op("stablehlo.reshape", [e.op("stablehlo.slice", [table_of], [column], attrs=attrs)], [one])
 
-        best, where = taken(0), e.full(0, index)
+        best, where = column_of(0), e.full(0, index)
         for k in range(1, n):
-            value = taken(k)
+            value = column_of(k)
             new = e.op("stablehlo.not", [e.compare(no_better, value, best, flags, compared)], [flags])
             if compared == "FLOAT":  # nothing is beyond NaN
                 new = e.op("stablehlo.and", [new, e.compare("EQ", best, best, flags, compared)], [flags])

@@ -5,12 +5,16 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like.primitives.reductions.arg_extremes_cpu import LARGE, block
+from functorch_like.primitives.reductions.arg_extremes_cpu import LARGE, SHORTER, block
 
 RNG = np.random.default_rng(0)
 SHAPES = [
     (LARGE,), (64, 256), (3, 6, 1000), (65, 257), (17, 1024), (2, 8220), (1, 8209), (90, 64), (3000, 2), (20, 30, 9),
 ]  # fmt: skip
+KINDS = [
+    *((kind, d) for kind in ("drawn", "ties", "special values", "NaN", "equal") for d in ("float32", "float64")),
+    *(("NaN", "float16"), ("special values", "float16"), ("drawn", "int32"), ("ties", "int32"), ("equal", "int32")),
+]
 
 
 # Other compile options: each contracts other products and sums, those of the quick tier and those behind it.
@@ -21,6 +25,9 @@ def quick(f):
 def rows(kind, shape, dtype):
     if kind == "ties":
         return RNG.integers(-3, 3, shape).astype(dtype)
+    if dtype == "int32":
+        least, most = (5, 5) if kind == "equal" else (-(2**31), 2**31 - 1)
+        return RNG.integers(least, most, shape, dtype, endpoint=True)
     x = RNG.normal(size=shape).astype(dtype)
     if kind == "special values":
         x[RNG.uniform(size=shape) < 0.001] = np.inf
@@ -35,8 +42,7 @@ def rows(kind, shape, dtype):
 
 
 @pytest.mark.parametrize("jit", [quick, ft.jit])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kind", ["drawn", "ties", "special values", "NaN", "equal"])
+@pytest.mark.parametrize(("kind", "dtype"), KINDS)
 def test_values(kind, dtype, jit):
     found = jit(lambda x: (fnp.argmax(x, -1), fnp.argmin(x, -1)))
     for shape in SHAPES:
@@ -57,7 +63,7 @@ def test_expressions_and_transformations(jit):
 
 
 def test_blocks_divide_the_row_near_its_root():
-    for n in range(256, 3000):
+    for n in range(SHORTER + 1, SHORTER + 3000):
         width = block(n)
         assert not width or (n % width == 0 and 8 <= width <= n**0.5)
     assert block(1 << 20) == 1024
