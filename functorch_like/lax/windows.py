@@ -182,7 +182,7 @@ def conv_general_dilated_patches(
     line = structural.pad(line, structural.full((), 0, aval_of(lhs).dtype), padding_config=config)
     batch, features = aval_of(line).shape[:2]
     for i in range(n - 1, -1, -1):  # after each dimension its elements of the window are dimension 2
-        line = _seen(line, n + 1, window[i], strides[i], holes[i], counts[i])
+        line = _elements_of_windows(line, n + 1, window[i], strides[i], holes[i], counts[i])
     out = structural.reshape(line, shape=(batch, features * math.prod(window), *counts))
     out = structural.transpose(out, permutation=tuple(np.argsort(numbers.out_spec).tolist()))
     dtype = dtype_of(preferred_element_type)
@@ -190,26 +190,28 @@ def conv_general_dilated_patches(
 
 
 #: Elements of a window along one dimension up to which each is a slice of its own.
-_FEW = 16
+_MOST_SLICES = 16
+#: Steps from which on they always are: groups of elements are cut at every position, of which one in a step is used.
+_LONG_STEP = 4
 
 
-def _seen(x: Any, axis: int, window: int, stride: int, hole: int, count: int) -> Any:
-    """Return what windows along one dimension see, with the elements of the window as a new dimension 2.
+def _elements_of_windows(x: Any, axis: int, window: int, stride: int, hole: int, count: int) -> Any:
+    """Return the elements of all windows along one dimension, those of a window as a new dimension 2.
 
     A long window is divided into groups of elements, so that slices are few: programs of hundreds compile for seconds.
     """
     shape = aval_of(x).shape
     if not count:
         return structural.full((*shape[:2], window, *shape[2:axis], 0, *shape[axis + 1 :]), 0, aval_of(x).dtype)
-    if window > _FEW and stride < 4:
+    if window > _MOST_SLICES and stride < _LONG_STEP:
         group = math.isqrt(window - 1) + 1
         groups = -(-window // group)
         config = [(0, 0, 0)] * aval_of(x).ndim
         config[axis] = (0, (groups * group - window) * hole, 0)
         x = structural.pad(x, structural.full((), 0, aval_of(x).dtype), padding_config=tuple(config))
         every = dilated(count, stride) + (groups - 1) * group * hole
-        x = _seen(x, axis, group, 1, hole, every)
-        x = _seen(x, axis + 1, groups, stride, group * hole, count)
+        x = _elements_of_windows(x, axis, group, 1, hole, every)
+        x = _elements_of_windows(x, axis + 1, groups, stride, group * hole, count)
         shape = aval_of(x).shape
         x = structural.reshape(x, shape=(*shape[:2], groups * group, *shape[4:]))
         return slice_in_dim(x, 0, window, axis=2) if groups * group > window else x

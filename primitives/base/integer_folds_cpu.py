@@ -52,7 +52,7 @@ def fold_columns(
     start: Any,
     parts: range = _PARTS,
 ) -> Any:
-    """Emit a fold over the last dimensions, with at least 32 elements, and others: by columns first.
+    """Emit a fold by columns over the last dimensions, of at least 32 elements in all, and then over the others.
 
     Args:
         e: the emitter.

@@ -105,7 +105,7 @@ def reduction(
         jvp: the derivative rule.
         samples: the samples rule.
         lower: the lowering rule; None: a fold by `kind`.
-        exact: True if `fold` has XLA's bits.
+        exact: True if the reference gives the bits of the compiled program.
     """
 
     def shape(x: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:

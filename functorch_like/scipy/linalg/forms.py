@@ -48,7 +48,7 @@ def _picked(values: Any, places: np.ndarray[Any, Any]) -> Any:
 
 
 def _windows(values: Any, starts: np.ndarray[Any, Any], size: int) -> Any:
-    """Return a matrix for each vector, whose rows are neighbouring elements from these positions on."""
+    """Return matrices whose row i is `values[..., starts[i] : starts[i] + size]`."""
     values = structural.materialize(values)  # else XLA computes each element for each row
     row = lambda start: dynamic_slice_in_dim(values, start, size, axis=-1)
     return vmap(row, out_axes=-2)(starts.astype(np.int32))
