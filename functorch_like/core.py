@@ -410,7 +410,7 @@ def aval_of(x: Any) -> ShapedArray:
     if kind is float:
         return _weak_scalar(dtypes._DEFAULT_FLOAT.value)
     if kind is int:
-        return ShapedArray((), _int_dtype(x), True)
+        return ShapedArray((), int_dtype(x), True)
     if kind is bool:
         return ShapedArray((), dtypes.bool_, False)
     if kind is complex:
@@ -474,7 +474,12 @@ def as_argument(x: Any) -> Any:
     return native(x) if isinstance(x, np.generic) and dtypes.STRONG_SCALARS.value else x
 
 
-def _int_dtype(value: int) -> np.dtype[Any]:
+def int_dtype(value: int) -> np.dtype[Any]:
+    """Return the dtype of a Python int, alone or in a sequence.
+
+    Raises:
+        NumberError: for an int that neither the default dtype nor, unless 64 bits are off, int64 holds.
+    """
     if INT32[0] <= value <= INT32[1]:
         return dtypes.default_int()
     if dtypes._NARROW.value:

@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct, too_many_dimensions
 from functorch_like.backends import xla
-from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, native, state
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, int_dtype, native, state
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.ir import dtype_origins, trace_constants
 from functorch_like.masked import unmasked
@@ -195,7 +195,7 @@ def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any
             fits = host.size == 0 or (low <= int(host.min()) and int(host.max()) <= high)
             if not fits and dtypes._NARROW.value:
                 for extreme in (host.min(), host.max()):
-                    promotion.check_int(extreme, default)
+                    int_dtype(int(extreme))  # raises
             return default if fits else host.dtype
         return {"f": dtypes.default_float(), "c": dtypes.default_complex()}.get(host.dtype.kind, host.dtype)
     mixed = len(kinds) > 1 and (host.dtype.kind == "O" or dtypes.STRONG_SCALARS.value)

@@ -19,6 +19,7 @@ from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.operands import given
+from functorch_like.numpy.reductions import check_mask
 from functorch_like.source_info import name_of
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class ufunc(metaclass=_Kind):
         start = self.identity if initial is None else initial
         mask = None
         if where is not None:
+            check_mask(where)
             if start is None:
                 raise promotion.error(
                     ArgumentError, f"{self.__name__}.reduce with where= has no identity", "give initial="
@@ -171,13 +173,13 @@ class ufunc(metaclass=_Kind):
         rest.insert(axes[0], shape[0])
         return tuple(rest)
 
-    @public
-    def _counted(self, a: Any, dtype: Any) -> Array:
+    def _counted(self, a: Any, dtype: Any) -> Any:
         """Return the operand; booleans are added and multiplied as integers, as in sums."""
         if dtype is None and self.__name__ in ("add", "multiply") and aval_of(a).dtype == dtypes.bool_:
             dtype = dtypes.default_int()
         return fnp.asarray(a, dtype)
 
+    @public
     def accumulate(
         self, a: NestedArrayLike, axis: int | None = 0, dtype: DTypeLike | None = None, out: None = None
     ) -> Array:

@@ -191,3 +191,17 @@ def test_numpys_scalars_are_arrays_of_their_dtype(run):
     assert dtype(jnp.cumsum(byte)) == dtype(jnp.cumprod(byte)) == "int8" and dtype(jnp.cumsum(byte > 0)) == "int32"
     """
     run(text)
+
+
+def test_sequences_of_wide_ints_are_refused_as_single_ints_are(run):
+    run("""
+    import jax.numpy as jnp
+    for value, wide in ((2**31, 2**31), ([2**31, 1], 2**31), ([[0], [-2**31 - 1]], -2**31 - 1)):
+        try:
+            jnp.asarray(value)
+        except OverflowError as e:
+            assert f"the Python int {wide} does not fit int32" in str(e) and "jax_enable_x64" in str(e), e
+        else:
+            raise AssertionError(value)
+    assert jnp.asarray([2**31, 1], "uint32").tolist() == [2**31, 1]
+    """)

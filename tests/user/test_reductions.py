@@ -118,7 +118,7 @@ def test_a_call_without_options_has_a_kernel_of_its_own(name):
     assert function(fnp.asarray(x, fnp.float32)) == plain
     for _ in range(3):
         assert function(x) == plain
-        before = counters.misses
+    before = counters.misses
     assert function(x) == plain and counters.misses == before
 
 
@@ -193,6 +193,15 @@ def test_masks_are_booleans(name):
         getattr(fnp, name)(x, where=counts)
     with pytest.raises(DtypeError, match="boolean"):
         ft.jit(lambda x, mask: getattr(fnp, name)(x, where=mask))(x, counts)
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "maximum", "logaddexp"])
+def test_masks_of_ufuncs_are_booleans(name):
+    x, counts = np.ones((2, 3), np.float32), np.arange(3)
+    with pytest.raises(TypeError):
+        getattr(np, name).reduce(x, 1, initial=0, where=counts)
+    with pytest.raises(DtypeError, match="boolean"):
+        getattr(fnp, name).reduce(x, 1, initial=0, where=counts)
 
 
 def test_out_is_not_implemented():

@@ -1,5 +1,7 @@
 """fnp: methods of ufuncs, ufuncs made by `frompyfunc`, and arrays written with brackets; against NumPy."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -112,3 +114,11 @@ def test_grids():
     ft.testing.check_jit(lambda x: fnp.r_[x, 0:2, 1.5], (x,))
     with pytest.raises(ArgumentError, match="begin with"):
         fnp.r_["nonsense", x]
+
+
+def test_methods_show_the_line_of_the_user():
+    methods = {n: f for n, f in vars(fnp.ufunc).items() if inspect.isfunction(f)}
+    public = {n for n, f in methods.items() if hasattr(f, "__wrapped__")}
+    assert public == {"__call__"} | {n for n in methods if not n.startswith("_")}
+    with pytest.raises(ShapeError, match=r"at: .*test_ufuncs\.py"):
+        fnp.add.accumulate(A, axis=9)
