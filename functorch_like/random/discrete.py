@@ -160,6 +160,10 @@ def randint(
     end: Any = maxval
     closed = isinstance(end, (int, np.integer)) and end != first
     high = _bound(end - 1 if closed else end, result_dtype, sizes, "maxval - 1" if closed else "maxval")
+    if _exceeds(low, result_dtype):
+        low = _clipped(low, dtype=result_dtype)
+    if _exceeds(high, result_dtype):
+        high, closed = _last(high, dtype=result_dtype), True
     low, high = (structural.full((), v, wide) if isinstance(v, int) else v for v in (low, high))
     return _randint(key, low, high, shape=sizes, dtype=result_dtype, closed=bool(closed))
 
@@ -185,16 +189,38 @@ def _bound(x: Any, dtype: Any, shape: tuple[int, ...], name: str) -> Any:
     return x
 
 
+def _exceeds(x: Any, dtype: Any) -> bool:
+    """Return True if a bound is an array that may hold integers which a dtype does not."""
+    if isinstance(x, int):
+        return False
+    (least, most), (first, last) = promotion.bounds(aval_of(x).dtype), promotion.bounds(dtype)
+    return least < first or most > last
+
+
+@eager_jit(static=("dtype",))
+def _clipped(x: Any, dtype: Any) -> Any:
+    """Return the nearest integers that another dtype holds, in that dtype."""
+    (least, most), (first, last) = promotion.bounds(aval_of(x).dtype), promotion.bounds(dtype)
+    low, high = (structural.full_like(x, v) for v in (max(least, first), min(most, last)))
+    return promotion.convert(elementwise.clamp(low, x, high), dtype)
+
+
+@eager_jit(static=("dtype",))
+def _last(end: Any, dtype: Any) -> Any:
+    """Return the last integers before `end` in another dtype: its greatest one where `end` is beyond it."""
+    whole = min(promotion.bounds(aval_of(end).dtype)[1], promotion.bounds(dtype)[1])
+    clipped = _clipped.inline(end, dtype)
+    above = elementwise.gt(clipped, structural.full_like(clipped, promotion.bounds(dtype)[0]))
+    less = elementwise.and_(above, elementwise.le(end, structural.full_like(end, whole)))
+    return elementwise.sub(clipped, promotion.convert(less, dtype))
+
+
 @eager_jit(static=("shape", "dtype", "closed"))
 @or_jax("discrete.randint")
 def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, closed: bool) -> Any:
     """Draw integers; with `closed`, `high` is included, since the dtype may not hold the integer after it."""
     wide = dtype if dtype.itemsize == 8 else I64
     low, high = spread(low, wide, shape), spread(high, wide, shape)
-    if dtype.itemsize < 8:  # arrays may hold integers that the dtype does not
-        least, most = (structural.full(shape, v, wide) for v in promotion.bounds(dtype))
-        beyond = most if closed else elementwise.add(most, structural.full_like(most, 1))
-        low, high = elementwise.clamp(least, low, most), elementwise.clamp(least, high, beyond)
     last = (
         high
         if closed

@@ -368,6 +368,29 @@ def test_arrays_of_bounds_beyond_the_dtype_include_its_last_integer(low, high, d
     with backends.random.flags(numbers=numbers):
         bounds = np.array(low, np.int32), np.array(high, np.int32)
         drawn = np.asarray(random.randint(random.key(0), (40 * (info.max - info.min),), *bounds, dtype=dtype))
-        whole = random.randint(random.key(0), drawn.shape, max(low, info.min), info.max + 1, dtype=dtype)
-    np.testing.assert_array_equal(drawn, whole)
-    assert drawn.max() == info.max and drawn.min() == max(low, info.min)
+    first = max(low, info.min)
+    assert drawn.dtype == dtype and drawn.min() == first and drawn.max() == info.max
+    assert stats.chisquare(np.bincount(drawn.astype(int) - first)).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("numbers", ["native", "jax"])
+@pytest.mark.parametrize(
+    ("dtype", "bounds"),
+    [("int8", "uint16"), ("uint8", "int8"), ("int64", "uint64"), ("uint64", "int64"), ("int32", "int64"),
+     ("uint32", "int64")],
+)  # fmt: skip
+def test_each_pair_of_bounds_in_arrays_of_another_dtype(dtype, bounds, numbers):
+    own, info = np.iinfo(bounds), np.iinfo(dtype)
+    ends = [e + k for e in (own.min, own.max, info.min, info.max, 0) for k in range(-3, 4)]
+    ends = np.array([e for e in ends if own.min <= e <= own.max], bounds)
+    low, high = (x.ravel() for x in np.meshgrid(ends, ends))
+    with backends.random.flags(numbers=numbers):
+        drawn = np.asarray(random.randint(random.key(1), (200, low.size), low, high, dtype=dtype))
+        inside = ft.jit(lambda low, high: random.randint(random.key(1), (200, low.size), low, high, dtype=dtype))
+        np.testing.assert_array_equal(inside(low, high), drawn)
+    for column, a, b in zip(drawn.T.tolist(), low.tolist(), high.tolist(), strict=True):
+        first, last = max(min(a, info.max), info.min), min(b - 1, info.max)
+        last = max(first, last)
+        assert first <= min(column) and max(column) <= last, (a, b)
+        if last - first < 10:
+            assert set(column) == set(range(first, last + 1)), (a, b)

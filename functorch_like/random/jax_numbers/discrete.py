@@ -9,7 +9,6 @@ import numpy as np
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
-from functorch_like.core import aval_of
 from functorch_like.numpy import promotion
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.random.drawing import streams
@@ -38,10 +37,8 @@ def randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, c
     width = max(info.bits, 32)
     word = np.dtype(f"uint{width}")
     inside = word if np.dtype(dtype).kind == "u" and width == info.bits else np.dtype(f"int{width}")
-    start, end = (_clipped(x, info).astype(inside) for x in (low, high))
-    span = (end - start).astype(word) + word.type(closed)
-    if not closed and fnp.iinfo(aval_of(high).dtype).max > info.max:  # the last integer of the dtype is drawn, too
-        span = span + (high > info.max).astype(word)
+    start, end = (promotion.convert(x, inside) for x in (low, high))
+    span = promotion.convert(end - start, word) + word.type(closed)
     span = fnp.where(end >= start if closed else end > start, span, word.type(1))
     span = fnp.broadcast_to(span, shape)
     whole = span == 0  # all integers of the dtype
@@ -51,12 +48,6 @@ def randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, c
     power = power * power % divisor
     offset = ((upper % divisor) * power + lower % divisor) % divisor
     return (start + fnp.where(whole, lower, offset).astype(inside)).astype(dtype)
-
-
-def _clipped(x: Any, info: Any) -> Any:
-    """Clip integers to the bounds of another dtype."""
-    own, x = fnp.iinfo(aval_of(x).dtype), fnp.asarray(x)
-    return fnp.clip(x, *(x.dtype.type(end) for end in (max(info.min, own.min), min(info.max, own.max))))
 
 
 def categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int, mode: str) -> Any:
