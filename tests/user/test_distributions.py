@@ -219,12 +219,8 @@ def test_values_at_infinity_and_of_infinite_shapes(name, shapes):
         x = np.append(x, np.inf)
     for f, ours in functions(name).items():
         if f in ("ppf", "isf"):
-            expected, result = (
-                getattr(getattr(stats, name), f)([0.0, 0.3, 1.0], *shapes),
-                ours([0.0, 0.3, 1.0], *shapes),
-            )
-            if discrete:
-                np.testing.assert_array_equal(result, expected, err_msg=f)
+            expected = getattr(getattr(stats, name), f)([0.0, 0.3, 1.0], *shapes)
+            np.testing.assert_array_equal(ours([0.0, 0.3, 1.0], *shapes), expected, err_msg=f)
             continue
         if name == "pareto" and f in ("pdf", "logpdf"):
             expected = getattr(getattr(stats, name), f)(x[:-2], *shapes)  # at 1 the density is infinite
@@ -232,6 +228,7 @@ def test_values_at_infinity_and_of_infinite_shapes(name, shapes):
             continue
         expected, result = getattr(getattr(stats, name), f)(x, *shapes), np.asarray(ours(x, *shapes))
         known = ~np.isnan(expected)  # SciPy gives NaN for some densities of large x, which are 0
+        assert known.sum() >= (3 if name == "beta" and f in ("pdf", "logpdf") else len(x) - 3)
         np.testing.assert_allclose(result[known], expected[known], rtol=1e-12, err_msg=f)
         if name != "beta":
             np.testing.assert_array_equal(np.isnan(result)[1:], False, err_msg=f)

@@ -37,12 +37,18 @@ def logsf(x: Any, b: Any) -> Any:
 
 @_family
 def ppf(q: Any, b: Any) -> Any:
-    return fnp.exp(-fnp.log1p(-q) / b)
+    return _quantile(fnp.log1p(-q), b)
 
 
 @_family
 def isf(q: Any, b: Any) -> Any:
-    return fnp.exp(-fnp.log(q) / b)
+    return _quantile(fnp.log(q), b)
+
+
+def _quantile(log_tail: Any, b: Any) -> Any:
+    """Return the x above which a part of the distribution lies; infinity where nothing does, for infinite b, too."""
+    nothing = (log_tail == -math.inf) & (b == math.inf)
+    return fnp.exp(-log_tail / fnp.where(nothing, 1, b))
 
 
 pdf = _family.exp(logpdf)
