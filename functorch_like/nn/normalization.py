@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, FtError
-from functorch_like.nn.softmax import array_of, axes_of, floats_of, mask_of
-from functorch_like.numpy import promotion
+from functorch_like.nn.softmax import axes_of, floats_of, mask_of
+from functorch_like.numpy import creation, promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import makers
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
@@ -41,7 +41,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     >>> nn.one_hot(np.array([0, 2, 3]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
     """
-    x = array_of(x)
+    x = creation.operand_of(x)
     aval = aval_of(x)
     if not dtypes.is_integer(aval.dtype) and aval.dtype != dtypes.bool_:
         raise promotion.error(DtypeError, f"nn.one_hot takes integers, got {aval!r}", "convert with astype")
@@ -100,7 +100,7 @@ def standardize(
     >>> nn.standardize(np.array([1.0, 3.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]
     """
-    x = array_of(x)
+    x = creation.operand_of(x)
     axes = axes_of(axis, aval_of(x).ndim, "nn.standardize")
     return _standardize(x, mean, variance, epsilon, where, axes=axes)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.core import aval_of
 from functorch_like.errors import AxisError, DtypeError, ShapeError
 from functorch_like.numpy import creation, promotion
 from functorch_like.primitives import elementwise, structural
@@ -39,13 +39,6 @@ def axes_of(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
     if len(set(result)) != len(result):
         raise promotion.error(ShapeError, f"{name} takes different axes, got axis={axis!r}", "name each axis once")
     return tuple(result)
-
-
-def array_of(x: Any) -> Any:
-    """Return an array or a number; a list becomes an array of default dtypes, as by `fnp.asarray`."""
-    if isinstance(x, (list, tuple)):
-        return creation.asarray(x)
-    return x if isinstance(x, (ArrayImpl, Tracer)) or type(x) in promotion.NUMBERS else np.asarray(x)
 
 
 def over(primitive: Any, x: Any, axes: tuple[int, ...]) -> Any:
@@ -108,7 +101,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     >>> nn.softmax(np.array([0.0, 0.0, 5.0]), where=np.array([True, True, False])).tolist()
     [0.5, 0.5, 0.0]
     """
-    x = array_of(x)
+    x = creation.operand_of(x)
     return _softmax(x, where, axes=axes_of(axis, aval_of(x).ndim, "nn.softmax"))
 
 
@@ -158,7 +151,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     >>> np.exp(np.asarray(nn.log_softmax(np.array([1e4, 1e4])))).tolist()
     [0.5, 0.5]
     """
-    x = array_of(x)
+    x = creation.operand_of(x)
     return _log_softmax(x, where, axes=axes_of(axis, aval_of(x).ndim, "nn.log_softmax"))
 
 
@@ -257,7 +250,7 @@ def logsumexp(
     >>> round(float(nn.logsumexp(np.array([1000.0, 1000.0]))), 3)
     1000.693
     """
-    a = array_of(a)
+    a = creation.operand_of(a)
     axes = axes_of(axis, aval_of(a).ndim, "nn.logsumexp")
     return _logsumexp(a, b, where, axes=axes, keepdims=bool(keepdims), signed=bool(return_sign))
 
@@ -305,7 +298,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
     >>> round(nn.logmeanexp(np.array([1000.0, 1000.0])).item(), 4)
     1000.0
     """
-    x = array_of(x)
+    x = creation.operand_of(x)
     axes = axes_of(axis, aval_of(x).ndim, "nn.logmeanexp")
     mask = np.ones(aval_of(x).shape, bool) if where is None else where
     return _logmeanexp(x, mask, axes=axes, keepdims=bool(keepdims))

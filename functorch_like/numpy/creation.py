@@ -165,6 +165,12 @@ def listed(a: Any) -> Any:
     return asarray(a) if isinstance(a, (list, tuple)) else a
 
 
+def operand_of(a: Any) -> Any:
+    """Return an array or a number; a list becomes an array of default dtypes, anything else one of NumPy."""
+    a = listed(a)
+    return a if isinstance(a, (ArrayImpl, Tracer)) or type(a) in promotion.NUMBERS else np.asarray(a)
+
+
 def _check_masks(a: Sequence[Any]) -> None:
     for item in a:
         if isinstance(item, np.ndarray):

@@ -30,11 +30,6 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Shape
 
 
-def _array_of(x: Any) -> Any:
-    """Return what is no array yet as one; a list has default dtypes, as by `fnp.asarray`."""
-    return creation.asarray(x) if isinstance(x, (list, tuple)) else np.asarray(x)
-
-
 def take(x: Any, indices: Any, axis: int) -> Any:
     """Take elements of a dimension at indices that are in bounds."""
     shape, index = aval_of(x).shape, aval_of(indices)
@@ -83,8 +78,7 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool =
     if isinstance(x, (int, np.integer)):
         (n,) = shape_of(x, "random.permutation")
         return _order(key, n=n)
-    if not isinstance(x, (ArrayImpl, Tracer)):
-        x = _array_of(x)
+    x = creation.operand_of(x)
     at = check_axis(axis, aval_of(x).ndim, "random.permutation")
     return _permutation(key, x, axis=at, independent=bool(independent))
 
@@ -140,8 +134,7 @@ def choice(
     key = check_key(key, what)
     sizes = shape_of(shape, what)
     count = isinstance(a, (int, np.integer))
-    if not count and not isinstance(a, (ArrayImpl, Tracer)):
-        a = _array_of(a)
+    a = a if count else creation.operand_of(a)
     at = 0 if count else check_axis(axis, aval_of(a).ndim, what)
     n = shape_of(a, what)[0] if count else aval_of(a).shape[at]
     drawn = math.prod(sizes)
