@@ -16,7 +16,7 @@ from functorch_like.primitives.base.elementwise_makers import add, elementwise_p
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
 from functorch_like.primitives.elementwise.incomplete_gamma import difference
-from functorch_like.primitives.elementwise.log_power import log_power
+from functorch_like.primitives.elementwise.log_power import log_beside_power, log_power
 from functorch_like.primitives.formulas.incomplete_beta import SINGLE, formula
 from functorch_like.primitives.formulas.term import widened
 
@@ -118,12 +118,14 @@ def _grad_jvp(primals: Any, tangents: Any, *, wrt: int) -> Any:
     total = elementwise.digamma(elementwise.add(a, b))
 
     def by_x() -> Any:
-        logs = (
-            elementwise.sub(elementwise.log1p(elementwise.neg(x)), elementwise.digamma(b))
+        exponent = elementwise.sub(b if wrt else a, full_like(x, 1))
+        log = (
+            log_beside_power(exponent, elementwise.neg(x), elementwise.log1p, zero=-1)
             if wrt
-            else elementwise.sub(elementwise.log(x), elementwise.digamma(a))
+            else log_beside_power(exponent, x)
         )
-        return elementwise.mul(_density(a, b, x), elementwise.add(logs, total))
+        slope = elementwise.add(elementwise.sub(log, elementwise.digamma(b if wrt else a)), total)
+        return elementwise.mul(_density(a, b, x), slope)
 
     slopes = (lambda: difference(primitive, 0, a, b, x), lambda: difference(primitive, 1, a, b, x), by_x)
     return primitive(a, b, x), _sum(zip(tangents, slopes, strict=True))

@@ -12,7 +12,7 @@ from functorch_like.primitives.base.elementwise_makers import binary
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.conversion import convert_element_type
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
-from functorch_like.primitives.elementwise.log_power import log_power
+from functorch_like.primitives.elementwise.log_power import log_beside_power, log_power
 from functorch_like.primitives.formulas.incomplete_gamma import (
     DOUBLE,
     SINGLE,
@@ -112,9 +112,8 @@ igammac = _gamma(
 
 
 def _grad_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
-    return elementwise.mul(
-        g, elementwise.mul(density(a, x), elementwise.sub(elementwise.log(_finite(x)), elementwise.digamma(a)))
-    )
+    log = log_beside_power(elementwise.sub(a, full_like(a, 1)), _finite(x))
+    return elementwise.mul(g, elementwise.mul(density(a, x), elementwise.sub(log, elementwise.digamma(a))))
 
 
 #: The derivative of igamma by a. Its own derivative by a is a difference quotient.

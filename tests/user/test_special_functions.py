@@ -297,3 +297,19 @@ def test_derivatives_of_distribution_functions_at_the_ends_are_densities(dtype):
         p = slope(lambda x, a=a, b=b: S.betainc(at(a), at(b), x))
         for x in (0.0, 0.3, 1.0):
             np.testing.assert_allclose(p(x), stats.beta.pdf(x, a, b), rtol=1e-5)
+
+
+def test_mixed_derivatives_of_distribution_functions_at_the_ends():
+    """Densities that are 0 there outweigh the logarithm that a derivative by the shape multiplies them by."""
+    mixed = lambda f, k: lambda *x: float(ft.jit(ft.grad(ft.grad(f, k), len(x) - 1))(*map(np.float64, x)))
+    for a in (1.5, 2.0, 4.0):
+        want = mpmath.diff(lambda a, x: mpmath.gammainc(a, 0, x, regularized=True), (a, 0.3), (1, 1))
+        for f, sign in ((S.gammainc, 1), (S.gammaincc, -1)):
+            assert mixed(f, 0)(a, 0) == 0
+            np.testing.assert_allclose(mixed(f, 0)(a, 0.3), sign * float(want), rtol=1e-8)
+        for b in (1.0, 2.5):
+            assert mixed(S.betainc, 0)(a, b, 0) == mixed(S.betainc, 1)(b, a, 1) == 0
+            want = mpmath.diff(lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True), (a, b, 0.3), (1, 0, 1))
+            np.testing.assert_allclose(mixed(S.betainc, 0)(a, b, 0.3), float(want), rtol=1e-8)
+            np.testing.assert_allclose(mixed(S.betainc, 1)(b, a, 0.7), float(want), rtol=1e-8)
+    assert mixed(S.gammainc, 0)(1, 0) == mixed(S.betainc, 0)(1, 2, 0) == -np.inf
