@@ -188,7 +188,7 @@ class UnsupportedError(FtError, NotImplementedError):
 
 
 class UnsupportedArgumentError(ArgumentError, UnsupportedError):
-    """An argument that exists for its name alone was given."""
+    """An argument was given that signatures have for NumPy's sake only, such as `out=`."""
 
 
 class ImmutableError(FtError, TypeError):

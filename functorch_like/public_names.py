@@ -17,8 +17,8 @@ _SIBLINGS = (
     ("numpy", "fnp"), ("nn", "ft.nn"), ("lax", "ft.lax"), ("numpy.linalg", "fnp.linalg"), ("random", "ft.random"),
     ("scipy.special", "ft.scipy.special"), ("sharding", "ft.sharding"),
 )  # fmt: skip
-#: Modules of NumPy's that have functions of SciPy's modules, each with the name that users write for it.
-_OF_NUMPY = {
+#: For a module of SciPy, the NumPy modules that hold functions users look for there, each with its short name.
+_NUMPY_MODULES = {
     "scipy.linalg": (("numpy.linalg", "fnp.linalg"), ("numpy", "fnp")), "scipy.fft": (("numpy.fft", "fnp.fft"),),
 }  # fmt: skip
 #: Likeness of two names from which on one is taken for a misspelling of the other.
@@ -91,7 +91,7 @@ def _in_sibling(module: types.ModuleType, name: str) -> str:
     if _is_importing():
         return ""
     own = module.__name__.removeprefix(package + ".")
-    siblings = _OF_NUMPY.get(own, _SIBLINGS)
+    siblings = _NUMPY_MODULES.get(own, _SIBLINGS)
     if siblings is _SIBLINGS and own not in ("", package, *(path for path, _ in _SIBLINGS)):
         return ""
     for path, written in siblings:

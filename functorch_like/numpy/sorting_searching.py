@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
-from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, UnsupportedArgumentError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray, listed
@@ -59,7 +59,8 @@ def sort(
 
 def _no_order(order: Any, what: str) -> None:
     if order is not None:
-        raise promotion.error(ArgumentError, f"{what}: order={order!r}, but arrays have no fields", "leave it out")
+        message = f"{what}: order={order!r}, but arrays have no fields"
+        raise promotion.error(UnsupportedArgumentError, message, "leave it out")
 
 
 def _axis(a: Any, axis: int | None, what: str) -> tuple[Any, int]:

@@ -173,7 +173,7 @@ class ufunc(metaclass=_Kind):
         rest.insert(axes[0], shape[0])
         return tuple(rest)
 
-    def _counted(self, a: Any, dtype: Any) -> Any:
+    def _counted(self, a: Any, dtype: Any) -> Array:
         """Return the operand; booleans are added and multiplied as integers, as in sums."""
         if dtype is None and self.__name__ in ("add", "multiply") and aval_of(a).dtype == dtypes.bool_:
             dtype = dtypes.default_int()

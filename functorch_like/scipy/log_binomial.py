@@ -26,8 +26,8 @@ def _gaps(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any, Any, Any]:
     return n, m, over, gap, over - gap
 
 
-def _nothing(flat: Any, zero: Any, x: Any) -> Any:
-    """Return a quotient that is 0 where it is used, and depends on its numerator."""
+def _flat_slope(flat: Any, zero: Any, x: Any) -> Any:
+    """Return `zero / x` where `flat` holds, else 0: its value is 0, and its derivative by the shape is 1 / x."""
     inside = flat & (x > 0)
     return fnp.where(inside, zero / fnp.where(inside, x, 1), 0)
 
@@ -58,7 +58,7 @@ def _made(shift: int) -> Callable[..., Any]:
         left, right = fnp.where(no_a, 1, x), fnp.where(no_b, 1, 1 - x)
         both = over * x - gap - shift * (1 - 2 * x)
         slope = fnp.where(no_a, shift - b, fnp.where(no_b, a - shift, both)) / (left * right)
-        return fnp.where(no_a & no_b, 0, slope) + _nothing(no_a, a - shift, x) - _nothing(no_b, b - shift, 1 - x)
+        return fnp.where(no_a & no_b, 0, slope) + _flat_slope(no_a, a - shift, x) - _flat_slope(no_b, b - shift, 1 - x)
 
     return with_slopes(value, by_a, by_b, by_x)
 
@@ -83,7 +83,7 @@ def _share(shift: int) -> Callable[..., Any]:
     def by_x(out: Any, a: Any, x: Any, m: Any) -> Any:
         flat = a == shift
         slope = fnp.where(flat, -m, -(product_less(m, x, a) + shift) / fnp.where(flat, 1, x))
-        return slope + _nothing(flat, a - shift, x)
+        return slope + _flat_slope(flat, a - shift, x)
 
     return with_slopes(value, by_a, by_x, None)
 

@@ -189,8 +189,8 @@ class Recorded:
     """Check that a rule is linear in its tangents, by the equations that the current trace records from now on.
 
     Reverse mode transposes these equations, so they must be linear. Under a trace that records none, nothing is
-    checked. A tangent that is also a primal, as in `jvp(f, (x,), (x,))`, is not checked: the equations do not tell
-    which of both they read.
+    checked. A tangent that is also a primal, as in `jvp(f, (x,), (x,))`, is not checked: its uses cannot be
+    told apart from those of the primal.
     """
 
     def __init__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> None:
