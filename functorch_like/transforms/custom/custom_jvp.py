@@ -190,7 +190,7 @@ class Recorded:
 
     Reverse mode transposes these equations, so they must be linear. Under a trace that records none, nothing is
     checked. A tangent that is also a primal, as in `jvp(f, (x,), (x,))`, is not checked: its uses cannot be
-    told apart from those of the primal.
+    distinguished from those of the primal.
     """
 
     def __init__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> None:
