@@ -25,9 +25,7 @@ def log_power(exponent: Any, x: Any, log: Callable[[Any], Any] = elementwise.log
     return elementwise.mul(exponent, log(elementwise.select_n(is_zero_power, x, full_like(x, zero + 1))))
 
 
-def log_beside_power(
-    exponent: Any, x: Any, log: Callable[[Any], Any] = elementwise.log, zero: float = 0
-) -> Any:
+def log_beside_power(exponent: Any, x: Any, log: Callable[[Any], Any] = elementwise.log, zero: float = 0) -> Any:
     """Return `log(x)` as a factor of the power with that exponent, and 0 where the power is 0, as the limit of both is.
 
     Args:
