@@ -58,7 +58,7 @@ def for_function(jaxpr: Jaxpr, consts: Sequence[Any], device: Any) -> HostProgra
     """
     if client.CPU_ASYNC or not FIRST_CALLS.value or compilation.tiers == "off":
         return None
-    if type(device) is not xla.Device or device.platform != "cpu" or len(jaxpr.equations) > _MOST_EQUATIONS:
+    if not _is_cpu(device) or len(jaxpr.equations) > _MOST_EQUATIONS:
         return None
     if not all(_computes(e) for e in jaxpr.equations) or not all(_is_small(a) for a in jaxpr.out_avals):
         return None
@@ -74,7 +74,12 @@ def _kinds(prim: Primitive) -> str:
 
 def _computes(e: Equation) -> bool:
     kinds = _kinds(e.prim)
-    return bool(kinds) and all(_is_small(v.aval) and v.aval.dtype.kind in kinds for v in (*e.inputs, *e.outputs))
+    return bool(kinds) and _takes(kinds, [v.aval for v in (*e.inputs, *e.outputs)])
+
+
+def _takes(kinds: str, avals: Sequence[ShapedArray]) -> bool:
+    """Return True for small operands and results of dtypes with these kind letters."""
+    return all(_is_small(aval) and aval.dtype.kind in kinds for aval in avals)
 
 
 def _rounds_once(jaxpr: Jaxpr) -> bool:
@@ -121,11 +126,10 @@ class HostCalls:
         if count >= FIRST_CALLS.value:
             return None
         out: ShapedArray = abstract_eval(self._prim, avals, self._params)
-        if not all(self._takes(aval) for aval in (*avals, out)):
+        if not _takes(self._kinds, (*avals, out)):
             return None
-        device = device_for(args)
-        places = {x._sharding._device for x in args if type(x) is ArrayImpl and x._committed}
-        if type(device) is not xla.Device or device.platform != "cpu" or len(places) > 1:
+        device, places = device_for(args), _places(args)
+        if not _is_cpu(device) or len(places) > 1:
             return None
         result = computed(self._prim, self._params, [_read(x, a) for x, a in zip(args, avals, strict=True)], out)
         if result is None:
@@ -136,9 +140,6 @@ class HostCalls:
         counters.computed_by_numpy += 1
         events.emit("numpy", self._prim.name)
         return arrays.computed(result, out, device, bool(places))
-
-    def _takes(self, aval: ShapedArray) -> bool:
-        return _is_small(aval) and aval.dtype.kind in self._kinds
 
 
 class HostProgram:
@@ -163,7 +164,7 @@ class HostProgram:
         self._calls += 1
         jaxpr, values = self.jaxpr, {}
         leaves = [*self.consts, *args]
-        places = {x._sharding._device for x in leaves if _is_bound(x)}
+        places = _places(leaves)
         if len(places) > 1:
             return None
         for var, x in zip(jaxpr.inputs, leaves, strict=True):
@@ -200,9 +201,14 @@ def computed(
     return result if result.dtype == out.dtype and result.shape == out.shape else None
 
 
-def _is_bound(x: Any) -> bool:
-    """Return True for an array that is committed to one device."""
-    return type(x) is ArrayImpl and x._committed and type(x._sharding) is xla.OneDevice
+def _is_cpu(device: Any) -> bool:
+    return type(device) is xla.Device and device.platform == "cpu"
+
+
+def _places(args: Sequence[Any]) -> set[Any]:
+    """Return the devices to which arrays on one device are committed."""
+    bound = (x for x in args if type(x) is ArrayImpl and x._committed and type(x._sharding) is xla.OneDevice)
+    return {x._sharding._device for x in bound}
 
 
 def _read_any(x: Any) -> np.ndarray[Any, Any] | None:
