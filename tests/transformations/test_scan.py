@@ -227,7 +227,8 @@ def test_nothing_is_traced_or_compiled_again():
     }
     for name, run in runs.items():
         h, xs = ft.device_put(H), ft.device_put(XS)
-        run(h, xs)
+        for _ in range(3):  # NumPy computes the first two calls of an exact operation, such as the index of `h[0]`
+            run(h, xs)
         calls.clear()
         before = counters.snapshot()
         for _ in range(3):
