@@ -8,10 +8,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +18,15 @@ from jaxlib.mlir import ir
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import counters, mlir
 from functorch_like.backends.xla.attributes import Attributes
+from functorch_like.backends.xla.constants import Constants, scalar_constant
 from functorch_like.backends.xla.effects import TOKEN as TOKEN
 from functorch_like.backends.xla.effects import Effects
+from functorch_like.backends.xla.functions import Body, Functions, identifier
 from functorch_like.backends.xla.partitioned_emit import Manual, Partitioned
 from functorch_like.backends.xla.partitioning import Partitioning
 from functorch_like.backends.xla.templates import Template, template_of
 
 Value = Any
-Body = Callable[..., Sequence[Value]]
 Region = tuple[Sequence[ShapedArray], Body]
 
 _create = ir.Operation.create
@@ -36,7 +35,7 @@ _types = mlir.types
 _OF_BYTES = {"and": "minimum", "or": "maximum"}
 
 
-class Emitter(Attributes, Effects, Partitioned):
+class Emitter(Attributes, Constants, Functions, Effects, Partitioned):
     """Writes operations into the current block of one module.
 
     Attributes:
@@ -213,7 +212,7 @@ class Emitter(Attributes, Effects, Partitioned):
             outs: avals of the results.
         """
         # Constants go into the function: XLA finds the number of steps of a loop from that of the counter.
-        constants = [_constant_operation(x) for x in operands]
+        constants = [scalar_constant(x) for x in operands]
         taken = [k for k, constant in enumerate(constants) if constant is None and avals[k].size]
 
         def whole(inner: Emitter, *arguments: Value) -> list[Value]:
@@ -232,7 +231,7 @@ class Emitter(Attributes, Effects, Partitioned):
         # parameter, and `_unfolded` keeps XLA from replacing an argument by a constant array.
         passed = [avals[k] for k in taken]
         results = [*outs, *(aval.update(shape=(1,) * aval.ndim) for aval in passed)]
-        symbol = self._define(name, passed, whole, "private", results)
+        symbol = self.define(name, passed, whole, "private", results)
         arguments = self._unfolded([operands[k] for k in taken], passed)
         return self.call(symbol, arguments, results, one_kernel=True)[: len(outs)]
 
@@ -289,152 +288,7 @@ class Emitter(Attributes, Effects, Partitioned):
         """A line of the user's, as a `place`."""
         return mlir.location(file, line, function)
 
-    # ------------------------------------------------------------------------------------------------------ constants
-    def constant(self, value: Any) -> Value:
-        """Write a NumPy value as a constant. The same rank-0 value is written once per block."""
-        value = np.asarray(value)
-        if value.ndim:
-            return self._constant(value)
-        return self._constant_of((ShapedArray((), value.dtype), value.tobytes()))
-
-    def _constant(self, value: np.ndarray[Any, Any]) -> Value:
-        aval = ShapedArray(value.shape, value.dtype)
-        if not aval.size:
-            return self._empty(aval)
-        return self.op("stablehlo.constant", [], [aval], {"value": mlir.dense(value)})
-
-    def known(self, x: Value) -> int | None:
-        """Return the integer value of a constant of rank 0; None for any other value."""
-        self.forbid_template()
-        owner = x.owner
-        if isinstance(owner, ir.Block) or owner.operation.name != "stablehlo.constant":
-            return None
-        return int(ir.DenseIntElementsAttr(owner.attributes["value"])[0])
-
-    def is_constant(self, x: Value) -> bool:
-        """Return True for a constant, and for one that is broadcast."""
-        self.forbid_template()
-        made = getattr(x.owner, "operation", None)  # of an argument it is a block, which is not an operation
-        if made is not None and made.name == "stablehlo.broadcast_in_dim":
-            return self.is_constant(made.operands[0])
-        return made is not None and made.name == "stablehlo.constant"
-
-    def is_constant_without_zeros(self, x: Value) -> bool:
-        """Return True for a constant of integers without a 0, broadcast or not."""
-        if not self.is_constant(x):
-            return False
-        made = x.owner.operation
-        if made.name == "stablehlo.broadcast_in_dim":
-            return self.is_constant_without_zeros(made.operands[0])
-        try:
-            return bool(np.asarray(ir.DenseIntElementsAttr(made.attributes["value"])).all())
-        except TypeError:  # jaxlib gives no buffer for integers of 2 and 4 bits
-            return False
-
-    def full(self, scalar: Any, aval: ShapedArray) -> Value:
-        """An array of this aval with `scalar` everywhere."""
-        if not aval.size:
-            return self._empty(aval)
-        return self._constant_of((aval, np.asarray(scalar, aval.dtype).tobytes()))
-
-    def _constant_of(self, key: tuple[ShapedArray, bytes]) -> Value:
-        """An array with the same element everywhere, which is written once per block."""
-        result = self._constants.get(key)
-        if result is None:
-            aval, element = key
-            attrs = {"value": mlir.splat(aval.dtype, aval.shape, element)}
-            made = _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self.place, self._ip)
-            result = self._constants[key] = made.result
-        if self._written is not None:
-            self._written.append((None, key, None, None, (), result))
-        return result
-
-    def _empty(self, aval: ShapedArray) -> Value:
-        # MLIR's bindings cannot make an empty attribute of complex numbers.
-        return self.broadcast_in_dim(self.constant(np.zeros((), aval.dtype)), aval, ())
-
-    # ------------------------------------------------------------------------------------------------------ functions
-    def function(
-        self, key: Any, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], body: Body
-    ) -> str:
-        """The symbol of a private function, lowered once for each key in a module."""
-        if self.manual is not None:
-            key = (key, self.manual)  # collectives inside of it depend on the mesh
-        symbol = self._functions.get(key)
-        if symbol is None:
-            symbol = self._functions[key] = self._define(name, in_avals, body, "private", out_avals)
-        return symbol
-
-    def adopt(self, key: Any, module: ir.Module, name: str) -> str:
-        """The symbol of another module's `main`, whose functions are copied into this one, once for each key."""
-        symbol = self._functions.get(key)
-        if symbol is not None:
-            return symbol
-        functions = list(module.body.operations)
-        for made in functions:
-            old = ir.StringAttr(made.attributes["sym_name"]).value
-            new = self._unique(name if old == "main" else f"{name}_{old}")
-            # Through a temporary name, because the new name may be another function's old one.
-            ir.SymbolTable.replace_all_symbol_uses(old, f"{new}.moved", module.operation)
-            ir.SymbolTable.set_symbol_name(made, f"{new}.moved")
-            symbol = new if old == "main" else symbol
-        for made in functions:
-            moved = ir.StringAttr(made.attributes["sym_name"]).value
-            ir.SymbolTable.replace_all_symbol_uses(moved, moved.removesuffix(".moved"), module.operation)
-            ir.SymbolTable.set_symbol_name(made, moved.removesuffix(".moved"))
-            ir.SymbolTable.set_visibility(made, "private")
-        for made in functions:
-            made.operation.clone(ip=self._end)
-        assert symbol is not None
-        self._functions[key] = symbol
-        return symbol
-
-    def call(
-        self,
-        symbol: str,
-        operands: Iterable[Value],
-        out_avals: Sequence[ShapedArray],
-        inline: bool = True,
-        one_kernel: bool = False,
-    ) -> list[Value]:
-        """Call a function of this module.
-
-        Args:
-            symbol: the function.
-            operands: its arguments.
-            out_avals: of its results.
-            inline: True to let XLA put its body in place, and fuse across its border.
-            one_kernel: True to compile it as one kernel, which is not put in place.
-        """
-        self.forbid_template()
-        attrs: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol, mlir.context)}
-        if one_kernel or not inline:
-            attrs["mhlo.frontend_attributes"] = mlir.one_kernel if one_kernel else mlir.apart
-        results = [_types[aval] for aval in out_avals]
-        return list(_create("func.call", results, list(operands), attrs, None, 0, self.place, self._ip).results)
-
-    def materialized(self, x: Value, aval: ShapedArray) -> Value:
-        """Return the value, computed once and kept in memory.
-
-        XLA recomputes cheap operands in each loop that reads them. In each of these loops LLVM may contract other
-        products and sums into fused multiply-adds, so that `x == max(x)` may hold nowhere.
-        """
-        if aval.dtype.kind in "iub" or not aval.size or self._is_argument(x):
-            return x
-        if self.platform != "cpu":
-            return self.op("stablehlo.optimization_barrier", [x], [aval])
-        # XLA:CPU drops barriers before it fuses, and fuses nothing into a function that it may not inline.
-        symbol = self.function(("materialized", aval), "materialized", [aval], [aval], lambda inner, y: [y])
-        return self.call(symbol, [x], [aval], inline=False)[0]
-
-    def _is_argument(self, x: Value) -> bool:
-        """Return True for an argument of the program."""
-        self.forbid_template()
-        if not isinstance(x.owner, ir.Block):
-            return False
-        attributes = x.owner.owner.attributes  # of a function; those of a loop or a branch have no name
-        return "sym_name" in attributes and attributes["sym_name"] == mlir.string("main")
-
+    # -------------------------------------------------------------------------------------------------------- layouts
     def by_rows(self, x: Value, aval: ShapedArray) -> Value:
         """Return an array unchanged, in row-major layout, and not as part of a fusion with its readers.
 
@@ -454,41 +308,6 @@ class Emitter(Attributes, Effects, Partitioned):
             "operand_layouts": self.layouts([range(x.type.rank)[::-1] for x in operands]),
             "result_layouts": self.layouts([range(aval.ndim)[::-1] for aval in out_avals]),
         }
-
-    def _unique(self, name: str) -> str:
-        """A symbol that no function has yet."""
-        symbol = base = _identifier(name)
-        while symbol in self._symbols:
-            symbol = f"{base}_{len(self._symbols)}"
-        self._symbols.add(symbol)
-        return symbol
-
-    def _define(
-        self,
-        name: str,
-        in_avals: Sequence[ShapedArray],
-        body: Body,
-        visibility: str,
-        out_avals: Sequence[ShapedArray] | None = None,
-        arguments: Any = None,
-        results: Any = None,
-    ) -> str:
-        symbol = self._unique(name)
-        attrs = {
-            "sym_name": mlir.string(symbol),
-            "sym_visibility": mlir.string(visibility),
-            "function_type": mlir.signature(tuple(in_avals), tuple(out_avals or ())),
-        }
-        if arguments is not None:
-            attrs["arg_attrs"] = arguments
-        if results is not None:
-            attrs["res_attrs"] = results
-        made = _create("func.func", [], [], attrs, None, 1, self.place, self._end)
-        outs = self._fill(made.regions[0], in_avals, body, "func.return")
-        if out_avals is None:
-            types = [_types[aval] for aval in in_avals], [out.type for out in outs]
-            made.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(*types, mlir.context))
-        return symbol
 
     # ---------------------------------------------------------------------------------------------------- conveniences
     def compare(self, direction: str, a: Value, b: Value, out_aval: ShapedArray, kind: str) -> Value:
@@ -572,17 +391,6 @@ def _annotate(operation: Any, attributes: Sequence[tuple[str, str]], inside: boo
                     _annotate(each.operation, attributes)
 
 
-def _constant_operation(x: Value) -> Any:
-    """The operation that makes a constant of rank 0; None for other values."""
-    made = getattr(x.owner, "operation", None)  # of an argument it is a block, which is not an operation
-    return made if made is not None and made.name == "stablehlo.constant" and not x.type.shape else None
-
-
-@functools.lru_cache(1024)
-def _identifier(name: str) -> str:
-    return re.sub(r"\W", "_", name, flags=re.ASCII) or "f"
-
-
 def build(
     name: str,
     in_avals: Sequence[ShapedArray],
@@ -618,7 +426,7 @@ def build(
     with mlir.lock, mlir.context, mlir.unknown:
         counters.modules += 1
         module = ir.Module.create(mlir.unknown)
-        module.operation.attributes["sym_name"] = mlir.string(_identifier(name))
+        module.operation.attributes["sym_name"] = mlir.string(identifier(name))
         emitter = Emitter(module, platform, host_calls)
         emitter.host_kernels, emitter.portable, emitter.quick = host_kernels, portable, quick
         arguments = results = None
@@ -634,7 +442,7 @@ def build(
             split = emitter.border(ins, in_avals) or [{} for _ in in_avals]
             arguments = [_argument(i, donated, aliases, attrs) for i, attrs in enumerate(split)]
         dictionaries = lambda each: None if each is None else ir.ArrayAttr.get([ir.DictAttr.get(a) for a in each])
-        emitter._define("main", in_avals, body, "public", None, dictionaries(arguments), dictionaries(results))
+        emitter.define("main", in_avals, body, "public", None, dictionaries(arguments), dictionaries(results))
         return module
 
 
