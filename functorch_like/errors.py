@@ -17,9 +17,9 @@ __all__ = [
     "ConcretizationError", "ConcretizationTypeError", "DeviceError", "DifferentiationError", "DistributedError",
     "DonatedError", "DtypeError", "ExchangeError", "FtError", "ImmutableError", "JaxRuntimeError", "KeyReuseError",
     "LeakError", "NonConcreteBooleanIndexError", "NonFiniteError", "NumberError", "OutOfMemoryError", "ProtocolError",
-    "SettingError", "ShapeError", "ShardingTypeError", "TracerArrayConversionError", "TracerBoolConversionError",
-    "TracerIntegerConversionError", "TreeDepthError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
-    "UnsupportedArgumentError", "UnsupportedError", "WideningWarning",
+    "SettingError", "ShapeError", "ShardingTypeError", "StaleProgramError", "TracerArrayConversionError",
+    "TracerBoolConversionError", "TracerIntegerConversionError", "TreeDepthError", "TreeError", "TypePromotionError",
+    "UnexpectedTracerError", "UnsupportedArgumentError", "UnsupportedError", "WideningWarning",
 ]  # fmt: skip
 
 
@@ -181,6 +181,10 @@ class NonConcreteBooleanIndexError(ConcretizationError, IndexError):
 
 class LeakError(FtError, RuntimeError):
     """A traced value outlived its transformation."""
+
+
+class StaleProgramError(FtError, RuntimeError):
+    """A jitted function's code would give another program than the one that was traced (`debug.stale_programs`)."""
 
 
 class UnsupportedError(FtError, NotImplementedError):

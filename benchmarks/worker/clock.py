@@ -13,7 +13,7 @@ ENOUGH = 0.05  # seconds of a sample, so that the clock and the scheduler matter
 
 def repeated(work: Callable[[], object], finish: Callable[[object], object] = lambda last: None) -> Callable[[], float]:
     """Return a sampler of the mean of many calls; `finish` waits for the last result, inside the measured time."""
-    for _ in range(3):  # one of them compiles, which would distort the count: the first, or the third of an exact function
+    for _ in range(3):  # the first compiles, or the third of an exact function; this would distort the count
         timed(work, 1, finish)
     count = 1
     while (seconds := timed(work, count, finish)) < ENOUGH / 4:

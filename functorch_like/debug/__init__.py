@@ -7,6 +7,8 @@ from functorch_like.debug.finite import infs as infs
 from functorch_like.debug.finite import nans as nans
 from functorch_like.debug.finite import set_infs as set_infs
 from functorch_like.debug.finite import set_nans as set_nans
+from functorch_like.debug.retracing import set_stale_programs as set_stale_programs
+from functorch_like.debug.retracing import stale_programs as stale_programs
 
 with _lazy_imports.block(__name__):
     from functorch_like.debug.minifying.api import minify as minify
@@ -28,6 +30,8 @@ __all__ = [
     "print",
     "set_infs",
     "set_nans",
+    "set_stale_programs",
+    "stale_programs",
     "visualize_array_sharding",
     "visualize_sharding",
 ]

@@ -35,7 +35,7 @@ from functorch_like.interrupts import all_held
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs, RefusingTrace, follower
 from functorch_like.primitives.higher_order.call import CallSpec, apply
-from functorch_like.transforms import compile_notices, recompile_reasons
+from functorch_like.transforms import compile_notices, recompile_reasons, stale_programs
 from functorch_like.transforms.disable_jit import jit_is_disabled
 from functorch_like.transforms.jit_stages import Lowered, Traced
 
@@ -147,7 +147,8 @@ class JitState:
     # ------------------------------------------------------------------------------------------------------ calling
     def again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool] | None:
         """Answer a call with the signature of the last one, where C++ cannot run the program; None for another call."""
-        if self.repeated is None or not self.traces or jit_is_disabled():  # `clear_caches` empties the traces
+        # `clear_caches` empties the traces.
+        if self.repeated is None or not self.traces or jit_is_disabled() or stale_programs.CHECKED.value:
             return None
         return self.repeated.answer(args, kwargs)
 
@@ -198,6 +199,10 @@ class JitState:
         """Answer a call of a function without guards; with `paired`, the result comes in a pair with None."""
         pair = (lambda out: (out, None)) if paired else lambda out: out
         traced = self.traced(call)
+        is_checked = stale_programs.CHECKED.value
+        if is_checked and follower(state.trace) is None:
+            again = Traced(self.fun, call, self.spec, donated=self.donated(call))
+            stale_programs.check(self.fun, self.spec.name, traced, again)
         if call.traced() or any(isinstance(c, Tracer) for c in traced.consts):
             flat_args = operands(call)
             if self.shardings is not None:
@@ -213,7 +218,7 @@ class JitState:
             dtype_origins.follow(call.leaves, results)
         out = pair(traced.out_tree.unflatten(results))
         # C++ would narrow an int to 32 bits without looking: such calls stay in Python, where each is checked.
-        by_hand = call.narrowed or any(type(a) in CHECKED for a in call.leaves)
+        by_hand = is_checked or call.narrowed or any(type(a) in CHECKED for a in call.leaves)
         tree = xla.structure(pair(traced.out_tree.unflatten([0] * len(results)))) if paired else traced.out_tree
         self.repeated = None
         if program.comes_to_python and not paired:
@@ -277,7 +282,7 @@ class JitState:
         elif follower(state.trace) is not None:  # its conditions may be followed here, and are refused elsewhere
             key = (*key, "followed")
         trace = self.traces.get(key)
-        if trace is None:
+        if trace is None or (key[-1] == "followed" and stale_programs.CHECKED.value):
             trace = Traced(self.fun, call, self.spec, donated=self.donated(call), **through)
             if events.has_listeners():
                 why = recompile_reasons.difference(

@@ -20,6 +20,7 @@ from functorch_like.calling.call_signature import CHECKED, FlatCall, Static, unw
 from functorch_like.core import state
 from functorch_like.ir.trace_to_jaxpr import follower
 from functorch_like.primitives.higher_order.call import CallSpec
+from functorch_like.transforms import stale_programs
 from functorch_like.transforms.jit_stages import Traced
 from functorch_like.transforms.paths import report, segments, transformed, whole
 from functorch_like.transforms.paths.path_trace import PathTrace
@@ -93,6 +94,12 @@ class Paths:
         self.routes.clear()
         self.fast._clear_cache()
 
+    def forget_unless_current(self, key: Any) -> None:
+        """Forget the paths of a signature in a block of `debug.stale_programs`, where each call traces its path."""
+        if stale_programs.CHECKED.value:
+            for cache in (self.branches, self.wholes, self.served):
+                cache.pop(key, None)
+
     # ------------------------------------------------------------------------------------------------------ dispatch
     def first(self, call: FlatCall) -> tuple[Any, Any, bool] | None:
         """Answer a call of a signature that is new to C++; None where the function has no guards for it."""
@@ -101,6 +108,7 @@ class Paths:
             args, kwargs = call.rebuild(call.leaves)
             return jitted.fun(*args, **kwargs), None, True
         key = jitted.key(call)
+        self.forget_unless_current(key)
         if key in jitted.traces or key in self.served:
             return None
         branches = self.branches.get(key)
@@ -121,6 +129,7 @@ class Paths:
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Answer a call for the C++ function of a function with guards: results are paired with words, or None."""
         call = FlatCall(self.jitted.static, *unwrap_static(args, kwargs))
+        self.forget_unless_current(self.jitted.key(call))
         branches = None if call.traced() else self.branches.get(self.jitted.key(call))
         if branches is None:
             answer = self.first(call)
@@ -298,6 +307,8 @@ class Paths:
         return leaf.memo["rolled"]
 
     def fastpath(self, form: PathProgram, program: Any) -> Any:
+        if stale_programs.CHECKED.value:
+            return None
         zeros = form.out_tree.unflatten([0] * form.out_tree.num_leaves)
         return program.fastpath(xla.structure((zeros, 0 if form.guarded else None)), handles_failures=True)
 
