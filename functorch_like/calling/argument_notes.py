@@ -62,6 +62,10 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
             for library, foreign, own in _RENAMED
             if f"'{foreign}'" in str(error) and own in parameters and foreign not in parameters
         ]
+        if "'out'" in str(error):
+            renamed.append("; arrays are immutable: leave out= out, and use the result")
+        if "'casting'" in str(error):
+            renamed.append("; leave casting= out, and convert with astype")
         if "'requires_grad'" in str(error):
             renamed.append("; a derivative belongs to a function: ft.grad(f)(x)")
         error.add_note(call_of(fun) + "".join(renamed[:1]))

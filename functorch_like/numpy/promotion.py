@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import math
 import sys
 import warnings
@@ -22,6 +23,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import promotion as ranks
 from functorch_like.backends.settings import NOTHING_SET, Values, in_force
 from functorch_like.caches import cleared
+from functorch_like.calling import argument_notes
 from functorch_like.calling.api_boundary import finalize_error
 from functorch_like.calling.second_calls import NO_CALL, second_call
 from functorch_like.core import (
@@ -53,10 +55,10 @@ def error(cls: type[FtError], reason: str, fix: str, operation: str = "") -> FtE
     return cls(reason, fix=fix, operation=operation, chain=transform_stack(state.trace), at=where)
 
 
-def no_out(out: Any, what: str) -> None:
+def no_out(out: Any, what: str, note: str = "") -> None:
     """Raise for NumPy's `out=`: arrays are immutable."""
     if out is not None:
-        message = f"{what} got out=, but arrays are immutable"
+        message = f"{what} got out={note}, but arrays are immutable"
         raise error(UnsupportedArgumentError, message, "leave it out and use the result")
 
 
@@ -469,12 +471,44 @@ def _as_ufunc(function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
     return getattr(ufuncs.of(function), method)(*args, **kwargs)
 
 
+#: The signatures of elementwise functions for help() and editors. The functions themselves take NumPy's options, too,
+#: and refuse them. Python calls a function with defaults as fast as one without.
+_UNARY, _BINARY = (
+    inspect.Signature(
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY, annotation="ArrayLike") for name in names],
+        return_annotation="Array",
+    )
+    for names in (("x",), ("x1", "x2"))
+)
+
+
+def _check_options(function: Any, out: Any, where: Any, dtype: Any, casting: Any) -> None:
+    """Raise for NumPy's options of elementwise functions, unless they have NumPy's default values."""
+    name = argument_notes.name_of(function)
+    operands = ", ".join(inspect.signature(function).parameters)
+    if where is not None and where is not True:
+        other = "other" if out is None else "out"
+        fix = f"choose afterwards: fnp.where(where, {name}({operands}), {other})"
+        raise error(UnsupportedArgumentError, f"{name} got where=, but all elements of a result are computed", fix)
+    no_out(out, name, " (in NumPy, the argument after the operands)")
+    if dtype is not None:
+        fix = f"convert the operands before, with x.astype(dtype), or the result: {name}({operands}).astype(dtype)"
+        raise error(UnsupportedArgumentError, f"{name} got dtype=, but the operands have dtypes", fix)
+    if casting not in (None, "same_kind"):
+        fix = f"leave it out, and convert with astype: {name}({operands}).astype(dtype)"
+        raise error(UnsupportedArgumentError, f"{name} got casting={casting!r:.40}", fix)
+
+
 def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
     """Make a user-level function of one array; `body` takes any value that has an aval."""
     body.__name__ = name
     fast = eager_jit(ints=True, checked=True)(body)
 
-    def function(x: ArrayLike, /) -> Array:
+    def function(
+        x: ArrayLike, /, out: None = None, where: None = None, dtype: None = None, casting: None = None
+    ) -> Array:
+        if not (out is where is dtype is casting is None):
+            _check_options(function, out, where, dtype, casting)
         try:
             if type(x) is ArrayImpl:
                 return fast(x)
@@ -487,6 +521,7 @@ def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
             raise
 
     function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
+    function.__signature__ = _UNARY  # type: ignore[attr-defined]
     _with_methods(function, name, 1, ("at",))
     return named(function, name, doc, caller())
 
@@ -498,7 +533,11 @@ def binary(
     body.__name__ = name
     fast = eager_jit(ints=True, checked=True)(body)
 
-    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    def function(
+        x1: ArrayLike, x2: ArrayLike, /, out: None = None, where: None = None, dtype: None = None, casting: None = None
+    ) -> Array:
+        if not (out is where is dtype is casting is None):
+            _check_options(function, out, where, dtype, casting)
         try:
             if type(x1) is ArrayImpl and type(x2) is ArrayImpl:
                 return fast(x1, x2)
@@ -513,5 +552,6 @@ def binary(
             raise
 
     function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
+    function.__signature__ = _BINARY  # type: ignore[attr-defined]
     _with_methods(function, name, 2, ("accumulate", "at", "outer", "reduce", "reduceat"))
     return named(function, name, doc, caller())

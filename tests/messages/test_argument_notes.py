@@ -28,6 +28,12 @@ def test_names_of_torch_compile_and_of_loaders():
     assert notes(lambda: ft.data.batches(X, 2, drop_last=True)).endswith("what PyTorch calls drop_last is remainder")
 
 
+def test_options_of_numpy():
+    assert notes(lambda: fnp.clip(X, 0, 1, out=X)).endswith("arrays are immutable: leave out= out, and use the result")
+    assert notes(lambda: fnp.matmul(X, X.T, out=X)).endswith("arrays are immutable: leave out= out, and use the result")
+    assert notes(lambda: fnp.concatenate([X], casting="no")).endswith("leave casting= out, and convert with astype")
+
+
 def test_the_signature_is_reported():
     assert notes(lambda: random.normal()).startswith("ft.random.normal(key, ")
     assert notes(lambda: ft.grad()).startswith("ft.grad(fun, ")
