@@ -263,7 +263,12 @@ def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray
 
 
 def _restore(value: np.ndarray[Any, Any], weak_type: bool) -> Any:
-    return device_put(value, weak_type=weak_type)
+    """Return the array of pickled values; in a forked process, which cannot make one, the values as NumPy's array.
+
+    TRAP: multiprocessing.Pool restarts a worker for ever whose arguments raise when they are unpickled, and its caller
+    waits for ever. So the first operation on the values raises instead, and the caller gets that error.
+    """
+    return value if client.is_forked() else device_put(value, weak_type=weak_type)
 
 
 def reduce_array(x: Any) -> tuple[Any, ...]:

@@ -216,9 +216,14 @@ def _after_fork() -> None:
         configuration.forked.set_global(True)
 
 
+def is_forked() -> bool:
+    """Return True in the child of a fork of a process that had already started XLA."""
+    return bool(configuration.forked.value)
+
+
 def check_not_forked() -> None:
-    """Raise in the child of a fork of a process that had already started XLA."""
-    if configuration.forked.value:
+    """Raise where `is_forked()`."""
+    if is_forked():
         raise FtError(
             "this process was forked from one that had already started XLA, whose threads did not come along",
             fix="start workers with multiprocessing.get_context('spawn'), or fork before the first array is made",

@@ -66,6 +66,10 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
             renamed.append("; arrays are immutable: leave out= out, and use the result")
         if "'casting'" in str(error):
             renamed.append("; leave casting= out, and convert with astype")
+        if "'randomness'" in str(error):
+            renamed.append("; leave randomness= out: draws belong to keys, and each column has the same")
+        if "'_preallocate_and_copy'" in str(error):
+            renamed.append("; leave it out: chunk_size= alone bounds the memory")
         if "'requires_grad'" in str(error):
             renamed.append("; a derivative belongs to a function: ft.grad(f)(x)")
         error.add_note(call_of(fun) + "".join(renamed[:1]))

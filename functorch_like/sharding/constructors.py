@@ -1,17 +1,39 @@
 """Public classes of shardings, which check arguments before they construct jaxlib's.
 
 jaxlib's classes raise errors of C++ for wrong arguments. So the public names are stand-ins: a call checks its
-arguments, and `isinstance` accepts instances of jaxlib's classes.
+arguments, and `isinstance` accepts instances of jaxlib's classes. Errors of meshes and partition specs, which are
+classes of a lower floor, get the user's line here.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends import xla
-from functorch_like.backends.xla import named_sharding, sharding
+from functorch_like.backends.xla import mesh, named_sharding, partition_spec, sharding
 from functorch_like.calling import api_boundary
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, FtError
+
+
+def _complete_errors(cls: type, method: str) -> None:
+    """Make the errors of a constructor name the user's line, without frames of the package."""
+    construct = getattr(cls, method)
+
+    @functools.wraps(construct)
+    def completed(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return construct(*args, **kwargs)
+        except FtError as e:
+            api_boundary.finalize_error(e)
+            raise
+
+    setattr(cls, method, staticmethod(completed) if method == "__new__" else completed)
+
+
+_complete_errors(mesh.Mesh, "__new__")
+_complete_errors(mesh.AbstractMesh, "__init__")
+_complete_errors(partition_spec.PartitionSpec, "__new__")
 
 if TYPE_CHECKING:
     from functorch_like.arrays.array_type import NamedSharding as NamedSharding

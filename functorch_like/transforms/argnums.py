@@ -89,7 +89,8 @@ def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
             return False
         raise DifferentiationError(
             f"derivatives are with respect to float arguments, got {aval!r}",
-            fix="pass a float (2.0, not 2; x.astype('float32')), choose other argnums, or set allow_int=True",
+            fix="pass a float (2.0, not 2; x.astype('float32')), "
+            + ("or choose other argnums" if name == "hessian" else "choose other argnums, or set allow_int=True"),
             operation=name,
             **error_context(),
         )

@@ -93,7 +93,7 @@ def jacfwd(
     >>> ft.jacfwd(lambda x: fnp.stack([x[0] * x[1], x[0] ** 2]))(fnp.asarray([2.0, 3.0])).tolist()
     [[3.0, 2.0], [4.0, 0.0]]
     """
-    return _jacobian_function(fun, argnums, has_aux, chunk_size, "jacfwd", holomorphic=holomorphic)
+    return _jacobian_function(fun, argnums, has_aux, chunk_size, "jacfwd", _columns, holomorphic=holomorphic)
 
 
 @overload
@@ -157,7 +157,9 @@ def jacrev(
     >>> ft.jacrev(lambda x: fnp.stack([x[0] * x[1], x[0] ** 2]))(fnp.asarray([2.0, 3.0])).tolist()
     [[3.0, 2.0], [4.0, 0.0]]
     """
-    return _jacobian_function(fun, argnums, has_aux, chunk_size, "jacrev", holomorphic=holomorphic, allow_int=allow_int)
+    return _jacobian_function(
+        fun, argnums, has_aux, chunk_size, "jacrev", _rows, holomorphic=holomorphic, allow_int=allow_int
+    )
 
 
 jacobian = jacrev  # as JAX has it
@@ -203,22 +205,39 @@ def hessian(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, h
     >>> ft.hessian(lambda x: x[0] ** 2 * x[1])(fnp.asarray([2.0, 3.0])).tolist()
     [[6.0, 4.0], [4.0, 0.0]]
     """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    first = _jacobian_function(fun, argnums, has_aux, None, "hessian", _rows, holomorphic=holomorphic, allow_int=False)
+    return _jacobian_function(first, argnums, has_aux, None, "hessian", _columns, holomorphic=holomorphic)
 
 
 def _jacobian_function(
-    fun: Fun, argnums: int | Sequence[int], has_aux: bool, chunk_size: int | None, name: str, **kind: bool
+    fun: Fun,
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    chunk_size: int | None,
+    name: str,
+    make: Callable[..., tuple[Blocks, list[Any]]],
+    **kind: bool,
 ) -> Fun:
+    """Make the function that computes Jacobians.
+
+    Args:
+        fun: as for `jacfwd`.
+        argnums: as for `jacfwd`.
+        has_aux: as for `jacfwd`.
+        chunk_size: as for `jacfwd`.
+        name: name of the transformation that the user called, for errors.
+        make: `_columns` or `_rows`.
+        kind: further arguments for it.
+    """
     check_callable(fun, name)
     check_chunk_size(chunk_size, name)
-    make = _columns if name == "jacfwd" else _rows
 
     @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         partial, dynamic = argnums_partial(fun, args, kwargs, positions(argnums, len(args), name))
         leaves, in_tree = xla.flatten(dynamic)
         function = FlatFunction(partial, in_tree, has_aux)
-        blocks, aux = make(function, leaves, chunk_size, source_info.name_of(fun), **kind)
+        blocks, aux = make(function, leaves, chunk_size, name, source_info.name_of(fun), **kind)
         trees = [in_tree.unflatten(row) for row in blocks]
         out = function.out_tree.unflatten([t[0] if isinstance(argnums, (int, np.integer)) else t for t in trees])
         return (out, function.aux_tree.unflatten(aux)) if has_aux else out
@@ -231,10 +250,10 @@ Blocks = list[list[Any]]  # for each leaf of the result, one array for each leaf
 
 
 def _columns(
-    function: FlatFunction, leaves: list[Any], chunk_size: int | None, of: str, *, holomorphic: bool
+    function: FlatFunction, leaves: list[Any], chunk_size: int | None, name: str, of: str, *, holomorphic: bool
 ) -> tuple[Blocks, list[Any]]:
     for leaf in leaves:
-        check_forward_input(leaf, holomorphic, "jacfwd")
+        check_forward_input(leaf, holomorphic, name)
     avals = [aval_of(a) for a in leaves]
     size, starts = _offsets(avals)
     results: list[Any] = []
@@ -262,7 +281,7 @@ def _columns(
     for out, columns in zip(outs, whole, strict=True):
         y = aval_of(out)
         if holomorphic:
-            check_output(y, holomorphic, of, "jacfwd")
+            check_output(y, holomorphic, of, name)
         blocks.append(
             [
                 _float0(y, x)
@@ -275,14 +294,21 @@ def _columns(
 
 
 def _rows(
-    function: FlatFunction, leaves: list[Any], chunk_size: int | None, of: str, *, holomorphic: bool, allow_int: bool
+    function: FlatFunction,
+    leaves: list[Any],
+    chunk_size: int | None,
+    name: str,
+    of: str,
+    *,
+    holomorphic: bool,
+    allow_int: bool,
 ) -> tuple[Blocks, list[Any]]:
-    inexact = [check_input(a, holomorphic, allow_int, "jacrev") for a in leaves]
+    inexact = [check_input(a, holomorphic, allow_int, name) for a in leaves]
     results, linear = reverse.linearize(function.flat, leaves, inexact, "jacrev")
     outs, aux = results[: function.count], results[function.count :]
     out_avals = [aval_of(o) for o in outs]
     for y in out_avals:
-        check_output(y, holomorphic, of, "jacrev")
+        check_output(y, holomorphic, of, name)
     size, starts = _offsets(out_avals)
     some = [aval_of(a) for a, w in zip(leaves, inexact, strict=True) if w]
 

@@ -163,7 +163,10 @@ def jit(
             f"arguments {both} are both static and donated", fix="a static argument has no memory to donate"
         )
     if mode not in MODES:
-        raise ArgumentError(f"jit has no mode {mode!r}{nearest(mode, MODES)}", fix=f"use one of {', '.join(MODES)}")
+        fix = f"use one of {', '.join(MODES)}"
+        if mode == "max-autotune-no-cudagraphs":  # a mode of torch.compile
+            fix = "use 'max-autotune', which keeps graphs of kernels only where they are faster"
+        raise ArgumentError(f"jit has no mode {mode!r}{nearest(mode, MODES)}", fix=fix)
     spec = CallSpec(
         name_of(fun),
         inline,

@@ -34,6 +34,11 @@ def test_options_of_numpy():
     assert notes(lambda: fnp.concatenate([X], casting="no")).endswith("leave casting= out, and convert with astype")
 
 
+def test_options_of_torch_func():
+    assert "leave randomness= out" in notes(lambda: ft.jacfwd(fnp.sin, randomness="same"))
+    assert "chunk_size= alone" in notes(lambda: ft.jacrev(fnp.sin, _preallocate_and_copy=True))
+
+
 def test_the_signature_is_reported():
     assert notes(lambda: random.normal()).startswith("ft.random.normal(key, ")
     assert notes(lambda: ft.grad()).startswith("ft.grad(fun, ")

@@ -138,3 +138,20 @@ def test_first_calls_of_operations_refuse_operands_on_two_devices():
     free = ft.numpy.asarray(X)
     for total in (primitives.add(last, free), primitives.add(free, last)):
         assert total.devices() == {ft.devices()[1]} and total._committed
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: P("a", "a"),
+        lambda: P(3),
+        lambda: Mesh(ft.devices(), ("a", "b")),
+        lambda: Mesh(ft.devices()[:1] * 2, ("a",)),
+        lambda: AbstractMesh((2, 2), ("a",)),
+    ],
+)
+def test_meshes_and_specs_name_the_line_of_the_user(make):
+    with pytest.raises((ArgumentError, DeviceError)) as e:
+        make()
+    assert __file__ in e.value.at
+    assert all(frame.path.name == "test_refused.py" for frame in e.traceback)

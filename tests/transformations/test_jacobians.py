@@ -234,5 +234,16 @@ def test_results_that_have_no_rows():
     says(message.head, "c128[]")
 
 
+def test_errors_of_hessian_name_it():
+    message = refusal(lambda: ft.hessian(fun)(np.arange(4)), errors.DifferentiationError)
+    says(message.head, "hessian: ", "i64[4]")
+    message = refusal(lambda: ft.hessian(lambda x: fnp.sum(x * 1j))(X), errors.DifferentiationError)
+    says(message.head, "hessian needs real float results")
+    message = refusal(lambda: ft.hessian(fun, argnums=1)(X), errors.ArgumentError)
+    says(message.head, "hessian got argnums=1")
+    message = refusal(lambda: ft.hessian(fun(X)), errors.ArgumentError)
+    says(message.remedy, "hessian(f)(x)")
+
+
 def test_jacobian_is_jacrev():
     assert ft.jacobian is ft.jacrev

@@ -153,6 +153,12 @@ def test_an_unknown_mode_names_the_known_ones():
         ft.jit(fnp.sin, mode="max-autotun")
 
 
+def test_the_mode_of_torch_without_graphs_names_the_one_to_use():
+    with pytest.raises(ft.errors.ArgumentError) as e:
+        ft.jit(fnp.sin, mode="max-autotune-no-cudagraphs")
+    assert "use 'max-autotune', which keeps graphs" in e.value.fix
+
+
 # ------------------------------------------------------------------------------------------------------ max-autotune
 def tuned(happened):
     return [e.about["how"] for e in happened.events if e.kind == "tune"]

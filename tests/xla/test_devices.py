@@ -105,6 +105,26 @@ def test_fork(run):
     assert run(text) == "[True, True, True] [1.0, 1.0, 1.0]\n[1.0, 1.0, 1.0]"
 
 
+def test_arrays_that_a_forked_pool_receives(run):
+    """Its workers read the values; an operation on them raises in the caller, who would else wait for ever."""
+    text = """
+    import multiprocessing, warnings, numpy as np
+    warnings.simplefilter("ignore")
+    import functorch_like.numpy as fnp
+    from functorch_like.errors import FtError
+    x = fnp.arange(4.0)
+    def add(v): return fnp.sum(v)
+    def read(v): return float(np.sum(v))
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        print(pool.apply_async(read, [x]).get(60))
+        try:
+            pool.apply_async(add, [x]).get(60)
+        except FtError as error:
+            print("spawn" in str(error))
+    """
+    assert run(text) == "6.0\nTrue"
+
+
 def test_fork_before_the_first_array(run):
     text = """
     import os, warnings, numpy as np
