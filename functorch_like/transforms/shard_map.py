@@ -214,6 +214,6 @@ class Mapped:
                 raise ArgumentError(
                     f"result{path} of shard_map({self.name}) may differ along the axis {listed}, which its spec "
                     f"{spec!r} leaves out",
-                    fix=f"reduce it, e.g. by lax.psum(x, {missing[0]!r}); or name the axis in out_specs; or, if it is "
-                    "the same on all devices, say check_vma=False",
+                    fix=f"reduce it, a mean and its gradient by lax.pmean(x, {missing[0]!r}), a sum by lax.psum; or "
+                    "name the axis in out_specs; or, if it is the same on all devices, say check_vma=False",
                 )

@@ -294,6 +294,18 @@ def test_results_that_may_differ_are_refused(mesh, body, names):
     ft.shard_map(body, mesh=mesh, in_specs=P("x", "y"), out_specs=P(), check_vma=False)(X)
 
 
+def test_the_gradient_of_a_device_is_reduced_as_the_remedy_says():
+    mesh, w = ft.make_mesh((8,), ("x",)), fnp.arange(1.0, 17.0)
+    loss = lambda w, a: fnp.mean((a @ w) ** 2)
+    mapped = lambda body: ft.shard_map(body, mesh=mesh, in_specs=(P(), P("x")), out_specs=P())
+    with pytest.raises(ft.FtError) as e:
+        mapped(lambda w, a: ft.grad(lambda w: lax.pmean(loss(w, a), "x"))(w))(w, X)
+    assert "a mean and its gradient by lax.pmean(x, 'x')" in e.value.fix
+    a = np.asarray(X, "float64")
+    expected = 2 * a.T @ (a @ np.asarray(w, "float64")) / len(a)
+    np.testing.assert_allclose(mapped(lambda w, a: lax.pmean(ft.grad(loss)(w, a), "x"))(w, X), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     "body",
     [
