@@ -222,7 +222,16 @@ _PYTHON = {bool: "bool", int: int, float: float, complex: complex}
 
 
 def as_dtype(dtype: Any) -> DType:
-    """Return a NumPy dtype for a dtype, name, scalar type or Python type; int, float and complex give the defaults."""
+    """Return a NumPy dtype for a dtype, name, scalar type or Python type; int, float and complex give the defaults.
+
+    Raises:
+        DtypeError: for a dtype that arrays do not have, and for an array, whose own dtype may not be meant.
+    """
+    if hasattr(dtype, "__array__") and not isinstance(dtype, (type, np.generic)):
+        raise DtypeError(
+            f"an array of shape {getattr(dtype, 'shape', ())} is not a dtype",
+            fix="use x.dtype for the dtype of an array x; arrays to join go in one list: [a, b]",
+        )
     return narrowed(exact_dtype(dtype))
 
 

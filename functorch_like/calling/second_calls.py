@@ -1,12 +1,14 @@
 """A second call of a function of arrays whose first call failed. It costs nothing where the first call succeeds.
 
-A second call is made in two cases. Arguments with `__jax_array__` are converted to arrays. And strict promotion applies
-only to operations that the user writes: a function of the package in which it refused one runs again by the standard
-rules.
+A second call is made in three cases. Arguments with `__jax_array__` are converted to arrays. An axis that is an array
+of rank 0, which no compiled function takes as a static argument, becomes an int. And strict promotion applies only to
+operations that the user writes: a function of the package in which it refused one runs again by the standard rules.
 """
 
 from __future__ import annotations
 
+import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
@@ -45,9 +47,30 @@ def second_call(error: Exception, fun: Callable[..., Any], args: tuple[Any, ...]
         if error.promotion == "nested" and not _called_by_package():
             return _by_standard_rules(fun, args, kwargs)
         return NO_CALL
+    if is_about_static(error) and any(map(_is_index, values)):
+        return _with_axis_as_int(fun, args, kwargs)
     if any(map(_has_protocol, values)):
         return _without_context(fun, [_converted(x) for x in args], {k: _converted(x) for k, x in kwargs.items()})
     return NO_CALL
+
+
+def is_about_static(error: BaseException) -> bool:
+    """Return True for jaxlib's error about a static argument that has no hash, such as an array."""
+    return isinstance(error, ValueError) and str(error).startswith("Non-hashable static arguments")
+
+
+def _is_index(x: Any) -> bool:
+    """Return True for an integer array of rank 0."""
+    return hasattr(type(x), "__array__") and getattr(x, "shape", None) == () and x.dtype.kind in "iu"
+
+
+def _with_axis_as_int(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    bound = inspect.signature(fun).bind(*args, **kwargs)
+    axis: Any = bound.arguments.get("axis")
+    if not _is_index(axis):
+        return NO_CALL
+    bound.arguments["axis"] = operator.index(axis)
+    return _without_context(fun, bound.args, bound.kwargs)
 
 
 def mark(error: BaseException) -> None:

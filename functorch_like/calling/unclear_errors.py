@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from functorch_like import source_info
-from functorch_like.calling import argument_notes
-from functorch_like.errors import ArgumentError, FtError
-from functorch_like.foreign.values import ANY, quote, transformation_remedy
+from functorch_like.calling import argument_notes, second_calls
+from functorch_like.errors import ArgumentError, FtError, ShapeError
+from functorch_like.foreign.values import ANY, axis_facts, quote, transformation_remedy
 
 
 class _Kind(NamedTuple):
@@ -75,6 +75,8 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
         return _assigned(error.__cause__, str(error))
     if type(error) not in (TypeError, ValueError) or fun is None or not _in_package(error.__traceback__):
         return None
+    if second_calls.is_about_static(error):
+        return _static(fun, args, kwargs)
     for kind in _KINDS:
         match = kind.message.search(str(error))
         about = "" if match is None else next(filter(None, match.groups()))
@@ -85,6 +87,15 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
             reason = f"{argument_notes.name_of(fun)}: {one}{arguments} {kind.reason}"
             remedy = f"{kind.remedy(matches[0][2])}; the arguments are {argument_notes.call_of(fun)}"
             return ArgumentError(reason, fix=remedy)
+    return None
+
+
+def _static(fun: Callable[..., Any], args: Any, kwargs: Any) -> FtError | None:
+    """Return the error for an axis without a hash, such as an array in the place of an int."""
+    for name, value in _given(fun, args, kwargs).items():
+        if name in ("axis", "axes") and getattr(type(value), "__hash__", None) is None:
+            reason, fix = axis_facts(value, name, argument_notes.name_of(fun))
+            return ShapeError(reason, fix=fix)
     return None
 
 

@@ -59,6 +59,12 @@ RENAMED: dict[str, dict[str, str]] = {
         "msort": "fnp.sort",
         "asfarray": "fnp.asarray",
         "ascontiguousarray": "fnp.asarray",
+        **{name: f"fnp.{dtype}" for name, dtype in (
+            ("half", "float16"), ("short", "int16"), ("ushort", "uint16"), ("byte", "int8"), ("ubyte", "uint8"),
+            ("long", "int64"), ("ulong", "uint64"), ("longlong", "int64"), ("ulonglong", "uint64"), ("intc", "int32"),
+            ("uintc", "uint32"), ("intp", "int64"), ("uintp", "uint64"), ("longdouble", "float64"),
+            ("cfloat", "complex64"), ("bool8", "bool"),
+        )},
         "Inf": "fnp.inf",
         "Infinity": "fnp.inf",
         "NaN": "fnp.nan",

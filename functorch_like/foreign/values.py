@@ -69,3 +69,34 @@ def argument_remedy(x: Any) -> str:
         "pass arrays, numbers, or containers of these; register the class of an object, and of `self` in a method: "
         "ft.tree.register_dataclass; or make the argument static: jit(static_argnums=...)"
     )
+
+
+#: What a user means who passes a second array to a function whose second parameter is an axis.
+_SECOND_ARRAYS = {
+    "fnp.max": "the larger elements of two arrays are fnp.maximum(a, b)",
+    "fnp.min": "the smaller elements of two arrays are fnp.minimum(a, b)",
+    "fnp.sum": "the sum of two arrays is a + b",
+    "fnp.prod": "the product of two arrays is a * b",
+    "fnp.all": "both of two conditions are a & b",
+    "fnp.any": "one of two conditions is a | b",
+    "fnp.concatenate": "arrays to join go in one list: fnp.concatenate([a, b])",
+    "fnp.stack": "arrays to join go in one list: fnp.stack([a, b])",
+}
+
+
+def axis_facts(axis: Any, name: str, what: str) -> tuple[str, str]:
+    """Return the reason and the remedy of the error for an axis that is not an int.
+
+    Args:
+        axis: the value.
+        name: name of the parameter.
+        what: name of the function that got it.
+    """
+    if not getattr(axis, "ndim", 0):
+        fix = (
+            "axes are fixed when a function is traced: give an int, which is a static argument of jit (static_argnums)"
+        )
+        return f"{what}: {name}={quote(axis)} is not an int", fix
+    several = _SECOND_ARRAYS.get({"fnp.amax": "fnp.max", "fnp.amin": "fnp.min"}.get(what, what))
+    fix = f"give an int; {several}" if several else "give an int"
+    return f"{what}: {name} is an array of shape {axis.shape}, not an int", fix

@@ -8,6 +8,7 @@ from typing import Any
 
 from functorch_like.core import Tracer
 from functorch_like.errors import AxisError, ConcretizationError, FtError, ShapeError
+from functorch_like.foreign.values import axis_facts
 from functorch_like.numpy import promotion
 
 
@@ -55,11 +56,7 @@ def axis_of(axis: Any, ndim: int, what: str) -> int:
     try:
         d = operator.index(axis)
     except TypeError:
-        raise promotion.error(
-            ShapeError,
-            f"{what}: axis={axis!r} is not an int",
-            "axes are fixed when a function is traced: give an int, which is a static argument of jit (static_argnums)",
-        ) from None
+        raise promotion.error(ShapeError, *axis_facts(axis, "axis", what)) from None
     if not -ndim <= d < ndim:
         raise promotion.error(
             AxisError,

@@ -12,7 +12,7 @@ from functorch_like import dtypes
 from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct, too_many_dimensions
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, int_dtype, native, state
-from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
 from functorch_like.ir import dtype_origins, trace_constants
 from functorch_like.masked import unmasked
 from functorch_like.numpy import promotion
@@ -137,11 +137,28 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
         for extreme in (host.min(), host.max()) if host.size else ():
             promotion.check_int(int(extreme), dtype)
     elif host.dtype.kind == "O" and (dtype.kind == "O" or not _are_numbers(kinds)):
-        raise promotion.error(
-            DtypeError, f"no array can hold {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits"
-        )
+        raise _no_number(host)
     out = trace_constants.placed(host.astype(dtypes.as_dtype(dtype)))
     return out if named else dtype_origins.made(out)
+
+
+def _no_number(host: np.ndarray[Any, Any]) -> FtError:
+    """Return the error for a sequence of objects, which names one that no array can hold, and its place."""
+    place = next((i for i, x in np.ndenumerate(host) if not _fits(x)), (0,) * host.ndim)
+    element = host[place]
+    fix = "use numbers of at most 64 bits"
+    if element is None:
+        fix = "give a number: fnp.nan for a missing value; a function without `return` gives None"
+    elif hasattr(type(element), "__float__") and not isinstance(element, int):
+        fix = "convert it with float(...)"
+    at = "".join(f"[{n}]" for n in place)
+    return promotion.error(DtypeError, f"no array can hold {element!r:.60}, the element at {at}", fix)
+
+
+def _fits(x: Any) -> bool:
+    if isinstance(x, int):
+        return -(2**63) <= x < 2**64
+    return isinstance(x, (np.generic, float, complex))
 
 
 def _are_numbers(kinds: set[type]) -> bool:
