@@ -37,17 +37,25 @@ def _other(function: Any, self: Any, other: Any, *, reflected: bool = False) -> 
     One with `__jax_array__` is converted. For others Python tries the operator of their class.
 
     Raises:
-        DtypeError: for a list or a tuple.
+        DtypeError: for a list or a tuple, and for text, which Python would repeat by an index.
     """
     if hasattr(type(other), "__jax_array__"):
         value = other.__jax_array__()
         return function(value, self) if reflected else function(self, value)
-    if type(other) is list or type(other) is tuple:  # a subclass may have operators of its own
-        kind = type(other).__name__
-        e = DtypeError(f"an array and a {kind} are not combined", fix=f"convert the {kind}: fnp.asarray(...)")
+    kind = type(other).__name__
+    fix = f"convert the {kind}: fnp.asarray(...)" if type(other) is list or type(other) is tuple else ""
+    if isinstance(other, (str, bytes)) and function.__name__ == "multiply" and not _repeats(self):
+        fix = "convert the text to a number: float(...)"
+    if fix:  # not for a subclass of list, which may have operators of its own
+        e = DtypeError(f"an array and a {kind} are not combined", fix=fix)
         blame(e, function.__name__, self, other)
         raise e
     return NotImplemented
+
+
+def _repeats(x: Any) -> bool:
+    """Return True for an array that Python takes as a number of repetitions."""
+    return x.aval.ndim == 0 and x.aval.dtype.kind in "iu"
 
 
 def _left(function: Any) -> Callable[[Any, Any], Any]:

@@ -78,6 +78,8 @@ def _in_scipy(module: types.ModuleType, name: str) -> str:
     path = module.__name__.partition(".")[2]
     if path.partition(".")[0] != "scipy" or _is_importing():
         return ""
+    if name == "rvs" and path.startswith("scipy.stats."):
+        return "; draws take a key: functorch_like.random has the distributions, ft.random.normal(key, shape)"
     try:
         original = importlib.import_module(path)
     except ImportError:

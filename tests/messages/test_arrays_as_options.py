@@ -87,3 +87,17 @@ def test_numpy_names_of_dtypes():
     for name, dtype in (("half", "float16"), ("long", "int64"), ("ubyte", "uint8")):
         with pytest.raises(AttributeError, match=f"use fnp.{dtype}"):
             getattr(fnp, name)
+
+
+@pytest.mark.parametrize("work", [lambda x: x * "2", lambda x: "2" * x, lambda x: x * b"2"])
+def test_text_is_not_multiplied(work):
+    for error in (refused(lambda: work(A), DtypeError), refused(lambda: ft.jit(work)(A), DtypeError)):
+        assert "are not combined" in error.reason and "float(...)" in error.fix
+    assert "ab" * fnp.asarray(2) == "abab"
+
+
+def test_draws_of_distributions_name_the_module_of_draws():
+    from functorch_like.scipy import stats
+
+    with pytest.raises(AttributeError, match=r"ft\.random\.normal"):
+        stats.norm.rvs(size=3)
