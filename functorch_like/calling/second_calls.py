@@ -55,8 +55,11 @@ def second_call(error: Exception, fun: Callable[..., Any], args: tuple[Any, ...]
 
 
 def is_about_static(error: BaseException) -> bool:
-    """Return True for jaxlib's error about a static argument that has no hash, such as an array."""
-    return isinstance(error, ValueError) and str(error).startswith("Non-hashable static arguments")
+    """Return True for an error of jaxlib or Python about an option that has no hash, such as an array."""
+    text = str(error)
+    if isinstance(error, ValueError):
+        return text.startswith("Non-hashable static arguments")
+    return isinstance(error, TypeError) and text.startswith("unhashable type: ")
 
 
 def _is_index(x: Any) -> bool:

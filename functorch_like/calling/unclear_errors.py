@@ -76,7 +76,7 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
     if type(error) not in (TypeError, ValueError) or fun is None or not _in_package(error.__traceback__):
         return None
     if second_calls.is_about_static(error):
-        return _static(fun, args, kwargs)
+        return _static(str(error), fun, args, kwargs)
     for kind in _KINDS:
         match = kind.message.search(str(error))
         about = "" if match is None else next(filter(None, match.groups()))
@@ -90,13 +90,31 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
     return None
 
 
-def _static(fun: Callable[..., Any], args: Any, kwargs: Any) -> FtError | None:
-    """Return the error for an axis without a hash, such as an array in the place of an int."""
-    for name, value in _given(fun, args, kwargs).items():
-        if name in ("axis", "axes") and getattr(type(value), "__hash__", None) is None:
-            reason, fix = axis_facts(value, name, argument_notes.name_of(fun))
-            return ShapeError(reason, fix=fix)
+def _static(message: str, fun: Callable[..., Any], args: Any, kwargs: Any) -> FtError | None:
+    """Return the error for an option without a hash, such as an array or a list in the place of an int."""
+    called = argument_notes.name_of(fun)
+    for name, value in _options(fun, args, kwargs):
+        kind = type(value)
+        if getattr(kind, "__hash__", None) is None and re.search(rf"\b{re.escape(kind.__name__)}['>]", message):
+            if name in ("axis", "axes"):
+                reason, fix = axis_facts(value, name, called)
+                return ShapeError(reason, fix=fix)
+            text = f"an array of shape {value.shape}" if hasattr(value, "shape") else quote(value)
+            call = argument_notes.call_of(fun)
+            fix = f"options are compiled in: give a number, a string or a tuple; the arguments are {call}"
+            return ArgumentError(f"{called}: the option {name} is {text}", fix=fix)
     return None
+
+
+#: Parameters with defaults that take arrays.
+_VALUES = ("initial", "where", "weights", "mean", "bias", "mask")
+
+
+def _options(fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
+    """Arguments for parameters that have a default value and take no arrays, by their names."""
+    for name, value in _given(fun, args, kwargs).items():
+        if inspect.signature(fun).parameters[name].default is not inspect.Parameter.empty and name not in _VALUES:
+            yield name, value
 
 
 def name_argument(error: FtError, fun: Callable[..., Any], args: Any, kwargs: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like.errors import DtypeError, FtError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 A = fnp.asarray(X)
@@ -39,6 +39,20 @@ def test_an_axis_that_is_an_array_of_rank_0_is_an_int(name):
         np.testing.assert_allclose(result, getattr(np, name)(X.astype("float64"), axis=1), rtol=1e-6)
     for axis in (np.asarray([0]), fnp.asarray(1.0), fnp.asarray([0])):
         refused(lambda axis=axis: getattr(fnp, name)(A, axis=axis), FtError)
+
+
+@pytest.mark.parametrize(
+    ("work", "option"),
+    [
+        (lambda: fnp.std(A, ddof=A), "ddof is an array of shape (2, 3)"),
+        (lambda: fnp.linalg.norm(A, ord=A), "ord is an array of shape (2, 3)"),
+        (lambda: fnp.fft.fft(A, norm=["ortho"]), "norm is ['ortho']"),
+        (lambda: fnp.percentile(A, 50, method=["linear"]), "method is ['linear']"),
+    ],
+)
+def test_options_are_no_arrays_or_lists(work, option):
+    error = refused(work, ArgumentError)
+    assert f"the option {option}" in error.reason and "the arguments are fnp." in error.fix
 
 
 def test_the_methods_of_arrays():
