@@ -36,7 +36,7 @@ class LoweringDrawer(Drawer):
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
             self._complex, self._folded_integers, self._placed, self._placed, self._with_holes, self._true,
             self._ragged, self._sorted, self._by_columns, self._greatest, self._skipping, self._tiled,
-            self._stepped, self._placed,
+            self._stepped, self._placed, self._traces,
             *[self._double] * 6,
         ]  # fmt: skip
         return self.c.pick(kinds)()
@@ -70,6 +70,11 @@ class LoweringDrawer(Drawer):
         shape, axis = self.c.pick(shapes)
         x = self.operand(shape, 1) if self.c.below(2) else self.w.argument(shape, "int32").name
         return self.w.write(f"fnp.{self.c.pick(('argmax', 'argmin'))}({x}, axis={axis}).astype(F)")
+
+    def _traces(self) -> Value | None:
+        """Sums of diagonals of matrices, few of which are so large that only the diagonal is read."""
+        shape = self.c.pick(((32, 33), (31, 33), (1, 2000), (3, 20, 20)))
+        return self.w.write(f"fnp.trace({self.operand(shape, 1)}, {self.c.pick((0, -3, 1))}, -2, -1)")
 
     def _skipping(self) -> Value | None:
         """An extreme that skips NaN, of which there are none: programs with NaN are refused."""

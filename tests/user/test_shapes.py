@@ -12,6 +12,7 @@ R = np.random.default_rng(0)
 X = R.normal(size=(3, 4, 5)).astype(np.float32)
 Y = R.normal(size=(4, 5)).astype(np.float32)
 V = Y[0]
+LARGE = np.arange(32 * 41, dtype=np.float32).reshape(32, 41) % 97
 
 CALLS = [
     *(("reshape", X, s) for s in (-1, (4, -1), (60,), (5, 12), (3, 2, -1), (7,), (-1, -1))), ("ravel", X),
@@ -37,7 +38,7 @@ CALLS = [
     "right"), ("take", Y, np.array([3, 0]), 0), ("searchsorted", np.array([0.0, 1, np.nan]), np.array([np.nan, 2,
     1.0])), ("lexsort", [np.array([1, 0, 1, 0]), np.array([3, 3, 1, 1])]), ("take", Y, np.array([-1, 7])),
     ("take_along_axis", X, np.argsort(X, 1), 1), ("take_along_axis", Y, np.array([[0]]), 0), ("nonzero", X > 0),
-    ("flatnonzero", Y > 0), ("argwhere", Y > 0),
+    ("flatnonzero", Y > 0), ("argwhere", Y > 0), *(("trace", A, k) for A in (LARGE, LARGE.T) for k in (-31, 0, 2, 99)),
 ]  # fmt: skip
 
 
@@ -248,3 +249,11 @@ def test_many_copies_side_by_side(shape, reps, dtype):
     want = [np.tile(x, reps), np.tile(x[::-1], reps)]
     for axis in (0, x.ndim):
         np.testing.assert_array_equal(ft.vmap(f, in_axes=axis)(np.moveaxis(rows, 0, axis)), want)
+
+
+def test_the_trace_of_a_large_matrix_reads_its_diagonal():
+    stack = np.stack([LARGE, -LARGE]).astype(np.float64)
+    same(fnp.trace(stack, 3, -1, 1), np.trace(stack, 3, 2, 1))
+    gradient = ft.grad(lambda x: fnp.sum(fnp.square(fnp.trace(x, 2, 1, 2))))(stack)
+    same(gradient, 2 * np.trace(stack, 2, 1, 2)[:, None, None] * np.eye(32, 41, 2))
+    assert "select" not in str(ft.make_jaxpr(fnp.trace)(LARGE))
