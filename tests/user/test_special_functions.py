@@ -80,6 +80,21 @@ def test_values_by_mpmath():
     np.testing.assert_allclose(S.betaln(a, b), want, rtol=2e-13)
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.complex64, 6.1e-8), (np.complex128, 4e-14)])
+@pytest.mark.parametrize("size", [0.3, 3.0, 9.0, 60.0])
+def test_wofz_in_all_quadrants(dtype, rtol, size):
+    x, y = np.random.default_rng(7).uniform(-size, size, (2, 3000))
+    z = np.concatenate([x + 1j * y, x, 1j * y, x + 1e-12j]).astype(dtype)
+    with np.errstate(all="ignore"):
+        z = z[np.abs(special.wofz(z.astype(np.complex128))) < 1e30]
+    wide = z.astype(np.complex128)
+    want = special.wofz(wide)
+    got, slope = ft.jvp(S.wofz, (z,), (np.ones_like(z),))
+    np.testing.assert_allclose(got, want, rtol=rtol)
+    error = np.abs(np.asarray(slope, np.complex128) - 2j / np.sqrt(np.pi) + 2 * wide * want)
+    assert np.max(error / (1 + np.abs(wide * want))) < 4 * rtol
+
+
 @mpmath.workdps(40)
 @pytest.mark.parametrize("count", [60, 8192])
 def test_digamma_keeps_its_digits_around_its_zero(count):
