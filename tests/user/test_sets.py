@@ -74,6 +74,38 @@ def test_values_alone_are_those_beside_positions(dtype):
     assert fnp.unique(2.5).tolist() == fnp.unique([2.5]).tolist() == [2.5]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int64", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("copies", [1, 300])
+def test_values_of_a_size_are_those_beside_positions(dtype, copies):
+    plain = lambda v: np.asarray(
+        v.astype("float32") if dtype == "bfloat16" else v
+    )  # NumPy's tests take its NaN for equal
+    x = np.concatenate([drawn("float32").ravel(), np.array([-0.0, 0.0, 3.5, -3.5], np.float32)])
+    if dtype not in ("bool", "int64"):
+        x = np.concatenate([x, np.array([np.nan, -np.inf, np.nan], np.float32)])
+    for sign in (1, -1):
+        many = fnp.asarray(np.tile(sign * x, copies)).astype(dtype)
+        for n, fill, equal_nan in ((3, None, True), (40, 7, True), (40, None, False)):
+            options = {"size": n, "fill_value": fill, "equal_nan": equal_nan}
+            alone = ft.jit(lambda v, options=options: fnp.unique(v, **options))(many)
+            beside = fnp.unique(many, return_index=True, **options)[0]
+            assert alone.dtype == beside.dtype == many.dtype and alone.shape == (n,)
+            alone, beside = plain(alone), plain(beside)
+            np.testing.assert_array_equal(alone, beside)
+            np.testing.assert_array_equal(*(np.signbit(v.real[v == 0]) for v in (alone, beside)))
+        np.testing.assert_array_equal(
+            *map(plain, (fnp.unique_values(many, size=9), fnp.unique_all(many, size=9).values))
+        )
+
+
+def test_derivatives_of_distinct_values_reach_the_first_of_equal_elements():
+    x = fnp.asarray([2.0, -0.0, 5.0, 0.0, 2.0])
+    weighted = lambda v: (fnp.unique(v, size=4) * fnp.asarray([1.0, 10.0, 100.0, 1000.0])).sum()
+    assert ft.grad(weighted)(x).tolist() == ft.jit(ft.grad(weighted))(x).tolist() == [10.0, 1001.0, 100.0, 0.0, 0.0]
+    assert ft.vmap(lambda v: fnp.unique(v, size=3))(fnp.stack([x, -x]))[1].tolist() == [-5.0, -2.0, 0.0]
+    assert fnp.unique(fnp.zeros(0), size=2).tolist() == [0.0, 0.0]
+
+
 def test_unique_edges():
     for x in (np.zeros(0), np.zeros((0, 3)), np.array(3.0)):
         agrees("unique", x, True, True, True)
