@@ -112,7 +112,15 @@ class LoweringDrawer(Drawer):
         return self.w.write(f"{form}({x}).astype(F)")
 
     def _long(self) -> Value | None:
-        shape, axis = self.c.pick((((65, 4097), 1), ((300_000,), 0), ((1100, 3, 80), 0)))
+        shapes = (
+            ((65, 4097), 1),
+            ((300_000,), 0),
+            ((1100, 3, 80), 0),
+            ((16, 65), 1),
+            ((3, 15, 40), 2),
+            ((21, 1025), 1),
+        )
+        shape, axis = self.c.pick(shapes)
         x, name = self.operand(shape, 1), self.c.pick(_CUMULATIVE)
         if name == "cumprod":
             x = f"1.0 + 0.001 * fnp.tanh({x})"

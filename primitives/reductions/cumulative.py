@@ -162,6 +162,7 @@ def running(
         lambda: [
             *_edges(dtype_names[0], (FEW, False), (FEW + 1, True), (BLOCK * FEW, True), (BLOCK * FEW + 1, True)),
             *_arrays(dtype_names[0], 1, ((most, length), True), ((most + 1, length), False)),
+            *_arrays(dtype_names[0], 1, *(((m, FEW + 1), True) for m in (3, 4, 5, 8, 21, 43))),
             *_arrays(dtype_names[0], 0, ((FEW, LONG), False), ((FEW + 1, LONG - 1), True), ((1500, LONG), True)),
         ],
     )  # fmt: skip

@@ -15,6 +15,9 @@ from functorch_like.avals import ShapedArray
 SPAN = 32
 #: Elements that a step folds where rows are short, and the length from which on a row is long.
 UNROLLED, LONG = 4, 8
+#: Rows that a step goes on with, where nothing is behind the axis: none waits for the addition of another. The last
+#: rows may be folded twice, so that there must be some times as many.
+LANES, TIMES = (8, 4), 5
 
 
 def rows(aval: ShapedArray, axis: int) -> int:
@@ -41,8 +44,10 @@ def running_loop(
         The last component of all prefixes.
     """
     n, inner, count = aval.shape[axis], rows(aval, axis), len(xs)
-    total = aval.size // inner
-    flat, part = aval.update(shape=(total, inner)), aval.update(shape=(1, inner))
+    outer = aval.size // (n * inner)
+    fitting = (m for m in LANES if inner == 1 and (outer % m == 0 or outer >= TIMES * m))
+    lanes = next(fitting, 1)
+    flat, part = aval.update(shape=(outer, n, inner)), aval.update(shape=(lanes, 1, inner))
     index, flag = ShapedArray((), np.int32), ShapedArray((), np.bool_)
     sizes = e.i64s(part.shape)
     levels = [1]
@@ -50,60 +55,69 @@ def running_loop(
         levels.append(levels[-1] * SPAN)
     number = lambda e, i: e.constant(np.int32(i))
     add = lambda e, a, b: e.op("stablehlo.add", [a, b], [index])
-    less = lambda e, k, end, *_: [e.compare("LT", k, end, flag, "SIGNED")]
+    before_end = lambda e, k, end: [e.compare("LT", k, end, flag, "SIGNED")]
+    less = lambda e, first, k, end, *_: before_end(e, k, end)
     none = lambda e: [e.full(identity, part) for identity in identities]
-    avals = [index, index, *[part] * (2 * count), *[flat] * (count + 1)]
+    avals = [index, index, index, *[part] * (2 * count), *[flat] * (count + 1)]
 
     def pieces(values: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any], Any]:
         """Values of a loop behind its bounds: the fold before it, that of its elements, operands and result."""
         before, partial, xs = (list(values[i * count : (i + 1) * count]) for i in range(3))
         return before, partial, xs, values[-1]
 
-    def fold(e: Any, level: int, begin: Any, end: Any, before: Any, xs: Any, out: Any) -> tuple[Any, list[Any]]:
-        """Fold the elements of [begin, end) into `out`, after `before`; return it, and the fold of them alone."""
+    def fold(
+        e: Any, level: int, first: Any, begin: Any, end: Any, before: Any, xs: Any, out: Any
+    ) -> tuple[Any, list[Any]]:
+        """Fold the elements of [begin, end) into `out`, after `before`; return it, and the fold of them alone.
 
-        def spans(e: Any, k: Any, end: Any, *values: Any) -> list[Any]:
+        The folds are those of the place `first` before the axis, and the next ones.
+        """
+
+        def spans(e: Any, first: Any, k: Any, end: Any, *values: Any) -> list[Any]:
             before, partial, xs, out = pieces(values)
             after = add(e, k, number(e, levels[level]))
             until = e.op("stablehlo.minimum", [after, end], [index])
-            out, folded = fold(e, level - 1, k, until, both(e, before, partial, part), xs, out)
-            return [after, end, *before, *both(e, partial, folded, part), *xs, out]
+            out, folded = fold(e, level - 1, first, k, until, both(e, before, partial, part), xs, out)
+            return [first, after, end, *before, *both(e, partial, folded, part), *xs, out]
 
         def elements(many: int) -> Callable[..., list[Any]]:
-            def step(e: Any, k: Any, end: Any, *values: Any) -> list[Any]:
+            def step(e: Any, first: Any, k: Any, end: Any, *values: Any) -> list[Any]:
                 before, partial, xs, out = pieces(values)
                 for i in range(many):
                     place = add(e, k, number(e, i)) if i else k
                     if reverse:
-                        place = e.op("stablehlo.subtract", [number(e, total - 1), place], [index])
-                    at = [place, number(e, 0)]
+                        place = e.op("stablehlo.subtract", [number(e, n - 1), place], [index])
+                    at = [first, place, number(e, 0)]
                     element = [e.op("stablehlo.dynamic_slice", [x, *at], [part], {"slice_sizes": sizes}) for x in xs]
                     partial = both(e, partial, element, part)
                     y = both(e, before, partial, part)[-1]
                     out = e.op("stablehlo.dynamic_update_slice", [out, y, *at], [flat])
-                return [add(e, k, number(e, many)), end, *before, *partial, *xs, out]
+                return [first, add(e, k, number(e, many)), end, *before, *partial, *xs, out]
 
             return step
 
-        def several(e: Any, k: Any, end: Any, *_: Any) -> list[Any]:
-            return less(e, add(e, k, number(e, UNROLLED - 1)), end)
+        def several(e: Any, first: Any, k: Any, end: Any, *_: Any) -> list[Any]:
+            return before_end(e, add(e, k, number(e, UNROLLED - 1)), end)
 
-        values = [begin, end, *before, *none(e), *xs, out]
+        values = [first, begin, end, *before, *none(e), *xs, out]
         if level:
             values = e.loop(values, avals, less, spans)
         else:
-            if inner < LONG:
+            if inner < LONG and lanes == 1:
                 values = e.loop(values, avals, several, elements(UNROLLED))
             values = e.loop(values, avals, less, elements(1))
-        _, folded, _, out = pieces(values[2:])
+        _, folded, _, out = pieces(values[3:])
         return out, folded
 
-    def row(e: Any, k: Any, end: Any, *values: Any) -> list[Any]:
+    def folds(e: Any, k: Any, end: Any, *values: Any) -> list[Any]:
+        """Fold at as many places as a step does. The last ones may be folded again, with the same results."""
         *xs, out = values
-        after = add(e, k, number(e, n))
-        return [after, end, *xs, fold(e, len(levels) - 1, k, after, none(e), xs, out)[0]]
+        first = e.op("stablehlo.minimum", [k, number(e, outer - lanes)], [index]) if outer % lanes else k
+        out = fold(e, len(levels) - 1, first, number(e, 0), number(e, n), none(e), xs, out)[0]
+        return [add(e, k, number(e, lanes)), end, *xs, out]
 
     xs = [e.op("stablehlo.reshape", [x], [flat]) for x in xs]
-    first = [number(e, 0), number(e, total), *xs, e.full(identities[-1], flat)]
-    y = e.loop(first, [index, index, *[flat] * (count + 1)], less, row, one_kernel=True)[-1]
+    first = [number(e, 0), number(e, outer), *xs, e.full(identities[-1], flat)]
+    below = lambda e, k, end, *_: before_end(e, k, end)
+    y = e.loop(first, [index, index, *[flat] * (count + 1)], below, folds, one_kernel=True)[-1]
     return e.op("stablehlo.reshape", [y], [aval])
