@@ -133,10 +133,10 @@ def test_values_are_not_compiled_in():
         lambda n: fnp.diff(x, 1, -1, n * x[:, :1]),
     )
     for call in calls:
-        for n in range(2):
+        for n in range(3):  # NumPy computes the first two calls of exact operations
             call(n)
         before = counters.compiles
-        for n in range(2, 6):
+        for n in range(3, 7):
             call(n)
         assert counters.compiles == before
 
