@@ -5,6 +5,7 @@ It lies outside the package, so that pytest starts without importing the package
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from typing import Any
 
@@ -24,6 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Put the alias in place before anything imports JAX."""
     if early_config.known_args_namespace.as_jax:
+        if "jax" in sys.modules and "functorch_like" not in sys.modules:
+            raise pytest.UsageError(
+                "--as-jax comes too late: another plugin of pytest has imported jax. Run the tests by "
+                "`python -m functorch_like.as_jax -m pytest`, which needs no option"
+            )
         from functorch_like import jax_alias
 
         jax_alias.install()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.core import ArrayImpl, Tracer, array_of, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.numpy import promotion
@@ -33,11 +34,11 @@ def arr(x: Any, what: str) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- reshape
-def shape(a: NestedArrayLike) -> tuple[int, ...]:
+def shape(a: NestedArrayLike | ShapeDtypeStruct) -> tuple[int, ...]:
     """The shape of an array.
 
     Args:
-        a: array-like.
+        a: array-like, or a ShapeDtypeStruct.
 
     Returns:
         A tuple of ints.
@@ -45,15 +46,17 @@ def shape(a: NestedArrayLike) -> tuple[int, ...]:
     >>> fnp.shape(fnp.ones((2, 3)))
     (2, 3)
     """
-    reference: Any = a
-    return reference.shape if hasattr(a, "is_reference") else aval_of(listed(a)).shape
+    known: Any = a
+    if isinstance(known, ShapeDtypeStruct) or hasattr(known, "is_reference"):
+        return known.shape
+    return aval_of(listed(a)).shape
 
 
-def ndim(a: NestedArrayLike) -> int:
+def ndim(a: NestedArrayLike | ShapeDtypeStruct) -> int:
     """The number of dimensions.
 
     Args:
-        a: array-like.
+        a: array-like, or a ShapeDtypeStruct.
 
     Returns:
         An int.
@@ -64,11 +67,11 @@ def ndim(a: NestedArrayLike) -> int:
     return len(shape(a))
 
 
-def size(a: NestedArrayLike, axis: Axis = None) -> int:
+def size(a: NestedArrayLike | ShapeDtypeStruct, axis: Axis = None) -> int:
     """The number of elements, or the size along an axis; for several axes, the product of their sizes.
 
     Args:
-        a: array-like.
+        a: array-like, or a ShapeDtypeStruct.
         axis: int, or tuple of ints; None for all.
 
     Returns:

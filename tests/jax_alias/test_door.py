@@ -1,5 +1,6 @@
 """Installing the alias: `import jax` gives this package, missing names raise when used, nothing else changes."""
 
+import os
 import subprocess
 import sys
 
@@ -221,3 +222,18 @@ def test_pytest_runs_tests_written_for_jax(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "--as-jax", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300)
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_pytest_says_what_to_do_where_a_plugin_imports_jax_before(tmp_path):
+    (tmp_path / "jax.py").write_text("")  # in place of JAX
+    (tmp_path / "early.py").write_text("import jax")
+    (tmp_path / "test_it.py").write_text("import jax\ndef test(): assert jax.__backend__ == 'functorch_like'")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+    command = ["-m", "pytest", "-q", "-p", "early", "-p", "no:cacheprovider", str(tmp_path)]
+    alias = ["-m", "functorch_like.as_jax"]
+    for words in ([*command, "--as-jax"], [*alias, *command], [*alias, *command, "--as-jax"]):
+        done = subprocess.run(
+            [sys.executable, *words], capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300
+        )
+        said = done.stdout + done.stderr
+        assert ("1 passed" if words[1] == alias[1] else "python -m functorch_like.as_jax -m pytest") in said, said

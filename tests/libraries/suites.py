@@ -3,9 +3,10 @@
     python suites.py run SOURCE OUT [FILE ...] [--jax]    # SOURCE: the library's source; FILE: or a folder in it
     python suites.py compare OURS JAX                     # two files that `run` wrote
 
-`run` fetches nothing. Each test file runs in a process of its own with this interpreter, under `--as-jax`. With `--jax`
-it runs on JAX itself, which the environment must have. One line of JSON for each test goes to OUT. Tests that are there
-already do not run again, so a stopped run continues. A test that ends its process fails; the others still run.
+`run` fetches nothing. Each test file runs in a process of its own with this interpreter, by `functorch_like.as_jax`.
+With `--jax` it runs on JAX itself, which the environment must have. One line of JSON for each test goes to OUT. Tests
+that are there already do not run again, so a stopped run continues. A test that ends its process fails; the others
+still run.
 
 `--failing OURS`, with `--jax`, runs only the tests that did not pass in OURS, to see if they pass on JAX.
 `--every N` takes every Nth test of each file, in the order of collection: the same tests on both sides.
@@ -56,9 +57,10 @@ def run(options):
         environment["SUITE_FAILING"] = str(options.failing.resolve())
         files = [source / name for name in sorted({r["file"] for r in outcomes(options.failing).values() if bad(r)})]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
-    command = [sys.executable, "-m", "pytest", "-p", "suite_outcomes", "-p", "no:cacheprovider", "-q", "--tb=short"]
+    command = [sys.executable, *([] if options.jax else ["-m", "functorch_like.as_jax"]), "-m", "pytest"]
+    command += ["-p", "suite_outcomes", "-p", "no:cacheprovider", "-q", "--tb=short"]
     command += ["--continue-on-collection-errors"]
-    command += [f"--timeout={options.timeout}", *([] if options.jax else ["--as-jax"]), *options.pytest]
+    command += [f"--timeout={options.timeout}", *options.pytest]
     for group in [files] if options.together and files else [[file] for file in files]:
         for _ in range(ATTEMPTS):
             log = out.with_suffix(".log").open("a")

@@ -491,3 +491,35 @@ def test_a_cotangent_may_stand_for_a_container_of_one_leaf():
     g.defvjp(lambda pair: (g(pair), None), lambda _, ct: (ct,))
     with pytest.raises(TreeError, match="cotangent needed"):
         ft.grad(g)((1.0, 2.0))
+
+
+class Box:
+    """A node of pytrees that functions change."""
+
+    def __init__(self, value, calls=0):
+        self.value, self.calls = value, calls
+
+
+ft.tree_util.register_pytree_node(Box, lambda b: ((b.value,), b.calls), lambda calls, xs: Box(xs[0], calls))
+
+
+@pytest.mark.parametrize("kind", [ft.custom_vjp, ft.custom_jvp, ft.custom_batching.custom_vmap])
+def test_containers_that_a_function_changes_are_not_the_caller_s(kind):
+    """As under transformations, where they are made anew; a library counts its calls in one."""
+
+    def count(box, scale):
+        box.calls += 1
+        value, box.value = box.value, None
+        return scale * value
+
+    f = kind(count)
+    if kind is ft.custom_vjp:
+        f.defvjp(lambda box, scale: (count(box, scale), scale), lambda scale, ct: (Box(scale * ct), None))
+    elif kind is ft.custom_jvp:
+        f.defjvp(lambda primals, tangents: (count(*primals), primals[1] * tangents[0].value))
+    else:
+        f.def_vmap(lambda size, batched, box, scale: (count(box, scale), batched[0].value))
+    box, scale = Box(fnp.asarray([3.0, 4.0])), fnp.asarray(2.0)
+    for call in (f, ft.jit(f), f):
+        np.testing.assert_array_equal(call(box, scale), [6.0, 8.0])
+        assert box.calls == 0 and box.value is not None

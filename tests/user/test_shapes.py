@@ -257,3 +257,9 @@ def test_the_trace_of_a_large_matrix_reads_its_diagonal():
     gradient = ft.grad(lambda x: fnp.sum(fnp.square(fnp.trace(x, 2, 1, 2))))(stack)
     same(gradient, 2 * np.trace(stack, 2, 1, 2)[:, None, None] * np.eye(32, 41, 2))
     assert "select" not in str(ft.make_jaxpr(fnp.trace)(LARGE))
+
+
+def test_questions_about_shapes_take_a_shape_without_data():
+    """As in JAX; libraries print tables of what `eval_shape` returns."""
+    for made in (ft.eval_shape(lambda: fnp.ones((2, 3), "int8")), ft.ShapeDtypeStruct((2, 3), "int8")):
+        assert (fnp.shape(made), fnp.ndim(made), fnp.size(made), fnp.size(made, 1)) == ((2, 3), 2, 6, 3)

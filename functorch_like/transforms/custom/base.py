@@ -122,9 +122,12 @@ class CustomFunction(ByName, Generic[P, R]):
             failed = e
         if failed is not None:
             return self._with_refs(failed, values)
-        if not traced and state.trace is EVALUATE:
+        evaluated = not traced and state.trace is EVALUATE
+        if evaluated and in_tree.num_nodes == len(leaves) + 1:
             return self.fun(*values)
         called = self._called(nondiff, in_tree)
+        if evaluated:  # as under a transformation, the function gets containers that it may change
+            return self.fun(*called.with_nondiff(in_tree.unflatten(leaves)))
         outs = self.bind(called, widened(leaves))
         return called.out_tree.unflatten(outs)
 
