@@ -285,7 +285,7 @@ class ShapeDtypeStruct:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ShapeDtypeStruct):
             return False
-        same = self._fields() == other._fields() if is_symbolic(self) or is_symbolic(other) else self.aval is other.aval
+        same = self._fields() == other._fields() if is_symbolic(self) or is_symbolic(other) else self.aval == other.aval
         return same and self.sharding == other.sharding
 
     def __hash__(self) -> int:

@@ -193,6 +193,10 @@ def _described(leaf: Any) -> Any:
         return leaf
 
 
+def _is_of_keys(leaf: Any) -> bool:
+    return isinstance(leaf, ShapeDtypeStruct) and hasattr(leaf.dtype, "described")
+
+
 def _operand(aval: ShapedArray) -> ShapedArray:
     """The aval of an operand that is described, not given."""
     dtype = dtypes.narrowed(aval.dtype)
@@ -226,6 +230,9 @@ class FlatCall:
             self.leaves = list(map(in_width, self.leaves))
         if abstract:
             self.leaves = [_described(leaf) for leaf in self.leaves]
+            if any(map(_is_of_keys, self.leaves)):  # typed keys are nodes that hold words
+                keys = [leaf.dtype.described(leaf) if _is_of_keys(leaf) else leaf for leaf in self.leaves]
+                self.leaves, self.tree = xla.flatten(self.tree.unflatten(keys))
         self.avals: list[ShapedArray] = []
         try:
             for leaf in self.leaves:

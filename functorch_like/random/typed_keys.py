@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import tree
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.errors import DtypeError
 from functorch_like.random import own_generators
 from functorch_like.random.generators import WORDS
@@ -55,6 +55,11 @@ class KeyDtype:
     def aval_of_shape(self, shape: tuple[int, ...]) -> KeyAval:
         """The aval of an array of such keys."""
         return KeyAval._made(shape, self)
+
+    def described(self, struct: ShapeDtypeStruct) -> KeyArray:
+        """The keys that a shape with this dtype stands for, as an array that holds the shape of their words."""
+        words = self.aval_of_shape(struct.shape).words
+        return KeyArray(ShapeDtypeStruct(words.shape, words.dtype, sharding=struct.sharding), self.impl)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KeyDtype) and self.impl == other.impl

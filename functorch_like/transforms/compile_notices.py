@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import source_info
@@ -20,8 +20,11 @@ PROGRAMS, SECONDS = 10, 5.0
 #: Bytes of the arrays that a function closes over, from which on a warning is logged.
 BYTES = 2**28
 
-#: Programs and seconds by the code of a function, since `jit(lambda ...)` in a loop makes a new object each time.
-_SPENT: weakref.WeakKeyDictionary[Any, tuple[int, float]] = known(weakref.WeakKeyDictionary())
+#: Programs and seconds by the code of a function, since `jit(lambda ...)` in a loop makes a new object each time. A
+#: wrapper of a library compiles many functions; its name and its static arguments distinguish them.
+_SPENT: weakref.WeakKeyDictionary[Any, dict[int, tuple[int, float]]] = known(weakref.WeakKeyDictionary())
+#: Characters of a reason that a warning shows: structures of large models are pages long.
+SHOWN = 400
 #: Codes of functions for which the warning about large arrays was logged.
 _LARGE: weakref.WeakSet[Any] = known(weakref.WeakSet())
 
@@ -39,13 +42,15 @@ def compiled(fun: Any, name: str, call: FlatCall, earlier: Iterable[Any], second
     code = getattr(fun, "__code__", None)
     if code is None:
         return
-    before, spent = _SPENT.get(code, (0, 0.0))
-    programs, total = _SPENT[code] = before + 1, spent + seconds
+    counts = _SPENT.setdefault(code, {})
+    which = hash((name, *_codes(call.statics)))
+    before, spent = counts.get(which, (0, 0.0))
+    programs, total = counts[which] = before + 1, spent + seconds
     if not _is_much(before, spent) and _is_much(programs, total):
         why = recompile_reasons.difference(call.key, earlier) or recompile_reasons.first_time(fun)
         _warn(
             "%s was compiled %d times, in %.0f s; now at %s: %s. %s. ft.explain(f)(x) gives the reason for a call",
-            name, programs, total, _line(), why, _remedy(why),
+            name, programs, total, _line(), why if len(why) <= SHOWN else f"{why[:SHOWN]} ...", _remedy(why),
         )  # fmt: skip
 
 
@@ -64,6 +69,15 @@ def captured(fun: Any, name: str, consts: Sequence[Any]) -> None:
             "and NumPy's are copied each time that it is traced. Pass them as arguments",
             name, _line(), bytes_text(total), max(avals, key=size),
         )  # fmt: skip
+
+
+def _codes(statics: Any) -> Iterator[Any]:
+    """Yield the code and the name of each function among static arguments, and in tuples of them."""
+    for value in statics:
+        if type(value) is tuple:
+            yield from _codes(value)
+        elif callable(value):
+            yield getattr(value, "__code__", None), str(getattr(value, "__name__", type(value)))
 
 
 def _is_much(programs: int, seconds: float) -> bool:

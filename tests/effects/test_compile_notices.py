@@ -66,6 +66,23 @@ def test_functions_that_are_different_do_not_add_up(notes):
     assert notes() == []
 
 
+def test_functions_of_one_wrapper_do_not_add_up(notes):
+    """A library's wrapper passes its user's function as a static argument, in a tuple of its parts."""
+
+    def wrapped(parts, x):
+        return parts[0][0](x)
+
+    call = ft.jit(wrapped, static_argnums=0)
+    for f in (fnp.sin, fnp.cos, fnp.tan, lambda x: x + 1, lambda x: x + 2, lambda x: x + 3):
+        call(((f,), "options"), 1.0)
+    assert notes() == []
+    for n in range(4):
+        call(((lambda x: x - 1,), "options", n, "long " * 200), 1.0)
+    (note,) = notes()
+    says(note, "wrapped was compiled 3 times", "static argument", " ...")
+    assert len(note) < 700
+
+
 @pytest.mark.parametrize("array", [np.ones((20, 30), "float32"), fnp.ones((20, 30))], ids=["numpy", "here"])
 def test_large_arrays_that_a_function_closes_over(notes, array):
     def predict(x):

@@ -265,3 +265,33 @@ def test_floats_are_folded_in_as_integers(run):
         assert (jax.random.fold_in(key, data) == large).all(), data
     assert (jax.jit(jax.random.fold_in)(key, jnp.float32(3e9)) == large).all()
     """)
+
+
+def test_shapes_of_keys_stand_for_keys_as_libraries_of_checkpoints_use_them(run):
+    text = """
+    import numpy as np
+    import jax, jax.numpy as jnp
+    from jax._src.tree_util import flatten_one_level
+
+    keys = jax.random.split(jax.random.key(3), 4)
+    shape = jax.eval_shape(lambda: {"k": keys, "x": jnp.ones(2)})["k"]
+    own = jax.ShapeDtypeStruct(keys.shape, keys.dtype)
+    assert isinstance(shape, jax.ShapeDtypeStruct) and shape == own and shape.dtype == keys.dtype
+    assert repr(shape) == "ShapeDtypeStruct(shape=(4,), dtype=key<fry>)" and jnp.shape(shape) == (4,)
+
+    draw = lambda tree: jax.vmap(jax.random.normal)(tree["k"])
+    lowered = jax.jit(draw).lower({"k": own})
+    np.testing.assert_array_equal(lowered.compile()({"k": keys}), draw({"k": keys}))
+    assert jax.eval_shape(draw, {"k": own}) == jax.ShapeDtypeStruct((4,), "float32")
+    assert jax.eval_shape(lambda k: k[:2], own) == jax.ShapeDtypeStruct((2,), keys.dtype)
+    assert len(jax.make_jaxpr(draw)({"k": own}).in_avals) == 1
+    words = jax.random.key(0, impl="rbg")
+    assert jax.jit(jax.random.bits).lower(jax.ShapeDtypeStruct((), words.dtype)).compile()(words).shape == ()
+    for leaf in (keys, shape):
+        try:
+            flatten_one_level(leaf)
+        except ValueError:
+            continue
+        raise AssertionError("keys are leaves")
+    """
+    run(text)

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from functorch_like import numpy as fnp
+from functorch_like import tree
+from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.errors import DtypeError
+from functorch_like.random import typed_keys
 from functorch_like.random.typed_keys import KeyArray, KeyDtype, is_keys, over_words
 
 #: Numbers that fill arrays, by the beginning of a function's name.
@@ -68,6 +71,13 @@ def filling_keys(fun: Callable[..., Any], module: str) -> Callable[..., Any]:
 
     filled.__module__ = module
     return filled
+
+
+def described(results: Any) -> Any:
+    """Return results of `eval_shape` with a `ShapeDtypeStruct` for each array of typed keys, as in JAX."""
+    if not typed_keys.made:
+        return results
+    return tree.map(lambda x: ShapeDtypeStruct(x.shape, x.dtype) if is_keys(x) else x, results, is_leaf=is_keys)
 
 
 def _about_keys(values: Any, like: bool) -> bool:

@@ -16,7 +16,7 @@ from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import Tracer, named_axis
 from functorch_like.ir import trace_constants
-from functorch_like.jax_alias.modules import hi_types, programs, vmappables
+from functorch_like.jax_alias.modules import hi_types, keys_in_functions, programs, vmappables
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.callbacks import pure_callback as pure_callback
 from functorch_like.jax_alias.modules.configuration import config
@@ -110,6 +110,12 @@ def make_jaxpr(
         return (closed, traced.out_info) if return_shape else closed
 
     return made
+
+
+@functools.wraps(ft.eval_shape)
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`ft.eval_shape`; typed keys among the results are described by their shape and dtype, too."""
+    return keys_in_functions.described(ft.eval_shape(fun, *args, **kwargs))
 
 
 @functools.wraps(ft.vmap)

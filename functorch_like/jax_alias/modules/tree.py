@@ -34,11 +34,12 @@ def _keys_are_leaves(fun: Callable[..., Any], position: int | None = None) -> Ca
 
 def _or_keys(is_leaf: Callable[..., bool] | None) -> Callable[..., bool]:
     if is_leaf is None:
-        return lambda *node: _is_whole(node[-1])
-    return lambda *node: _is_whole(node[-1]) or is_leaf(*node)
+        return lambda *node: is_whole(node[-1])
+    return lambda *node: is_whole(node[-1]) or is_leaf(*node)
 
 
-def _is_whole(x: Any) -> bool:
+def is_whole(x: Any) -> bool:
+    """Return True for a leaf of JAX's that is a node here: typed keys, and values of hi types."""
     return type(x) is typed_keys.KeyArray or type(x) in hi_types.TYPES
 
 

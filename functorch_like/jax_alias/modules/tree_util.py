@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from functorch_like import tree_util
 from functorch_like.backends.xla import pytree
+from functorch_like.errors import TreeError
 from functorch_like.jax_alias.modules import tree
+from functorch_like.jax_alias.modules.tree import is_whole
 from functorch_like.tree import node_types
 
 tree_map, tree_map_with_path = tree.map, tree.map_with_path
@@ -69,7 +71,13 @@ class HashablePartial:
 
 
 def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
-    """Call `ft.tree_util.flatten_one_level`."""
+    """Call `ft.tree_util.flatten_one_level`.
+
+    Raises:
+        TreeError: for a leaf, as typed keys and values of hi types are.
+    """
+    if is_whole(tree):
+        raise TreeError(f"a {type(tree).__name__} is a leaf, which has no children", fix="test with all_leaves first")
     return tree_util.flatten_one_level(tree)
 
 
