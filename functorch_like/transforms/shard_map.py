@@ -49,7 +49,8 @@ def shard_map(
 
     Args:
         fun: takes and returns pytrees of parts. Left out, `shard_map` returns a decorator.
-        mesh: a Mesh; that of `ft.use_mesh` if None. An AbstractMesh is enough inside of jit.
+        mesh: a Mesh; that of `ft.use_mesh` if None. An AbstractMesh is enough inside of jit, or where a mesh of its
+            axes is in force.
         in_specs: how arguments are split: a prefix pytree of PartitionSpecs for the tuple of arguments. An axis that a
             spec leaves out splits nothing: each device along it gets a copy. Without `in_specs`, types of arguments say
             it, on a mesh of Explicit axes.
@@ -90,7 +91,8 @@ def shard_map(
     @api_boundary.public
     @wraps(fun)
     def mapped(*args: Any) -> Any:
-        where = current_mesh.value if mesh is None else mesh
+        in_force = current_mesh.value
+        where = in_force if mesh is None or _is_without_devices(mesh, in_force) else mesh
         if where is None:
             raise ArgumentError(
                 f"shard_map({name}) got no mesh, and none is in force", fix="give mesh=, or use ft.use_mesh(mesh)"
@@ -98,6 +100,11 @@ def shard_map(
         return Mapped(fun, name, where, in_specs, out_specs, axis_names, check_vma)(args)
 
     return mapped
+
+
+def _is_without_devices(mesh: AbstractMesh, in_force: Any) -> bool:
+    """Return True for an abstract mesh of the mesh in force, which has its devices."""
+    return not isinstance(mesh, Mesh) and isinstance(in_force, Mesh) and in_force.abstract_mesh == mesh
 
 
 class Mapped:

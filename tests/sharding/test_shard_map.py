@@ -444,3 +444,15 @@ def test_specs_inside_are_of_the_mesh_of_shard_map(mesh):
     out = ft.shard_map(inner, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(X)
     np.testing.assert_allclose(np.asarray(out), X[:, : X.shape[1] // 2] + X[:, X.shape[1] // 2 :])
     assert ft.sharding.get_mesh() is None
+
+
+def test_an_abstract_mesh_has_the_devices_of_the_mesh_in_force():
+    """Libraries map over `jax.sharding.get_abstract_mesh()`."""
+    mesh = ft.make_mesh((1,), ("s",))
+    total = ft.shard_map(
+        lambda x: ft.lax.psum(fnp.sum(x), "s"), mesh=mesh.abstract_mesh, in_specs=P("s"), out_specs=P()
+    )
+    with ft.use_mesh(mesh):
+        assert float(total(fnp.arange(4.0))) == 6.0
+    with pytest.raises(ft.errors.ArgumentError, match="has no devices"):
+        total(fnp.arange(4.0))
