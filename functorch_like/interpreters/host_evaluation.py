@@ -19,6 +19,7 @@ from functorch_like.compiler.inspection import INSPECTED
 from functorch_like.compiler.placement import device_for
 from functorch_like.core import ArrayImpl, Primitive, abstract_eval, aval_of
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal
+from functorch_like.primitives.elementwise.arithmetic import abs as abs_
 from functorch_like.primitives.elementwise.arithmetic import add, mul, neg, sub
 from functorch_like.primitives.elementwise.conversion import convert_element_type
 
@@ -62,7 +63,7 @@ def for_function(jaxpr: Jaxpr, consts: Sequence[Any], device: Any) -> HostProgra
         return None
     if not all(_computes(e) for e in jaxpr.equations) or not all(_is_small(a) for a in jaxpr.out_avals):
         return None
-    return HostProgram(jaxpr, consts, device) if _rounds_once(jaxpr) else None
+    return HostProgram(jaxpr, consts, device) if _rounds_once(jaxpr) and _keeps_signs(jaxpr) else None
 
 
 def _kinds(prim: Primitive) -> str:
@@ -96,6 +97,26 @@ def _rounds_once(jaxpr: Jaxpr) -> bool:
             return False
         if rounds or after:
             refused.add(out)
+    return True
+
+
+def _keeps_signs(jaxpr: Jaxpr) -> bool:
+    """Return False if XLA may change signs of zeros or of integers that overflow.
+
+    It makes a choice of a float's product with a converted boolean: 0 for `False * -2.0`. It leaves absolute values of
+    squares and of absolute values out, which are negative if they overflow.
+    """
+    masks: set[Any] = set()  # converted booleans, moved or not
+    for e in jaxpr.equations:
+        (out,) = e.outputs
+        kind = e.inputs[0].aval.dtype.kind if e.inputs else ""
+        if e.prim is abs_ and kind == "i" and len(jaxpr.equations) > 1:
+            return False
+        of_masks = any(type(v) is not Literal and v in masks for v in e.inputs)
+        if e.prim is mul and kind == "f" and of_masks:
+            return False
+        if (e.prim is convert_element_type and kind == "b") or (e.prim.kind == "movement" and of_masks):
+            masks.add(out)
     return True
 
 

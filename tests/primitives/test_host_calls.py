@@ -319,6 +319,26 @@ def test_results_of_several_operations_have_the_bits_of_compiled_programs():
             assert calls == [calls[3]] * 4, (f, dtype)
 
 
+def test_signs_that_xla_changes_are_the_same_in_all_calls():
+    """XLA makes a choice of a product with a boolean: 0 for False, not -0. It takes integers squared for positive."""
+    jitted = lambda f: eager_jit(f, ints=True)
+    x = fnp.asarray(np.array([-2.5, 3.0, -1.0], "float32"))
+    mask = fnp.asarray(np.array([False, True, False]))
+    least = fnp.asarray(np.array([-128, 63, 3], "int8"))
+    for f, args in (
+        (fnp.multiply, (mask, x)),
+        (fnp.multiply, (x[None], mask)),
+        (fnp.multiply, (mask, -1.5)),
+        (jitted(lambda m, x: fnp.stack([m, m])[..., None] * x), (mask, x)),
+        (jitted(lambda m, x: (-x.reshape(3, 1)) * m.astype(x.dtype).reshape(1, 3)), (mask, x)),
+        (jitted(lambda x: abs(x * x)), (least,)),
+        (jitted(lambda x: abs(x) >= 0), (least,)),
+        (jitted(lambda x: fnp.maximum(abs(x), -x)), (least,)),
+    ):
+        calls = [f(*args) for _ in range(4)]
+        assert [bits(y) for y in calls] == [bits(calls[3])] * 4, f
+
+
 def test_numbers_that_overflow_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
