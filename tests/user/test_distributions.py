@@ -174,6 +174,7 @@ def test_samples(axis):
             for method in ("average", "min", "max", "dense", "ordinal") if policy == "propagate" else ("min",):
                 got = S.rankdata(x, method, axis=axis, nan_policy=policy)
                 np.testing.assert_array_equal(got, stats.rankdata(x, method, axis=axis, nan_policy=policy))
+                assert not got.weak_type
     assert S.mode(a, axis, keepdims=True).mode.shape == stats.mode(a, axis, keepdims=True).mode.shape
     with pytest.raises(ArgumentError, match="nan_policy"):
         S.mode(a, nan_policy="raise")
@@ -232,6 +233,44 @@ def test_values_at_infinity_and_of_infinite_shapes(name, shapes):
         np.testing.assert_allclose(result[known], expected[known], rtol=1e-12, err_msg=f)
         if name != "beta":
             np.testing.assert_array_equal(np.isnan(result)[1:], False, err_msg=f)
+
+
+FAR = ("norm", "cauchy", "laplace", "logistic", "gumbel_l", "gumbel_r", "expon", "uniform")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning", "ignore:overflow:RuntimeWarning")  # of SciPy
+def test_derivatives_far_outside_and_at_infinity(dtype):
+    """Those of probabilities are densities, and those of their logarithms are finite wherever they have limits."""
+    x = np.array([-np.inf, -1e12, -100, -2.5, 0.25, 3, 100, 1e12, np.inf], dtype)
+    wide = x.astype(float)
+    slopes = lambda f: ft.vmap(ft.grad(f))
+    kinds = ("pdf", "cdf", "sf", "logcdf", "logsf")
+    results = ft.jit(lambda x: {n: {f: slopes(getattr(getattr(S, n), f))(x) for f in kinds} for n in FAR})(x)
+    for name, found in results.items():
+        density = getattr(stats, name).pdf(wide)
+        density[np.isnan(density)] = 0  # where SciPy subtracts infinities
+        rtol, atol = (1e-4, 1e-37) if dtype == "float32" else (1e-9, 1e-40)
+        np.testing.assert_allclose(found["cdf"], density, rtol=rtol, atol=atol, err_msg=name)
+        np.testing.assert_allclose(found["sf"], -density, rtol=rtol, atol=atol, err_msg=name)
+        for f in ("pdf", "logcdf", "logsf"):
+            assert not np.isnan(found[f]).any(), (name, f)
+        ends = {"logcdf": -1, "logsf": 0}  # the probability is 1 there
+        assert all(found[f][end] == 0 for f, end in ends.items()), name
+    cauchy = ft.jit(lambda x: {f: slopes(getattr(S.cauchy, f))(x) for f in ("logpdf", "logcdf")})(x)
+    np.testing.assert_allclose(cauchy["logpdf"], np.where(np.isinf(x), 0, -2 * wide / (1 + wide**2)), rtol=1e-5)
+    np.testing.assert_allclose(cauchy["logcdf"][:2], [0, 1e-12], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "shapes"), [("expon", ()), ("uniform", ()), ("pareto", (2.0,)), ("gamma", (2.0,))])
+def test_impossible_values_have_no_derivative_by_the_scale(name, shapes):
+    density = getattr(S, name).logpdf
+    slope = lambda x: ft.grad(lambda s: density(x, *shapes, 0.0, s))(np.float64(2))
+    outside, inside = np.float64(-3), np.float64(3 if name == "pareto" else 1.5)
+    assert density(outside, *shapes, 0.0, 2.0) == -np.inf and slope(outside) == 0
+    h = 1e-6
+    near = [getattr(stats, name).logpdf(inside, *shapes, 0.0, 2 + d) for d in (h, -h)]
+    np.testing.assert_allclose(slope(inside), (near[0] - near[1]) / (2 * h), rtol=1e-7)
 
 
 def test_mixed_derivatives_at_flat_densities():

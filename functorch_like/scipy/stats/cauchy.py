@@ -19,9 +19,14 @@ _family = Family("Cauchy's distribution", "0.5")
 @_family
 def logpdf(x: Any) -> Any:
     size = fnp.abs(x)
-    far = size > 1e17 if aval_of(x).dtype == dtypes.float64 else size > 1e10  # the square might overflow; the 1 is lost
-    log = fnp.log1p(fnp.where(far, size, size * size))
-    return -fnp.where(far, 2 * log, log) - math.log(math.pi)
+    far = _is_far(size)
+    near = fnp.where(far, 1, size)
+    return -fnp.where(far, 2 * fnp.log(fnp.where(far, size, 1)), fnp.log1p(near * near)) - math.log(math.pi)
+
+
+def _is_far(size: Any) -> Any:
+    """Return True where 1 is lost beside the square, which might overflow."""
+    return size > 1e17 if aval_of(size).dtype == dtypes.float64 else size > 1e10
 
 
 @_family
@@ -31,9 +36,13 @@ def cdf(x: Any) -> Any:
 
 @_family
 def logcdf(x: Any) -> Any:
-    right = x > 0
-    least = fnp.arctan2(1, fnp.abs(x)) / math.pi  # from the less probable side
-    return fnp.where(right, fnp.log1p(-least), fnp.log(least))
+    right, size = x > 0, fnp.abs(x)
+    far = _is_far(size)
+    near = fnp.where(far, 1, size)
+    least = fnp.where(far, 1 / (math.pi * fnp.where(far, size, 1)), fnp.arctan2(1, near) / math.pi)  # the smaller part
+    tail = -fnp.log(math.pi * fnp.where(far, size, 1))  # its logarithm, where it might be 0
+    left = fnp.where(far, tail, fnp.log(fnp.where(far, 1, least)))
+    return fnp.where(right, fnp.log1p(-least), left)
 
 
 @_family

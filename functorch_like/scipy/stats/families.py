@@ -169,7 +169,10 @@ class Family:
             if self.discrete:
                 out = fnp.where(x != x, x, out)
             else:
-                out = out / scale if name == "pdf" else out - fnp.log(scale) if name == "logpdf" else out
+                if name == "logpdf":
+                    impossible = out == -math.inf  # for all scales near by, so that the derivative is 0
+                    out = out - fnp.log(fnp.where(impossible, 1, scale))
+                out = out / scale if name == "pdf" else out
         good = good if self.discrete else good & (scale > 0)
         if self.valid is not None:
             good = good & self.valid(*shapes)

@@ -19,6 +19,21 @@ def logpdf(x: Any) -> Any:
     return fnp.where(least, -math.inf, -x - fnp.exp(-x))
 
 
+def _bounded(x: Any) -> Any:
+    """Return x, or -30 where it is less: the probability of less is 0, and exp(-x) and its derivatives may overflow."""
+    return fnp.where(x < -30, -30, x)
+
+
+@_family
+def pdf(x: Any) -> Any:
+    return fnp.exp(logpdf.standard(_bounded(x)))
+
+
+@_family
+def cdf(x: Any) -> Any:
+    return fnp.exp(logcdf.standard(_bounded(x)))
+
+
 @_family
 def logcdf(x: Any) -> Any:
     return -fnp.exp(-x)
@@ -26,13 +41,13 @@ def logcdf(x: Any) -> Any:
 
 @_family
 def sf(x: Any) -> Any:
-    return -fnp.expm1(-fnp.exp(-x))
+    return -fnp.expm1(-fnp.exp(-_bounded(x)))
 
 
 @_family
 def logsf(x: Any) -> Any:
     far = x > 40  # exp(-x) is lost beside 1
-    return fnp.where(far, -x, log1mexp(-fnp.exp(-fnp.where(far, 40, x))))
+    return fnp.where(far, -x, log1mexp(-fnp.exp(-fnp.where(far, 40, _bounded(x)))))
 
 
 @_family
@@ -43,7 +58,3 @@ def ppf(q: Any) -> Any:
 @_family
 def isf(q: Any) -> Any:
     return -fnp.log(-fnp.log1p(-q))
-
-
-pdf = _family.exp(logpdf)
-cdf = _family.exp(logcdf)

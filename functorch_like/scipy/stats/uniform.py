@@ -28,8 +28,13 @@ def sf(x: Any) -> Any:
 
 
 @_family
+def logcdf(x: Any) -> Any:
+    return fnp.where(x < 0, -math.inf, fnp.log(fnp.clip(fnp.where(x < 0, 1, x), 0, 1)))
+
+
+@_family
 def logsf(x: Any) -> Any:
-    return fnp.log1p(-fnp.clip(x, 0, 1))
+    return fnp.where(x > 1, -math.inf, fnp.log1p(-fnp.clip(fnp.where(x > 1, 0, x), 0, 1)))
 
 
 @_family
@@ -43,4 +48,3 @@ def isf(q: Any) -> Any:
 
 
 pdf = _family.exp(logpdf)
-logcdf = _family.log(cdf)
