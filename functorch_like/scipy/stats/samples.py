@@ -129,8 +129,9 @@ def _rankdata(a: Any, d: int, method: str, omit: bool) -> Any:
     low = lax.cummax(fnp.where(new, places, 0), axis=last) + 1
     ends = fnp.concatenate([new[..., 1:], fnp.ones_like(new[..., :1])], -1)
     high = lax.cummin(fnp.where(ends, places, max(n - 1, 0)), axis=last, reverse=True) + 1
+    real = dtypes.default_float() if n < 2**23 else dtypes.float64
     if method == "average":
-        ranks = promotion.convert(low + high, dtypes.default_float() if n < 2**23 else dtypes.float64) / 2
+        ranks = promotion.convert(low + high, real) / 2
     else:
         dense = fnp.cumsum(fnp.where(new, 1, 0), -1)
         ranks = {"min": low, "max": high, "dense": dense, "ordinal": places + 1 + 0 * low}[method]
@@ -138,7 +139,7 @@ def _rankdata(a: Any, d: int, method: str, omit: bool) -> Any:
     if dtypes.is_float(aval_of(x).dtype):
         nan = x != x
         nan = nan if omit else fnp.any(nan, -1, keepdims=True)
-        ranks = fnp.where(nan, fnp.nan, ranks)
+        ranks = fnp.where(nan, fnp.nan, promotion.convert(ranks, real))
     return fnp.moveaxis(ranks, -1, d)
 
 
