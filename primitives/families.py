@@ -29,6 +29,7 @@ FAMILIES = {
     "contractions.convolution": "conv_general_dilated",
     "reductions.cumulative": "cummax cummin cumprod cumsum",
     "linalg.eigen": "eig eigh schur",
+    "collectives.shared_values": "divide_where_same pvary sum_where_same",
     "collectives.exchange": "all_gather all_to_all ppermute reduce_scatter",
     "effects.call_exported": "call_exported",
     "linalg.cholesky_lu": "cholesky lu lu_pivots_to_permutation",

@@ -40,7 +40,7 @@ RULES: dict[str, Rule] = {
     **whole_dimensions.RULES,
 }
 #: Primitives of the first order whose shape rules give types.
-_TYPED = frozenset(("sharding_constraint", "retyped", "psum", "pmax", "pmin", "control_dep"))
+_TYPED = frozenset(("sharding_constraint", "retyped", "psum", "pmax", "pmin", "pvary", "control_dep"))
 
 
 def results_of(prim: Any, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:

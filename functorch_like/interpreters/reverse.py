@@ -27,6 +27,7 @@ from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
 from functorch_like.ir.trace_to_jaxpr import VarTracer
 from functorch_like.primitives.base.shapes import zeros
+from functorch_like.primitives.collectives.shared_values import Boundary, boundary
 from functorch_like.primitives.elementwise.arithmetic import add
 from functorch_like.primitives.structural import convert_element_type
 from functorch_like.primitives.structural.sharding_constraint import split_as
@@ -104,12 +105,15 @@ class LinearMap:
         inputs: one variable for each input.
         equations: linear equations over them and known values.
         outputs: a variable for each output; None for a tangent that is zero.
+        boundary: how cotangents of values that are the same on all devices count, where a `shard_map` checks that.
     """
 
-    __slots__ = ("equations", "inputs", "outputs")
+    __slots__ = ("boundary", "equations", "inputs", "outputs")
 
-    def __init__(self, inputs: list[Var], equations: list[Equation], outputs: list[Var | None]) -> None:
-        self.inputs, self.outputs = inputs, outputs
+    def __init__(
+        self, inputs: list[Var], equations: list[Equation], outputs: list[Var | None], boundary: Boundary | None = None
+    ) -> None:
+        self.inputs, self.outputs, self.boundary = inputs, outputs, boundary
         self.equations = dead_code_elimination(equations, outputs)
 
     def keep(self) -> None:
@@ -143,7 +147,7 @@ class LinearMap:
             for i, k in where:
                 inputs[i][k] = value
         equations = [e.of(new) for e, new in zip(self.equations, inputs, strict=True)]
-        return LinearMap(self.inputs, equations, self.outputs)
+        return LinearMap(self.inputs, equations, self.outputs, self.boundary)
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
         """Return the tangents of outputs for those of inputs; None is zero."""
@@ -162,7 +166,15 @@ class LinearMap:
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return the cotangents of inputs for those of outputs; None is zero."""
-        return backward_pass(self.equations, self.inputs, self.outputs, cotangents)
+        if self.boundary is None:
+            return backward_pass(self.equations, self.inputs, self.outputs, cotangents)
+        cotangents = self.boundary.given(cotangents)
+        return self.boundary.found(backward_pass(self.equations, self.inputs, self.outputs, cotangents))
+
+    def at_boundary(self, arguments: Sequence[Any], results: Sequence[Any]) -> LinearMap:
+        """Return the map as the derivative of a user's function of these values."""
+        self.boundary = boundary(arguments, results)
+        return self
 
 
 def dead_code_elimination(equations: list[Equation], outputs: Sequence[Any]) -> list[Equation]:

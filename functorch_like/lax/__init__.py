@@ -10,6 +10,7 @@ from functorch_like.lax.branches import switch as switch
 from functorch_like.lax.collectives import axis_index as axis_index
 from functorch_like.lax.collectives import axis_size as axis_size
 from functorch_like.lax.collectives import pbroadcast as pbroadcast
+from functorch_like.lax.collectives import pcast as pcast
 from functorch_like.lax.collectives import pmax as pmax
 from functorch_like.lax.collectives import pmean as pmean
 from functorch_like.lax.collectives import pmin as pmin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from functorch_like.lax.axis_groups import AxisGroups
 from functorch_like.lax.operands import error, value
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import reduce_sum
-from functorch_like.primitives.collectives import reduce_over_axis
+from functorch_like.primitives.collectives import reduce_over_axis, shared_values
 from functorch_like.primitives.reductions import reductions
 from functorch_like.primitives.reductions.makers import highest, lowest
 
@@ -80,6 +80,46 @@ def axis_size(axis_name: AxisName) -> int:
         except FtError as e:
             raise error(type(e), e.reason, e.fix) from None
     return size
+
+
+@overload
+def pcast(x: ArrayLike, axis_name: AxisName, *, to: Literal["varying"]) -> Array: ...
+@overload
+def pcast(x: T, axis_name: AxisName, *, to: Literal["varying"]) -> T: ...
+def pcast(x: Any, axis_name: Any, *, to: Any) -> Any:
+    """Return values as each device's own, though they are the same along a named axis.
+
+    In `shard_map` with `check_vma=True`, a gradient by a value that is the same on all devices along an axis is summed
+    over it. The gradient by `pcast(x, axis_name, to="varying")` is that of the device's own part.
+
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name of an axis of `shard_map` or `vmap`, or a tuple of names.
+        to: "varying".
+
+    Returns:
+        Arrays of the structure, shapes and values of x.
+
+    Raises:
+        AxisNameError: where no such axis is in scope.
+        ArgumentError: for another `to`.
+
+    >>> from functorch_like.sharding import PartitionSpec as P
+    >>> mesh = ft.make_mesh((1,), ("i",))
+    >>> own = lambda w, x: ft.grad(lambda w: (w * x).sum())(lax.pcast(w, "i", to="varying"))[None]
+    >>> ft.shard_map(own, mesh=mesh, in_specs=(P(), P("i")), out_specs=P("i"))(2.0, fnp.asarray([3.0])).tolist()
+    [3.0]
+    """
+    if to != "varying":
+        raise error(ArgumentError, f"pcast has no to={to!r:.40}", 'use to="varying"')
+    axis_size(axis_name)
+
+    def marked(leaf: Any) -> Any:
+        for name in names_of(axis_name):
+            leaf = shared_values.pvary(value(leaf), axis_name=name)
+        return leaf
+
+    return tree.map(marked, x)
 
 
 def axis_index(axis_name: AxisName) -> Array:

@@ -23,7 +23,8 @@ from functorch_like.calling.call_signature import FlatCall, Static, argument_pat
 from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
-from functorch_like.primitives.higher_order.shard_map.replication import varying
+from functorch_like.primitives.collectives.shared_values import CHECKED_AXES
+from functorch_like.primitives.higher_order.shard_map.replication import resolved, varying
 from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_scope, local
 from functorch_like.primitives.higher_order.shard_map.shard_map import shard_map as primitive
 from functorch_like.source_info import name_of
@@ -57,7 +58,10 @@ def shard_map(
         out_specs: how results are put together: a prefix pytree. A result whose spec leaves an axis out must be the
             same along it.
         axis_names: the axes whose parts the function is written for; the compiler splits over the others. All if empty.
-        check_vma: refuse results that may differ along an axis that their spec leaves out.
+        check_vma: refuse results that may differ along an axis that their spec leaves out. For gradients that `fun`
+            takes, a value that is the same on all devices along an axis then counts as one, as in JAX: the gradient by
+            it is summed over the axis, and a loss that `psum` or `pmean` made counts once. With False, and under
+            `vmap`, each device's copy is a value of its own.
 
     Returns:
         A function of whole arrays.
@@ -197,14 +201,24 @@ class Mapped:
         args, kwargs = call.tree.unflatten(parts)
         # Types of parts name no axes.
         inside = self.mesh.update(axis_types=AxisType.Auto) if self.mesh.explicit_axes else self.mesh
-        with axes_in_scope(self.mesh, self.axes), current_mesh.held(inside):
+        checked = CHECKED_AXES.held(self.axes if self.check else ())
+        with axes_in_scope(self.mesh, self.axes), current_mesh.held(inside), checked:
             inner = FlatCall(_NOTHING_STATIC, args, kwargs, abstract=True)
             body = traced_function.staged(self.fun, inner, "shard_map", cache)
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))
             out_specs = self.out_specs(body) if callable(self.out_specs) else self.out_specs
             out_specs = self._specs(out_specs, whole, "out_specs")
-            self._check(body, (*(PartitionSpec() for _ in body.consts), *specs), out_specs)
+            in_specs = (*(PartitionSpec() for _ in body.consts), *specs)
+            if self.check:
+                body = self._with_summed_gradients(body, in_specs)
+            self._check(body, in_specs, out_specs)
         return body, out_specs
+
+    def _with_summed_gradients(self, body: Any, in_specs: Sequence[Any]) -> Any:
+        varied = tuple(frozenset(spec.mentioned()) for spec in in_specs)
+        sizes = {name: self.mesh.shape[name] for name in self.axes}
+        jaxpr = body.jaxpr.memo(("resolved", varied, tuple(sizes.items())), lambda: resolved(body.jaxpr, varied, sizes))
+        return body if jaxpr is body.jaxpr else body._replace(jaxpr=jaxpr)
 
     def _check(self, body: Any, in_specs: Sequence[Any], out_specs: Sequence[Any]) -> None:
         paths = tree.leaf_paths(body.out_tree)
@@ -221,6 +235,6 @@ class Mapped:
                 raise ArgumentError(
                     f"result{path} of shard_map({self.name}) may differ along the axis {listed}, which its spec "
                     f"{spec!r} leaves out",
-                    fix=f"reduce it, a mean and its gradient by lax.pmean(x, {missing[0]!r}), a sum by lax.psum; or "
+                    fix=f"reduce it, e.g. by lax.psum or lax.pmean(x, {missing[0]!r}); or "
                     "name the axis in out_specs; or, if it is the same on all devices, say check_vma=False",
                 )

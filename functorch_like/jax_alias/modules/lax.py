@@ -135,14 +135,14 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     return _select(pred, on_true, on_false)
 
 
-def pvary(x: Any, axis_name: Any = None) -> Any:
-    """Return `x`."""
-    return x
+def pvary(x: Any, axis_name: Any = ()) -> Any:
+    """Call `ft.lax.pcast`; without names, return `x`."""
+    return lax.pcast(x, axis_name, to="varying") if axis_name not in ((), None) else x
 
 
-def pcast(x: Any, axis_name: Any = None, *, to: Any = None) -> Any:
-    """Return `x`."""
-    return x
+def pcast(x: Any, axis_name: Any = (), *, to: Any = None) -> Any:
+    """Return `x`, as each device's own for `to="varying"`."""
+    return pvary(x, axis_name) if to == "varying" else x
 
 
 def tie_in(x: Any, y: Any) -> Any:

@@ -15,6 +15,7 @@ from functorch_like.interpreters import reverse
 from functorch_like.interpreters.batching import BatchTrace
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.base.shapes import full_like, reduce_sum
+from functorch_like.primitives.collectives.shared_values import boundary
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.elementwise.transcendental import sin
 from functorch_like.primitives.higher_order.custom.base import Fun, Mapped, custom_primitive, explicit, out_avals
@@ -40,6 +41,9 @@ def _jvp(
         outs = custom_vjp_call(*primals, fun=fun, fwd=fwd, consts=consts)
         return outs, [None] * len(outs)
     outs, residuals, bwd = fwd(args, live, out_avals(fun))
+    at = boundary(args, outs)
+    if at is not None:
+        bwd, residuals = at.of_rule(bwd, residuals)
     avals = tuple(aval_of(o).strong() for o in outs)
     some = [t for t in directions if t is not None]
     params = {"name": name_of(fun), "bwd": bwd, "live": live, "residuals": len(residuals), "out_avals": avals}
