@@ -58,7 +58,7 @@ def int8_pmean(x: Array, axis_name: str, error: Int8Error) -> tuple[Array, Int8E
     """Compute the mean over a named axis from integers of 8 bits: a quarter of the bytes of float32.
 
     Args:
-        x: an array of floats.
+        x: an array of floats, such as the gradient of the device's own loss.
         axis_name: the axis.
         error: of the call before; `int8_error(x, size)` at first.
 
@@ -91,7 +91,7 @@ def topk_pmean(x: Array, axis_name: str, error: Array, k: int) -> tuple[Array, A
     """Compute the mean over a named axis of the `k` entries of each device with the greatest absolute values.
 
     Args:
-        x: an array of floats.
+        x: an array of floats, such as the gradient of the device's own loss.
         axis_name: the axis.
         error: of the call before; zeros like `x` at first.
         k: number of entries that each device sends, with their positions.
