@@ -115,6 +115,8 @@ current_mesh = config("mesh", None)
 programs_on_mesh = config("programs_on_mesh", False)
 # True where the caller splits a result itself: doubts how Explicit axes split it are then resolved in any way.
 explicit_resolved = config("explicit_resolved", False)
+# The axes of a `shard_map` with `check_vma=True` whose function is being traced.
+checked_axes = config("checked_axes", ())
 # Values of user contexts that differ from their defaults (transforms/user_context.py).
 user_contexts = config("user_contexts", ContextValues())
 # Attributes of the operations that are recorded: pairs of a name and a text (experimental/xla_metadata.py).

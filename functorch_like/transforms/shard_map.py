@@ -13,7 +13,7 @@ from functorch_like import tree
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla import named_sharding
-from functorch_like.backends.xla.configuration import current_mesh
+from functorch_like.backends.xla.configuration import checked_axes, current_mesh
 from functorch_like.backends.xla.mesh import AbstractMesh, AxisType, Mesh
 from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
@@ -23,7 +23,6 @@ from functorch_like.calling.call_signature import FlatCall, Static, argument_pat
 from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
-from functorch_like.primitives.collectives.shared_values import CHECKED_AXES
 from functorch_like.primitives.higher_order.shard_map.replication import resolved, varying
 from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_scope, local
 from functorch_like.primitives.higher_order.shard_map.shard_map import shard_map as primitive
@@ -201,7 +200,7 @@ class Mapped:
         args, kwargs = call.tree.unflatten(parts)
         # Types of parts name no axes.
         inside = self.mesh.update(axis_types=AxisType.Auto) if self.mesh.explicit_axes else self.mesh
-        checked = CHECKED_AXES.held(self.axes if self.check else ())
+        checked = checked_axes.held(self.axes if self.check else ())
         with axes_in_scope(self.mesh, self.axes), current_mesh.held(inside), checked:
             inner = FlatCall(_NOTHING_STATIC, args, kwargs, abstract=True)
             body = traced_function.staged(self.fun, inner, "shard_map", cache)

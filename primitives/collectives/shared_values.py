@@ -15,14 +15,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends import xla
+from functorch_like.backends.xla.configuration import checked_axes
 from functorch_like.core import BatchAxis, NotDefined, Primitive
 from functorch_like.primitives.collectives.reduce_over_axis import NO_REF, axis_size
 from functorch_like.source_info import name_of
 
-#: The axes of the `shard_map` with checks whose function is being traced.
-CHECKED_AXES = xla.config("checked_axes", ())
-_NOT_LOWERED = NotDefined("it stands for a sum or a division, which take its place once the function has been traced")
+_NOT_LOWERED = NotDefined("a placeholder while a function is traced; `replication.resolved` writes a sum or a division")
 
 
 def _shape(ct: ShapedArray, like: ShapedArray, *, axes: tuple[str, ...]) -> ShapedArray:
@@ -94,7 +92,7 @@ class Boundary(NamedTuple):
 
 def boundary(arguments: Sequence[Any], results: Sequence[Any]) -> Boundary | None:
     """Return the boundary of a function that is being differentiated; None outside of a checked `shard_map`."""
-    axes = CHECKED_AXES.value
+    axes = checked_axes.value
     return Boundary(axes, arguments, results) if axes else None
 
 
@@ -106,7 +104,7 @@ def _pvary_shape(x: ShapedArray, *, axis_name: str) -> ShapedArray:
 pvary = Primitive(
     "pvary",
     shape=_pvary_shape,
-    ref=lambda x, **_: x,
+    ref=NO_REF,
     lower=lambda e, x, **_: x,
     jvp=lambda primals, tangents, **params: (pvary(*primals, **params), pvary(*tangents, **params)),
     transpose=lambda ct, args, **_: [ct],

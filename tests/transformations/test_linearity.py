@@ -8,7 +8,9 @@ from functorch_like import dtypes
 from functorch_like.core import TABLE
 
 NAMED = {name for name, prim in TABLE.items() if prim.linear is not None}
-MEANINGLESS_ALONE = {"psum", "all_gather", "all_to_all", "ppermute", "reduce_scatter"}
+MEANINGLESS_ALONE = {
+    "psum", "all_gather", "all_to_all", "ppermute", "reduce_scatter", "pvary", "sum_where_same", "divide_where_same",
+}  # fmt: skip
 ROUNDING = {"reduce_precision"}
 CASES = [
     pytest.param(c, id=c.label)

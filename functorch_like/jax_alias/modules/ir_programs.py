@@ -86,7 +86,7 @@ def lower_jaxpr_to_fun(
         with inner._ip:
             return lowering(_context(ctx, closed.in_avals, closed.out_avals), *values)
 
-    symbol = e._define(name, closed.in_avals, body, "private", closed.out_avals)
+    symbol = e.define(name, closed.in_avals, body, "private", closed.out_avals)
     return ir.SymbolTable(e._module.operation)[symbol]
 
 
