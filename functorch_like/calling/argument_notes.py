@@ -31,6 +31,14 @@ _RENAMED = (
     ("NumPy", "size", "shape"), ("NumPy", "low", "minval"), ("NumPy", "high", "maxval"), ("NumPy", "loc", "mean"),
     ("NumPy", "a_min", "min"), ("NumPy", "a_max", "max"),
 )  # fmt: skip
+#: Remedies for options that no function has, by their names.
+_LEFT_OUT = {
+    "out": "arrays are immutable: leave out= out, and use the result",
+    "casting": "leave casting= out, and convert with astype",
+    "randomness": "leave randomness= out: draws belong to keys, and each column has the same",
+    "_preallocate_and_copy": "leave it out: chunk_size= alone bounds the memory",
+    "requires_grad": "a derivative belongs to a function: ft.grad(f)(x)",
+}
 _NONE = re.compile(r"^unsupported operand type.*'NoneType'")
 
 
@@ -62,16 +70,7 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
             for library, foreign, own in _RENAMED
             if f"'{foreign}'" in str(error) and own in parameters and foreign not in parameters
         ]
-        if "'out'" in str(error):
-            renamed.append("; arrays are immutable: leave out= out, and use the result")
-        if "'casting'" in str(error):
-            renamed.append("; leave casting= out, and convert with astype")
-        if "'randomness'" in str(error):
-            renamed.append("; leave randomness= out: draws belong to keys, and each column has the same")
-        if "'_preallocate_and_copy'" in str(error):
-            renamed.append("; leave it out: chunk_size= alone bounds the memory")
-        if "'requires_grad'" in str(error):
-            renamed.append("; a derivative belongs to a function: ft.grad(f)(x)")
+        renamed += [f"; {remedy}" for name, remedy in _LEFT_OUT.items() if f"'{name}'" in str(error)]
         error.add_note(call_of(fun) + "".join(renamed[:1]))
     elif fun.__module__ == f"{_PACKAGE}.lax" and _inside(error.__traceback__):
         error.add_note(f"{name} called {match[1]}; help({name}) says with which arguments")

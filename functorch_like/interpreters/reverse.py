@@ -171,10 +171,11 @@ class LinearMap:
         cotangents = self.boundary.given(cotangents)
         return self.boundary.found(backward_pass(self.equations, self.inputs, self.outputs, cotangents))
 
-    def at_boundary(self, arguments: Sequence[Any], results: Sequence[Any]) -> LinearMap:
-        """Return the map as the derivative of a user's function of these values."""
-        self.boundary = boundary(arguments, results)
-        return self
+    def of_first(self, count: int) -> LinearMap:
+        """Return the map to the first outputs alone."""
+        at = self.boundary
+        at = at if at is None else at._replace(results=at.results[:count])
+        return LinearMap(self.inputs, self.equations, self.outputs[:count], at)
 
 
 def dead_code_elimination(equations: list[Equation], outputs: Sequence[Any]) -> list[Equation]:
@@ -218,7 +219,8 @@ def linearize(
         pairs = zip(primals, differentiated, strict=True)
         outs = fun(*[Dual(trace, as_argument(p), next(rest)) if w else p for p, w in pairs])
     results, tangents = split_duals(trace, outs)
-    return results, LinearMap([t._var for t in inputs], tape.equations, [tape.var(t) for t in tangents])
+    at = boundary([p for p, w in zip(primals, differentiated, strict=True) if w], results)
+    return results, LinearMap([t._var for t in inputs], tape.equations, [tape.var(t) for t in tangents], at)
 
 
 _undefined = cleared(lru_cache(4096)(UndefinedPrimal))

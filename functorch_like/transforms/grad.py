@@ -168,7 +168,6 @@ def value_and_grad(
         result = FlatFunction(partial, in_tree, has_aux)
         outs, linear = reverse.linearize(result.flat, leaves, inexact, _name)
         out = _check_scalar(outs, result, holomorphic, fun, _name)
-        linear = linear.at_boundary([a for a, w in zip(leaves, inexact, strict=True) if w], outs)
         back = iter(linear.transpose([_one(out)] + [None] * (len(outs) - 1)))
         gradients = [gradient_of(next(back) if w else None, a, w) for a, w in zip(leaves, inexact, strict=True)]
         value = (outs[0], result.aux_tree.unflatten(outs[1:])) if has_aux else outs[0]

@@ -305,7 +305,6 @@ def _rows(
 ) -> tuple[Blocks, list[Any]]:
     inexact = [check_input(a, holomorphic, allow_int, name) for a in leaves]
     results, linear = reverse.linearize(function.flat, leaves, inexact, "jacrev")
-    linear = linear.at_boundary([a for a, w in zip(leaves, inexact, strict=True) if w], results)
     outs, aux = results[: function.count], results[function.count :]
     out_avals = [aval_of(o) for o in outs]
     for y in out_avals:

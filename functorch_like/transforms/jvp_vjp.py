@@ -161,9 +161,8 @@ class Linearized:
         linear.keep()
         n = self.function.count
         self.outs, self.aux = outs[:n], outs[n:]
-        linear = reverse.LinearMap(linear.inputs, linear.equations, linear.outputs[:n])
+        linear = linear.of_first(n)
         avals = lambda values: [UndefinedPrimal(aval_of(v)) for v in values]
-        linear = linear.at_boundary([a for a, w in zip(leaves, inexact, strict=True) if w], self.outs)
         facts = linear, in_tree, avals(leaves), self.function.out_tree, avals(self.outs)
         self.pushforward, self.pullback = Pushforward(*facts), Pullback(*facts)
 

@@ -207,25 +207,23 @@ class Mapped:
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))
             out_specs = self.out_specs(body) if callable(self.out_specs) else self.out_specs
             out_specs = self._specs(out_specs, whole, "out_specs")
-            in_specs = (*(PartitionSpec() for _ in body.consts), *specs)
+            varied = (*(frozenset() for _ in body.consts), *(frozenset(spec.mentioned()) for spec in specs))
             if self.check:
-                body = self._with_summed_gradients(body, in_specs)
-            self._check(body, in_specs, out_specs)
+                body = self._with_summed_gradients(body, varied)
+            self._check(body, varied, out_specs)
         return body, out_specs
 
-    def _with_summed_gradients(self, body: Any, in_specs: Sequence[Any]) -> Any:
-        varied = tuple(frozenset(spec.mentioned()) for spec in in_specs)
+    def _with_summed_gradients(self, body: Any, varied: tuple[Any, ...]) -> Any:
         sizes = {name: self.mesh.shape[name] for name in self.axes}
         jaxpr = body.jaxpr.memo(("resolved", varied, tuple(sizes.items())), lambda: resolved(body.jaxpr, varied, sizes))
         return body if jaxpr is body.jaxpr else body._replace(jaxpr=jaxpr)
 
-    def _check(self, body: Any, in_specs: Sequence[Any], out_specs: Sequence[Any]) -> None:
+    def _check(self, body: Any, varied: tuple[Any, ...], out_specs: Sequence[Any]) -> None:
         paths = tree.leaf_paths(body.out_tree)
         for path, spec, aval in zip(paths, out_specs, body.jaxpr.out_avals, strict=True):
             named_sharding.check_rank(spec, aval.ndim, f"result{path} of shard_map({self.name}), {aval!r}")
         if not self.check:
             return
-        varied = tuple(frozenset(spec.mentioned()) for spec in in_specs)
         result = body.jaxpr.memo(("varying", varied), lambda: varying(body.jaxpr, varied))
         for path, spec, axes in zip(paths, out_specs, result, strict=True):
             missing = [a for a in self.axes if a in axes and a not in spec.mentioned() and self.mesh.shape[a] > 1]

@@ -38,6 +38,12 @@ def axis_size(axis_name: Any) -> int:
     )
 
 
+def shape_in_scope(x: ShapedArray, *, axis_name: Any) -> ShapedArray:
+    """Return the aval of an operand, whose axis is in scope."""
+    axis_size(axis_name)
+    return x
+
+
 def _collective(
     name: str,
     kind: str,
@@ -58,10 +64,6 @@ def _collective(
         transpose: the transposition rule.
     """
 
-    def shape(x: ShapedArray, *, axis_name: Any) -> ShapedArray:
-        axis_size(axis_name)
-        return x
-
     def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any) -> Any:
         (x,), (at,) = args, dims
         if axis_name != axis.name:
@@ -70,7 +72,7 @@ def _collective(
 
     primitive = Primitive(
         name,
-        shape=shape,
+        shape=shape_in_scope,
         ref=NO_REF,
         lower=lowering.reduce(kind),
         jvp=jvp,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla.configuration import checked_axes
 from functorch_like.core import BatchAxis, NotDefined, Primitive
-from functorch_like.primitives.collectives.reduce_over_axis import NO_REF, axis_size
+from functorch_like.primitives.collectives.reduce_over_axis import NO_REF, shape_in_scope
 from functorch_like.source_info import name_of
 
 _NOT_LOWERED = NotDefined("a placeholder while a function is traced; `replication.resolved` writes a sum or a division")
@@ -96,14 +96,9 @@ def boundary(arguments: Sequence[Any], results: Sequence[Any]) -> Boundary | Non
     return Boundary(axes, arguments, results) if axes else None
 
 
-def _pvary_shape(x: ShapedArray, *, axis_name: str) -> ShapedArray:
-    axis_size(axis_name)
-    return x
-
-
 pvary = Primitive(
     "pvary",
-    shape=_pvary_shape,
+    shape=shape_in_scope,
     ref=NO_REF,
     lower=lambda e, x, **_: x,
     jvp=lambda primals, tangents, **params: (pvary(*primals, **params), pvary(*tangents, **params)),

@@ -171,19 +171,35 @@ def without_needless(jaxpr: Jaxpr, ins: Sequence[Axes], sizes: Mapping[str, int]
     _propagate(jaxpr, ins, NONE, _UNIFYING, see)
     if not needless:
         return jaxpr
-    same: dict[Any, Any] = {}
-    kept: list[Equation] = []
-    for e in jaxpr.equations:
-        inputs = [same.get(a, a) if type(a) is Var else a for a in e.inputs]
+
+    def write(e: Equation, inputs: list[Any]) -> tuple[list[Equation], Any]:
         name = needless.get(id(e))
         if name is None:
-            kept.append(Equation(e.prim, inputs, e.params, e.outputs, e.source))
-        elif e.prim in _EXTREMES:
-            same[e.outputs[0]] = inputs[0]
-        else:
-            kept += _product(inputs[0], sizes[name], e, e.outputs)
-    outputs = [same.get(a, a) if type(a) is Var else a for a in jaxpr.outputs]
-    return Jaxpr(jaxpr.inputs, kept, outputs, jaxpr.name, jaxpr.origin)
+            return [Equation(e.prim, inputs, e.params, e.outputs, e.source)], None
+        if e.prim in _EXTREMES:
+            return [], inputs[0]
+        return _product(inputs[0], sizes[name], e, e.outputs), None
+
+    return _rewritten(jaxpr, write)
+
+
+def _rewritten(jaxpr: Jaxpr, write: Callable[[Equation, list[Any]], tuple[list[Equation], Any]]) -> Jaxpr:
+    """Return a jaxpr with other equations.
+
+    Args:
+        jaxpr: the jaxpr.
+        write: takes an equation and its new operands; returns the equations in its place, and the value that stands for
+            its result, or None where they write the result itself.
+    """
+    instead: dict[Any, Any] = {}
+    of = lambda a: instead.get(a, a) if type(a) is Var else a
+    kept: list[Equation] = []
+    for e in jaxpr.equations:
+        equations, value = write(e, list(map(of, e.inputs)))
+        kept += equations
+        if value is not None:
+            instead[e.outputs[0]] = value
+    return Jaxpr(jaxpr.inputs, kept, list(map(of, jaxpr.outputs)), jaxpr.name, jaxpr.origin)
 
 
 def _product(x: Any, factor: float, e: Equation, outputs: Sequence[Var]) -> list[Equation]:
@@ -217,28 +233,22 @@ def resolved(jaxpr: Jaxpr, ins: Sequence[Axes], sizes: Mapping[str, int], around
         return jaxpr
     operands_of: dict[int, list[Axes]] = {}
     _propagate(jaxpr, ins, around, _REDUCING, lambda e, axes: operands_of.__setitem__(id(e), axes))
-    same: dict[Any, Any] = {}
-    kept: list[Equation] = []
-    for e in jaxpr.equations:
-        inputs = [same.get(a, a) if type(a) is Var else a for a in e.inputs]
+
+    def write(e: Equation, inputs: list[Any]) -> tuple[list[Equation], Any]:
+        axes = operands_of[id(e)]
         if e.prim not in _PLACEHOLDERS:
-            params = (
-                _with_resolved(e, operands_of[id(e)], sizes, around)
-                if any(map(_waits, inner_jaxprs(e.params)))
-                else e.params
-            )
-            kept.append(Equation(e.prim, inputs, params, e.outputs, e.source))
-            continue
-        of_ct, of_value = operands_of[id(e)]
+            waits = any(map(_waits, inner_jaxprs(e.params)))
+            params = _with_resolved(e, axes, sizes, around) if waits else e.params
+            return [Equation(e.prim, inputs, params, e.outputs, e.source)], None
+        of_ct, of_value = axes
         divides = e.prim is divide_where_same
         # A cotangent that differs though its value does not is each device's own part of a sum.
         whole = of_value | of_ct if divides else of_value
         names = [name for name in e.params["axes"] if name not in whole and sizes[name] > 1]
         made = _divisions(inputs[0], names, sizes, e) if divides else _sums(inputs[0], names, e)
-        kept += made
-        same[e.outputs[0]] = made[-1].outputs[0] if made else inputs[0]
-    outputs = [same.get(a, a) if type(a) is Var else a for a in jaxpr.outputs]
-    return Jaxpr(jaxpr.inputs, kept, outputs, jaxpr.name, jaxpr.origin)
+        return made, made[-1].outputs[0] if made else inputs[0]
+
+    return _rewritten(jaxpr, write)
 
 
 def _waits(jaxpr: Jaxpr) -> bool:
