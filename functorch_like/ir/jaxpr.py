@@ -90,6 +90,17 @@ def inner_jaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
                     yield v
 
 
+def with_inner_jaxprs(params: dict[str, Any], change: Callable[[Jaxpr], Jaxpr]) -> dict[str, Any]:
+    """Return an equation's parameters with other jaxprs in the places where `inner_jaxprs` finds them."""
+
+    def changed(value: Any) -> Any:
+        if type(value) is Jaxpr:
+            return change(value)
+        return tuple(map(changed, value)) if type(value) is tuple and any(type(v) is Jaxpr for v in value) else value
+
+    return {name: changed(value) for name, value in params.items()}
+
+
 class Jaxpr:
     """A closed program: inputs, equations, outputs.
 

@@ -23,7 +23,8 @@ from functorch_like.calling.call_signature import FlatCall, Static, argument_pat
 from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
-from functorch_like.primitives.higher_order.shard_map.replication import resolved, varying
+from functorch_like.primitives.higher_order.shard_map.placeholders import resolved
+from functorch_like.primitives.higher_order.shard_map.replication import varying
 from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_scope, local
 from functorch_like.primitives.higher_order.shard_map.shard_map import shard_map as primitive
 from functorch_like.source_info import name_of

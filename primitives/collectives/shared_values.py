@@ -4,7 +4,7 @@ The transpose of a function on parts is that of a linear map on the parts of all
 is the same along an axis is as many values as the axis has places; for users it is one. So the cotangent of such a
 result is divided by the size of the axis, and that of such an argument is added up over it. The rules of users inside
 take and give cotangents as users do. Which values are the same is known once the whole function has been traced. Until
-then two primitives stand for division and sum; `replication.resolved` replaces them.
+then two primitives stand for division and sum; `placeholders.resolved` replaces them.
 
 `pvary` marks a value as one of each device's own.
 """
@@ -20,7 +20,7 @@ from functorch_like.core import BatchAxis, NotDefined, Primitive
 from functorch_like.primitives.collectives.reduce_over_axis import NO_REF, shape_in_scope
 from functorch_like.source_info import name_of
 
-_NOT_LOWERED = NotDefined("a placeholder while a function is traced; `replication.resolved` writes a sum or a division")
+_NOT_LOWERED = NotDefined("a placeholder of a trace; `placeholders.resolved` writes a sum or a division")
 
 
 def _shape(ct: ShapedArray, like: ShapedArray, *, axes: tuple[str, ...]) -> ShapedArray:

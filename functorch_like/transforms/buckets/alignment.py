@@ -14,7 +14,7 @@ import numpy as np
 from functorch_like import source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.errors import UnsupportedError
-from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, inner_jaxprs
 from functorch_like.transforms.buckets import sizes
 from functorch_like.transforms.buckets.sizes import Extent
 
@@ -175,16 +175,8 @@ def _jaxprs(jaxpr: Jaxpr, seen: set[int]) -> Iterator[Jaxpr]:
     seen.add(id(jaxpr))
     yield jaxpr
     for e in jaxpr.equations:
-        for inner in _inner(e.params):
+        for inner in inner_jaxprs(e.params):
             yield from _jaxprs(inner, seen)
-
-
-def _inner(params: Any) -> Iterator[Jaxpr]:
-    for value in params.values():
-        if isinstance(value, Jaxpr):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (v for v in value if isinstance(v, Jaxpr))
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -208,7 +200,7 @@ def _atoms(main: Jaxpr, other: Jaxpr, consts: int, consts2: int) -> Iterator[tup
             if a in bound and bound[a] is not b:
                 raise Mismatch(f"an operand of {e.prim.name} is another one", e)
             yield a, b, e
-        main_inner, other_inner = list(_inner(e.params)), list(_inner(o.params))
+        main_inner, other_inner = list(inner_jaxprs(e.params)), list(inner_jaxprs(o.params))
         if len(main_inner) != len(other_inner):
             raise Mismatch(f"{e.prim.name} has another body", e)
         for x, y in zip(main_inner, other_inner, strict=True):
@@ -239,7 +231,7 @@ def _numbers(jaxpr: Jaxpr) -> Iterator[tuple[Any, Equation]]:
             yield v.aval.ndim, e
             yield from ((n, e) for n in v.aval.shape)
             yield v.aval.dtype, e
-        for inner in _inner(e.params):
+        for inner in inner_jaxprs(e.params):
             yield from _numbers(inner)
 
 

@@ -30,7 +30,7 @@ from functorch_like.primitives.higher_order.call import CallSpec, call
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, batch_jaxpr, derive, jvp_jaxpr
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
 from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
-from functorch_like.primitives.higher_order.shard_map.replication import without_needless
+from functorch_like.primitives.higher_order.shard_map.needless_sums import without_needless
 
 Specs = tuple[Any, ...]
 
