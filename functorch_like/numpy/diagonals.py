@@ -208,6 +208,10 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (asarray(np.arange(n, dtype=dtypes.default_int())),) * ndim
 
 
+def _triangle_of(n: Any, k: Any, m: Any) -> tuple[int, int, int | None]:
+    return operator.index(n), operator.index(k), None if m is None else operator.index(m)
+
+
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Indices of the lower triangle of a matrix.
 
@@ -222,7 +226,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in fnp.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
-    rows, columns = (asarray(i.astype(dtypes.default_int())) for i in np.tril_indices(n, k, m))
+    rows, columns = (asarray(i.astype(dtypes.default_int())) for i in np.tril_indices(*_triangle_of(n, k, m)))
     return rows, columns
 
 
@@ -240,5 +244,5 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> [i.tolist() for i in fnp.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
     """
-    rows, columns = (asarray(i.astype(dtypes.default_int())) for i in np.triu_indices(n, k, m))
+    rows, columns = (asarray(i.astype(dtypes.default_int())) for i in np.triu_indices(*_triangle_of(n, k, m)))
     return rows, columns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -435,7 +436,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     i, j = (axis_of(d, ndim(m), "fnp.rot90") for d in axes)
     if i == j:
         raise promotion.error(ShapeError, f"fnp.rot90 takes two different axes, got {axes}", "name each axis once")
-    quarter = k % 4
+    quarter = operator.index(k) % 4
     if quarter == 0:
         return asarray(m)
     if quarter == 2:

@@ -21,6 +21,10 @@ OF_INTS = {
     "fnp.polyfit: deg=2.0": lambda: fnp.polyfit(X, X, 2.0),
     "fnp.vander: N=3.0": lambda: fnp.vander(X, 3.0),
     "fnp.repeat: repeats=2.0": lambda: fnp.repeat(X, 2.0),
+    "fnp.rot90: k=1.0": lambda: fnp.rot90(fnp.ones((2, 2)), 1.0),
+    "fnp.rot90: k='zz'": lambda: fnp.rot90(fnp.ones((2, 2)), "zz"),
+    "fnp.triu_indices: k=[1]": lambda: fnp.triu_indices(3, [1]),
+    "fnp.tril_indices: m=2.0": lambda: fnp.tril_indices(3, 0, 2.0),
     "fnp.repeat: repeats=[1, 1, 2.0, 1]": lambda: fnp.repeat(X, [1, 1, 2.0, 1]),
 }
 
