@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype has their names)
 import numpy as np
 
-from functorch_like.errors import ArgumentError, DtypeError, ShapeError, bytes_text
+from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, bytes_text
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -236,9 +236,15 @@ class ShapeDtypeStruct:
         if dtype is None:
             raise DtypeError("ShapeDtypeStruct with dtype=None", fix="name a dtype")
         self.sharding = sharding
-        self.shape = tuple(shape)
-        symbolic = is_symbolic(self)
-        aval = ShapedArray(() if symbolic else self.shape, dtype, weak_type)
+        try:
+            self.shape = tuple(shape)
+            symbolic = is_symbolic(self)
+            aval = ShapedArray(() if symbolic else self.shape, dtype, weak_type)
+        except FtError:
+            raise
+        except (TypeError, ValueError) as e:
+            given = f"ShapeDtypeStruct({shape!r:.60}, {dtype!r:.60})"
+            raise ArgumentError(f"{given}: {e}", fix='give a tuple of ints and a dtype: (3, 4), "float32"') from e
         self.shape, self.dtype, self.weak_type = self.shape if symbolic else aval.shape, aval.dtype, aval.weak_type
 
     @property

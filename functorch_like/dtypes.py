@@ -257,7 +257,7 @@ def exact_dtype(dtype: Any) -> DType:
                 fix='convert a NumPy array with x.astype(x.dtype.newbyteorder("=")), or by fnp.asarray(x); '
                 f"as a dtype name {made.newbyteorder('=').name!r}",
             )
-        name = "bfloat16" if made.itemsize == 2 else "float8_e4m3fn" if made.names is None else made.names[0]
+        name = "bfloat16" if made.itemsize == 2 else made.names[0] if made.names else "float8_e4m3fn"
         if made.kind == "V" and (made.names or (name,)) == (name,) and made.itemsize in (1, 2):
             raise DtypeError(
                 f"{made} is the dtype of bfloat16, float8 and int4 in files that NumPy reads without their names",

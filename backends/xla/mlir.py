@@ -271,6 +271,20 @@ def parse_module(text: str) -> ir.Module:
             raise _invalid(error) from error
 
 
+def copied(module: ir.Module) -> ir.Module:
+    """Return a copy of a module.
+
+    Raises:
+        CompileError: for a module that is not valid StableHLO.
+    """
+    with lock, context:
+        try:
+            return ir.Module.parse(bytecode(module))
+        except ir.MLIRError:
+            verify(module)  # raises a better error
+            raise
+
+
 def verify(module: ir.Module) -> None:
     """Raise CompileError if the module is not valid StableHLO."""
     with lock:

@@ -62,7 +62,7 @@ def with_small_parts(module: ir.Module) -> ir.Module:
         names = [] if any(map(_has_effects, functions.values())) else _divisible(functions)
         if not names:
             return module
-        made = ir.Module.parse(mlir.bytecode(module))
+        made = mlir.copied(module)
         functions = _functions(made)
         plain = _Plain(functions)
         found = [_Parts(made, functions[name].regions[0].blocks[0], functions, plain).gather() for name in names]

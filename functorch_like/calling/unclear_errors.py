@@ -34,6 +34,13 @@ def _sequence(x: Any) -> str:
     return f"{_int(x)}, or a sequence of ints" if isinstance(x, float) else "give a list or a tuple"
 
 
+def _number(x: Any) -> str:
+    return "give a number"
+
+
+#: Parts of Python's messages about operands: their beginning, and the type of a number.
+_OPERANDS = r"^(?:unsupported operand type\(s\) for [^:]+:|'\W+' not supported between instances of)"
+_NUMBER = r"'(?:int|float|complex|bool|Array|numpy\.[a-z]+\d+)'"
 #: The folder of Python's own modules, such as pathlib, and the part of a path that marks installed packages in it.
 _PYTHON, _INSTALLED = os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}"
 _NO_ARRAY = re.compile(r"of type (\w+) is not an array$")
@@ -42,7 +49,10 @@ _HAS_PLACE = re.compile(r"argument |\w+: ")
 _KINDS = (
     _Kind(re.compile(r"^'([\w.]+)' object cannot be interpreted as an integer$"), "is not an int", _int),
     _Kind(
-        re.compile(r"^(?:'([\w.]+)' object is not iterable|object of type '([\w.]+)' has no len\(\))$"),
+        re.compile(
+            r"^(?:'([\w.]+)' object is not iterable|object of type '([\w.]+)' has no len\(\)"
+            r"|Value after \* must be an iterable, not ([\w.]+))$"
+        ),
         "is not a sequence",
         _sequence,
     ),
@@ -51,14 +61,34 @@ _KINDS = (
         "is not a path",
         lambda x: "give a str or a pathlib.Path",
     ),
-    _Kind(re.compile(r"^invalid literal for int\(\) with base 10: (.+)$"), "is not an int", _int, by_value=True),
+    _Kind(
+        re.compile(r"^invalid literal for int\(\) with base 10: (?:np\.str_\()?('.*'|\".*\")\)?$"),
+        "is not an int",
+        _int,
+        by_value=True,
+    ),
     _Kind(
         re.compile(r"^could not convert string to (?:float|int|complex): (?:np\.str_\()?('.*'|\".*\")\)?$"),
         "is not a number",
-        lambda x: "give a number",
+        _number,
         by_value=True,
     ),
-    _Kind(re.compile(r"^must be real number, not (\w+)$"), "is not a number", lambda x: "give a number"),
+    _Kind(re.compile(r"(?:^must be|or a) real number, not '?([\w.]+)'?$"), "is not a number", _number),
+    _Kind(re.compile(r"^can't multiply sequence by non-int of type '([\w.]+)'$"), "is not an int", _int),
+    _Kind(re.compile(r"^bad operand type for [^:]+: '([\w.]+)'$"), "is not a number", _number),
+    _Kind(re.compile(rf"{_OPERANDS} {_NUMBER} and '([\w.]+)'$"), "is not a number", _number),
+    _Kind(re.compile(rf"{_OPERANDS} '([\w.]+)' and {_NUMBER}$"), "is not a number", _number),
+    _Kind(
+        re.compile(r"^data type ('.*'|\".*\") not understood$"),
+        "is not a dtype",
+        lambda x: "give a dtype such as fnp.float32, or its name",
+        by_value=True,
+    ),
+    _Kind(
+        re.compile(r"^a bytes-like object is required, not '([\w.]+)'$"),
+        "is not an object of bytes",
+        lambda x: "give bytes, a bytearray or a memoryview",
+    ),
 )
 
 

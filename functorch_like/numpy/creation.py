@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -268,7 +269,7 @@ def array(
     (1, 2)
     """
     made = asarray(object, dtype, order, copy=copy or None, device=device)
-    lead = ndmin - aval_of(made).ndim
+    lead = operator.index(ndmin) - aval_of(made).ndim
     return made if lead <= 0 else structural.reshape(made, shape=(1,) * lead + aval_of(made).shape)
 
 

@@ -127,7 +127,7 @@ def top_k(
         raise promotion.error(ArgumentError, f"fnp.top_k: mode={mode!r} is unknown", "use 'largest' or 'smallest'")
     a = a if promotion.is_array(a) else asarray(a)
     d = axis_of(axis, ndim(a), "fnp.top_k")
-    (count,) = ints_of(k)
+    (count,) = ints_of((k,))
     n = aval_of(a).shape[d]
     if not 0 <= count <= n:
         raise promotion.error(

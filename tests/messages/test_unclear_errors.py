@@ -37,6 +37,41 @@ def test_a_float_in_the_place_of_an_int(start):
     says(message.remedy, "int")
 
 
+OF_OTHERS = {
+    "fnp.fft.fftfreq: d='zz' is not a number": lambda: fnp.fft.fftfreq(4, "zz"),
+    "fnp.bartlett: M=[1.5] is not a number": lambda: fnp.bartlett([1.5]),
+    "fnp.diag_indices: n='zz' is not a number": lambda: fnp.diag_indices("zz"),
+    "fnp.resize: new_shape='zz' is not a number": lambda: fnp.resize(X, "zz"),
+    "fnp.linalg.tensorinv: ind=(1, 2) is not a number": lambda: fnp.linalg.tensorinv(fnp.ones((2, 2, 4)), (1, 2)),
+    "fnp.array: ndmin=1.5 is not an int": lambda: fnp.array(X, ndmin=1.5),
+    "fnp.insert: obj='zz' is not an int": lambda: fnp.insert(X, "zz", 9),
+    "fnp.top_k: k=(1, 2) is not an int": lambda: fnp.top_k(X, (1, 2)),
+    "fnp.iinfo: dtype='zz' is not a dtype": lambda: fnp.iinfo("zz"),
+    "fnp.frombuffer: buffer='zz' is not an object of bytes": lambda: fnp.frombuffer("zz"),
+}
+
+
+@pytest.mark.parametrize("start", OF_OTHERS)
+def test_other_values_in_the_place_of_an_option(start):
+    message = refusal(OF_OTHERS[start], errors.FtError, TypeError)
+    assert message.head.startswith(start)
+    says(message.at, "test_unclear_errors.py")
+    says(message.remedy, "give ")
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [("zz", "float32"), (2.5, "float32"), ((2,), "zz")])
+def test_a_description_of_an_array_names_both_parts(shape, dtype):
+    message = refusal(lambda: ft.ShapeDtypeStruct(shape, dtype), errors.ArgumentError, TypeError)
+    assert message.head.startswith(f"ShapeDtypeStruct({shape!r}, {dtype!r}): ")
+    says(message.remedy, "a tuple of ints and a dtype")
+
+
+def test_a_dict_in_the_place_of_a_dtype():
+    message = refusal(lambda: fnp.ones(2, {}), errors.DtypeError, TypeError)
+    says(message.head, "[] is not a dtype of arrays")
+    says(message.remedy, "use one of bool, int8")
+
+
 def test_an_int_in_the_place_of_a_shape():
     message = refusal(lambda: fnp.indices(3), errors.ArgumentError, TypeError)
     says(message.head, "fnp.indices: dimensions=3 is not a sequence")
