@@ -8,7 +8,7 @@ from functorch_like.testing.source_programs import Program, Value
 
 _LENGTHS = (3, 1, 2, 7, 12, 13, 31, 32, 33, 64, 65, 100, 255, 256, 257, 1025, 2047, 2048, 2049)
 _FOLDED = (*_LENGTHS, 2050, 2055, 2056, 2057, 4096, 4097)
-_SORTED = (*_LENGTHS, 8191, 8192, 8192, 8200, 8200)
+_SORTED = (*_LENGTHS, 511, 512, 513, 1023, 8191, 8192, 8200)
 _FLAT = (3, 8192, 1, 8191, 8193)
 _ELEMENTWISE = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "cbrt")
 _DOUBLE = (

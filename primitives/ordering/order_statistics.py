@@ -21,6 +21,9 @@ from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.primitives.ordering import sort_cpu
 from functorch_like.primitives.ordering.sort import sort
 
+#: The number of elements, and of those in a row, from which NumPy's kernel is faster.
+MANY, ROW = 1024, 16
+
 
 def _shape(x: ShapedArray, place: ShapedArray) -> ShapedArray:
     if not x.ndim or not x.shape[-1]:
@@ -67,15 +70,15 @@ def _read(e: Any, x: Any, place: Any, aval: ShapedArray) -> Any:
 
 
 def _edges() -> list[tuple[SampleInput, bool]]:
-    counted, many = sort_cpu.counted, sort_cpu.MANY
+    counted, many = sort_cpu.counted, MANY
     sample = lambda x, place: SampleInput((x, np.asarray(place, np.int32)), smooth=False)
     wide = ("float32", "float64", "int32", "uint32", "int64", "uint64")
     taken = [sample(counted((many,), d), place) for d in wide for place in (0, many // 2, many - 1)]
-    taken += [sample(counted((4, many // 4), np.float32), place) for place in (-3, 17, many)]
+    taken += [sample(counted((many // ROW, ROW), np.float32), place) for place in (-3, 7, many)]
     left = [
         sample(counted((many - 1,), np.float32), 5),
         sample(counted((many,), np.int16), 5),
-        sample(counted((many, 1), np.int32), 0),
+        sample(counted((many, ROW - 1), np.int32), 3),
     ]
     return [*((s, True) for s in taken), *((s, False) for s in left)]
 
@@ -83,10 +86,10 @@ def _edges() -> list[tuple[SampleInput, bool]]:
 FORMS = (
     Alternative(
         "NumPy's selection, floats as integers",
-        f"32 or 64 bits, from {sort_cpu.MANY} elements",
+        f"32 or 64 bits, from {MANY} elements, {ROW} in a row",
         lambda ins, outs, **_: (
             ins[0].dtype.name in sort_cpu.ON_HOST and ins[0].dtype.itemsize >= 4
-            and ins[0].size >= sort_cpu.MANY and ins[0].shape[-1] > 1
+            and ins[0].size >= MANY and ins[0].shape[-1] >= ROW
         ),
         _select,
         _edges,

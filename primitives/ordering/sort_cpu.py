@@ -21,11 +21,18 @@ from functorch_like.primitives.ordering.keys import as_integer, flip, one_nan, o
 #: The distance between neighbours, in elements, from which sorting a copy that has them side by side is faster.
 FAR = 2048
 #: The number of elements from which NumPy's kernel is faster. Fewer gain less than calling it takes.
-MANY = 8192
+MANY = 512
+#: The same of a row: of 32 and 64 bits, of key and position in one integer, and of 8 and 16 bits, which NumPy sorts by
+#: counting.
+ROW, PACKED_ROW, NARROW_ROW = 4, 8, 32
 
 
-def _many(ins: Any, dimension: int) -> bool:
-    return ins[0].size >= MANY and ins[0].shape[dimension] > 1
+def _many(ins: Any, dimension: int, row: int) -> bool:
+    return ins[0].size >= MANY and ins[0].shape[dimension] >= row
+
+
+def _many_alone(ins: Any, dimension: int) -> bool:
+    return _many(ins, dimension, ROW if ins[0].dtype.itemsize >= 4 else NARROW_ROW)
 
 
 def _sort_on_host(e: Any, x: Any, aval: ShapedArray, dimension: int, place: Any = None) -> Any:
@@ -157,7 +164,7 @@ def _float_edges() -> list[tuple[SampleInput, bool]]:
         np.array([1, 0.5], np.float32).astype(dtypes.FLOAT8[0]),
         np.zeros((0,), np.float32),
     ]
-    far = [(sort_sample(_apart(n), dimension=d), True) for n in (FAR - 1, FAR) for d in (0, 1)]
+    far = [(sort_sample(_apart(n)), True) for n in (FAR - 1, FAR)]
     return [*((sort_sample(x), True) for x in taken), *((sort_sample(x), False) for x in left), *far]
 
 
@@ -204,10 +211,12 @@ ON_HOST = ("bfloat16", "float16", "float32", "float64", *(f"{u}int{b}" for u in 
 
 
 def _host_edges() -> list[tuple[SampleInput, bool]]:
-    taken = [sort_sample(counted((MANY,), dtypes.as_dtype(d))) for d in ON_HOST]
-    taken += [sort_sample(counted((2, MANY // 4, 2), np.float32), dimension=d) for d in range(3)]
+    taken = [sort_sample(counted((2 * MANY,), dtypes.as_dtype(d))) for d in ON_HOST]
+    taken += [sort_sample(counted((ROW, MANY // 16, ROW), np.float32), dimension=d) for d in range(3)]
+    taken += [sort_sample(counted((MANY // NARROW_ROW, NARROW_ROW), np.int16), dimension=1)]
     left = [sort_sample(counted((MANY - 1,), d)) for d in (np.float32, np.int32)]
-    left += [sort_sample(counted((MANY, 1), np.int32), dimension=1), sort_sample(np.arange(MANY) % 3 == 1)]
+    left += [sort_sample(counted((MANY, ROW - 1), np.int32), dimension=1), sort_sample(np.arange(MANY) % 3 == 1)]
+    left += [sort_sample(counted((MANY, NARROW_ROW - 1), np.int16), dimension=1)]
     return [*((s, True) for s in taken), *((s, False) for s in left)]
 
 
@@ -215,11 +224,13 @@ def _packed_host_edges() -> list[tuple[SampleInput, bool]]:
     places = np.arange(MANY, dtype=np.int32)
     kinds = ("bfloat16", "float16", "float32", "int8", "uint16", "int32", "uint32")
     taken = [sort_sample(counted((MANY,), dtypes.as_dtype(d)), places) for d in kinds]
-    rows = counted((4, MANY // 4), np.int16)
+    rows = counted((PACKED_ROW, MANY // PACKED_ROW), np.int16)
     taken += [sort_sample(rows, rows.astype(np.float64), rows == 3, dimension=d) for d in (0, 1)]
     taken += [sort_sample(counted((MANY,), d), places) for d in (np.int64, np.uint64, np.float64)]
     taken += [sort_sample(counted((MANY,), np.float64), counted((MANY,), np.int8), places, num_keys=2)]
     left = [sort_sample(counted((MANY - 1,), np.int32), places[1:]), sort_sample(np.ones(MANY, np.complex64), places)]
+    short = counted((MANY, PACKED_ROW - 1), np.int32)
+    left += [sort_sample(short, short.astype(np.float32), dimension=1)]
     return [*((s, True) for s in taken), *((s, False) for s in left)]
 
 
@@ -227,16 +238,19 @@ _PACKED = f"several operands, keys of at most {_MOST_PARTS} times 32 bits (64 co
 FORMS = (
     Alternative(
         "NumPy's kernel, floats as integers",
-        f"one operand of 8 to 64 bits (floats: 16), no booleans, from {MANY} elements",
-        lambda ins, outs, *, dimension, **_: len(ins) == 1 and ins[0].dtype.name in ON_HOST and _many(ins, dimension),
+        f"one operand of 8 to 64 bits (floats: 16), no booleans, from {MANY} elements, {ROW} in a row, or "
+        f"{NARROW_ROW} of 8 and 16 bits",
+        lambda ins, outs, *, dimension, **_: (
+            len(ins) == 1 and ins[0].dtype.name in ON_HOST and _many_alone(ins, dimension)
+        ),
         _sort_one_on_host,
         _host_edges,
         on_host=True,
     ),
     Alternative(
         "NumPy's kernel, key and position in one integer",
-        f"{_PACKED}, from {MANY} elements",
-        lambda ins, outs, *, dimension, num_keys=1, **_: _packs(ins, num_keys) and _many(ins, dimension),
+        f"{_PACKED}, from {MANY} elements, {PACKED_ROW} in a row",
+        lambda ins, outs, *, dimension, num_keys=1, **_: _packs(ins, num_keys) and _many(ins, dimension, PACKED_ROW),
         _sort_packed_on_host,
         _packed_host_edges,
         on_host=True,
