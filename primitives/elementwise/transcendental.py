@@ -176,8 +176,9 @@ logistic = unary(
 # ------------------------------------------------------------------------------------------------------- trigonometric
 def _trigonometric(name: str, op: str, single: Any, double: Any) -> Lowering:
     standard = by_parts(getattr(complex_formulas, name), f"stablehlo.{op}")
-    of = lambda form, dtype: vectorized_cpu.guarded(name, standard, form, trigonometric_cpu.moderate, dtype=dtype)
-    return Lowering(name, standard, of(single, "float32"), of(double, "float64"))
+    of = lambda form, **more: vectorized_cpu.guarded(name, standard, form, trigonometric_cpu.moderate, **more)
+    least = vectorized_cpu.LARGE if name == "tan" else vectorized_cpu.BY_VECTORS  # of float32
+    return Lowering(name, standard, of(single, least=least), of(double, dtype="float64"))
 
 
 _SIN = _trigonometric("sin", "sine", trigonometric_cpu.sin, trigonometric_double_cpu.sine)

@@ -24,8 +24,11 @@ from functorch_like.primitives.formulas import gamma_single
 from functorch_like.primitives.formulas.real import copysign, finite, infinite
 from functorch_like.primitives.formulas.term import Term, choose, estrin, quotient, where
 
-#: The least number of elements for which a look at all operands pays.
-LARGE = 8192
+#: The least number of elements for which a look at all operands pays, and forms of float64. It is above the size of
+#: arrays in loops that are one kernel (docs/lowerings.md).
+LARGE = 2560
+#: The same where XLA's own code is for vectors, too.
+BY_VECTORS = 8192
 
 # -------------------------------------------------------------------------------------------------------------- makers
 _FLOAT = "float32 operands"
@@ -112,6 +115,7 @@ def guarded(
     safe: Callable[..., Term],
     extreme: Sequence[tuple[float, ...]] | None = None,
     dtype: str = "float32",
+    least: int = LARGE,
 ) -> Any:
     """An alternative for large arrays whose elements are all `safe`, which takes terms in double precision too.
 
@@ -122,6 +126,7 @@ def guarded(
         safe: says of such terms where the formula applies.
         extreme: for samples, values of each operand of which some are not safe.
         dtype: of the operands.
+        least: number of elements from which it is taken.
     """
     count, other = safe.__code__.co_argcount, {"float32": "float64", "float64": "float32"}[dtype]
 
@@ -133,17 +138,17 @@ def guarded(
     def edges() -> list[tuple[SampleInput, bool]]:
         of = lambda size, dtype=dtype: SampleInput((ShapedArray((size,), dtype),) * count, {}, (-9.0, 9.0))
         values = extreme or [_EXTREME[k:] for k in range(count)]
-        wild = [np.resize(np.array(v, dtype), LARGE) for v in values]
+        wild = [np.resize(np.array(v, dtype), least) for v in values]
         return [
-            (of(LARGE), True),
-            (of(LARGE - 1), False),
-            (of(LARGE, other), False),
+            (of(least), True),
+            (of(least - 1), False),
+            (of(least, other), False),
             (SampleInput(tuple(wild)), True),
         ]
 
-    takes = lambda ins, outs: outs[0].dtype == dtype and outs[0].size >= LARGE
+    takes = lambda ins, outs: outs[0].dtype == dtype and outs[0].size >= least
     name = f"{primitive} in double precision" if dtype == "float32" else f"{primitive} by vectors"
-    limits = f"{dtype} operands of {LARGE} elements or more"
+    limits = f"{dtype} operands of {least} elements or more"
     return Alternative(name, limits, takes, lower, edges, conditional=True, slow_compile=True, optimised_only=True)
 
 
