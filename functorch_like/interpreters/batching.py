@@ -8,7 +8,7 @@ from typing import Any
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, Primitive, Trace, Tracer, aval_of, in_width, named_axis, new_trace, state
-from functorch_like.errors import FtError
+from functorch_like.errors import FtError, TracerBoolConversionError
 from functorch_like.ir.jaxpr import evaluate
 from functorch_like.ir.trace_to_jaxpr import Undecided, follower, staging_trace
 from functorch_like.primitives.base.shapes import zeros
@@ -54,7 +54,8 @@ class BatchTracer(Tracer):
         if trace.again:
             following = follower(trace)
             if following is not None:
-                raise Undecided(trace, following)
+                trace.undecided = Undecided(trace, following)
+                raise trace.undecided
         previous, state.trace = state.trace, self._trace.parent
         try:
             truth = ne(self.value, zeros(self.value.aval)) if self.aval.dtype != dtypes.bool_ else self.value
@@ -74,16 +75,18 @@ class BatchTrace(Trace):
     Attributes:
         axis: the batch axis.
         again: True if the function may be staged again, along all its paths.
+        undecided: the signal of a condition on which elements may disagree, once it was raised.
         unseen: True if the axis may matter to primitives without operands that have it.
     """
 
-    __slots__ = ("again", "axis", "unseen")
+    __slots__ = ("again", "axis", "undecided", "unseen")
 
     def __init__(self, name: str, parent: Trace, axis: BatchAxis) -> None:
         super().__init__(name, parent)
         self.axis = axis
         self.broadcasts = parent.broadcasts
         self.again = False
+        self.undecided: Undecided | None = None
         self.unseen = axis.name is not None or axis.randomness != "same"
         self.staging = parent.staging or self.unseen
 
@@ -151,18 +154,18 @@ def batch(
     trace.again = hasattr(fun, "traced_aux")
     around = staging_trace() if trace.again else None
     start = 0 if around is None else len(around.equations)
+    outs: Sequence[Any] = ()
     try:
         with new_trace(trace), named_axis(axis.name, axis.size):
             outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
-    except Undecided as e:
-        if e.trace is not trace:
+    except (Undecided, Exception):
+        if trace.undecided is None:
             raise
-        following = e.following
-    else:
+    if trace.undecided is None:
         return _parts(trace, outs)
     if around is not None:
         around.forget(start)
-    fun = _of_all_paths(following, fun, axis, args, dims, name)
+    fun = _of_all_paths(trace.undecided.following, fun, axis, args, dims, name)
     return batch(fun, axis, args, dims, name)
 
 
@@ -172,6 +175,18 @@ def _parts(trace: BatchTrace, outs: Sequence[Any]) -> tuple[list[Any], list[int 
         [o.value if m else o for o, m in zip(outs, mine, strict=True)],
         [o.dim if m else None for o, m in zip(outs, mine, strict=True)],
     )
+
+
+def _of_one_path(fun: Any, why: FtError) -> Callable[..., Sequence[Any]]:
+    """Return a function of which all elements must take the same path; `why` says what prevents others."""
+
+    def run(*leaves: Any) -> Sequence[Any]:
+        try:
+            return fun(*leaves)
+        except TracerBoolConversionError:  # elements disagree
+            raise why from None
+
+    return run
 
 
 def _of_all_paths(
@@ -194,6 +209,6 @@ def _of_all_paths(
             jaxpr, consts = following.body(
                 flat, avals, name=name, origin=f"traced by {name}", chain=name, parent=state.trace
             )
-    except FtError:
-        return lambda *leaves: fun(*leaves)
+    except FtError as e:
+        return _of_one_path(fun, e)
     return lambda *leaves: evaluate(jaxpr, [*consts, *(leaves[k] for k in values)])

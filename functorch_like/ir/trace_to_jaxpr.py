@@ -67,9 +67,12 @@ class StageTrace(Trace):
         again: True if the function may be staged again, along other paths; it then has `traced_aux` (see `stage`).
         cells: contents of `ft.Ref`s from outside that were read or written; `ref/reference.py` sets them.
         follows: True if Python control flow on traced values is followed; None if it is not followed inside either.
+        undecided: the signal of a condition on unknown values, once it was raised.
     """
 
-    __slots__ = ("_atoms", "again", "cells", "const_vars", "consts", "equations", "hosts", "looked", "originals")
+    __slots__ = (
+        "_atoms", "again", "cells", "const_vars", "consts", "equations", "hosts", "looked", "originals", "undecided",
+    )  # fmt: skip
 
     follows: bool | None = False
 
@@ -83,6 +86,7 @@ class StageTrace(Trace):
         self.hosts: dict[Atom, str] = {}
         self.looked = (0, 0)
         self.again = False
+        self.undecided: Undecided | None = None
         self.cells: dict[Any, Any] | None = None
         self.originals: list[tuple[Atom, Any]] = []  # keeps the values alive, so that their ids are not reused
         self._atoms: dict[int, Atom] = {}  # by identity of the value
@@ -117,7 +121,8 @@ class StageTrace(Trace):
         if what == "bool" and self.again and tracer.aval.size == 1 and not self.finished:
             following = follower(self)
             if following is not None:
-                raise Undecided(self, following)
+                self.undecided = Undecided(self, following)
+                raise self.undecided
         return None
 
     def forget(self, start: int) -> None:
@@ -187,7 +192,10 @@ class RefusingTrace(StageTrace):
 
 
 class Undecided(BaseException):
-    """Signal of a condition on unknown values. It is no Exception, so that a user's `except` does not stop it.
+    """Signal of a condition on unknown values. A user's `except Exception` does not catch it.
+
+    A bare `except` does, and a `finally` that returns or raises hides it. So the trace keeps the signal, and what the
+    function did after it does not count.
 
     Attributes:
         trace: trace of the values.
@@ -272,6 +280,8 @@ def stage(
     if trace is None:
         trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
         trace.again = hasattr(fun, "traced_aux")
+    inputs: list[StageTracer] = []
+    outputs: list[Atom] = []
     try:
         with new_trace(trace):
             inputs = [trace.input(a) for a in avals]
@@ -280,10 +290,12 @@ def stage(
             outputs = [trace.lift(o) for o in fun(*inputs)]
             if trace.cells is not None and (missing := [ref for ref, cell in trace.cells.items() if not cell.given]):
                 raise CapturedRefs(trace, missing)
-    except Undecided as e:
-        if e.trace is not trace:
+    except (Undecided, Exception):
+        if trace.undecided is None:
             raise
-        return e.following.body(fun, avals, name=name, origin=origin, chain=trace.name, parent=trace.parent)
+    if trace.undecided is not None:
+        following = trace.undecided.following
+        return following.body(fun, avals, name=name, origin=origin, chain=trace.name, parent=trace.parent)
     if xla_metadata.value:
         annotate(trace.equations, xla_metadata.value)
     jaxpr = Jaxpr([*trace.const_vars, *(t._var for t in inputs)], trace.equations, outputs, name, origin)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import Tracer, aval_of
+from functorch_like.core import Tracer, aval_of, state
 from functorch_like.errors import ArgumentError
+from functorch_like.ir.trace_to_jaxpr import follower
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering.sort import sort
@@ -27,6 +28,11 @@ def guarded_size(x: Any) -> int | None:
     """Return the value of an integer scalar that is the size of a result; None where it is only traced."""
     value = x.guarded("size") if isinstance(x, Tracer) else x
     return None if value is None else int(np.asarray(value))
+
+
+def or_paths() -> str:
+    """Return the end of a remedy for traced sizes that names paths, unless they are followed already."""
+    return "" if follower(state.trace) is not None else "; or let jit trace each size: jit(control_flow='paths')"
 
 
 def count_true(mask: Any) -> int | None:

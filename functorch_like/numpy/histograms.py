@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, FtError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.guarded_sizes import checked_size
 from functorch_like.numpy.operands import given, known
@@ -76,11 +76,11 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
     if _several(bins):
         return promotion.to_inexact(given(a, bins)[1])
     try:
-        bins = operator.index(known(bins)[()] if promotion.is_array(bins) else bins)  # type: ignore[index]
-    except TypeError:
-        raise promotion.error(
-            ArgumentError, f"{what}: bins={bins!r}", "give a number, known while tracing, or edges"
-        ) from None
+        bins = operator.index(bins)
+    except TypeError as e:
+        if isinstance(e, FtError):  # a traced number
+            raise
+        raise promotion.error(ArgumentError, f"{what}: bins={bins!r}", "give an integer, or edges") from None
     if bins < 1:
         raise promotion.error(ArgumentError, f"{what} of {bins} bins", "use at least 1")
     if range is not None:

@@ -17,7 +17,7 @@ from functorch_like.core import INT32, LENIENT_POSITIONS, ArrayImpl, Tracer, ava
 from functorch_like.errors import BoundsError, ConcretizationError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.guarded_sizes import count_true, mask_places
+from functorch_like.numpy.guarded_sizes import count_true, guarded_size, mask_places, or_paths
 from functorch_like.primitives import elementwise
 
 Item = tuple[Any, ...]
@@ -258,11 +258,7 @@ def _slice(entry: slice, n: int, values: list[Any], dynamic: bool) -> Item:
     ends = []
     for end in (entry.start, entry.stop, entry.step):
         if isinstance(end, Tracer):
-            raise promotion.error(
-                ConcretizationError,
-                f"a slice has a traced end ({aval_of(end)!r}), which determines the shape of the result",
-                "use lax.dynamic_slice(x, starts, sizes), whose sizes are static, or a mask with fnp.where",
-            )
+            end = _guarded_end(end)
         ends.append(None if end is None else int(operator.index(end)))
     try:
         start, stop, step = slice(*ends).indices(n)
@@ -273,6 +269,23 @@ def _slice(entry: slice, n: int, values: list[Any], dynamic: bool) -> Item:
         values.append(start)
         return ("win", len(values) - 1, size)
     return ("cut", start if size else 0, size, step)
+
+
+def _guarded_end(end: Tracer) -> int:
+    """Return the value of a traced end of a slice, where jit follows Python's control flow."""
+    aval = aval_of(end)
+    if aval.shape or not dtypes.is_integer(aval.dtype):
+        raise promotion.error(
+            BoundsError, f"a slice has the end {aval!r}, which is no single integer", "convert it: n.astype('int32')"
+        )
+    value = guarded_size(end)
+    if value is None:
+        raise promotion.error(
+            ConcretizationError,
+            f"a slice has a traced end ({aval!r}), which determines the shape of the result",
+            f"use lax.dynamic_slice(x, starts, sizes), whose sizes are static, or a mask with fnp.where{or_paths()}",
+        )
+    return value
 
 
 def is_plain(x: Any) -> bool:

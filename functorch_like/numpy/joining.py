@@ -232,11 +232,17 @@ def split(
     """
     ary = arr(ary, "fnp.split")
     n = aval_of(ary).shape[axis_of(axis, ndim(ary), "fnp.split")]
+    indices_or_sections = _parts_or_cuts(indices_or_sections)
     if isinstance(indices_or_sections, (int, np.integer)) and (indices_or_sections < 1 or n % indices_or_sections):
         raise promotion.error(
             ShapeError, f"a size of {n} does not divide into {indices_or_sections} equal parts", "use fnp.array_split"
         )
     return array_split(ary, indices_or_sections, axis)
+
+
+def _parts_or_cuts(given: Any) -> Any:
+    """Return a number of parts as an int where it is an array of rank 0."""
+    return operator.index(given) if promotion.is_array(given) and not aval_of(given).ndim else given
 
 
 def array_split(
@@ -261,6 +267,7 @@ def array_split(
     ary = arr(ary, "fnp.array_split")
     d = axis_of(axis, ndim(ary), "fnp.array_split")
     n = aval_of(ary).shape[d]
+    indices_or_sections = _parts_or_cuts(indices_or_sections)
     if isinstance(indices_or_sections, (int, np.integer)):
         parts = int(indices_or_sections)
         if parts < 1:

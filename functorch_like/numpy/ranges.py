@@ -18,6 +18,7 @@ from functorch_like.ir import trace_constants
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of, shape_of
 from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.guarded_sizes import guarded_size, or_paths
 from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
@@ -29,11 +30,15 @@ if TYPE_CHECKING:
 def _known(value: Any, what: str) -> Any:
     """Return a number on which a shape depends."""
     if isinstance(value, Tracer):
-        raise promotion.error(
-            ConcretizationError,
-            f"{what} has a traced argument ({aval_of(value)!r}), whose value determines the shape of the result",
-            "make the argument static (static_argnums), or use fnp.linspace with a fixed num",
-        )
+        aval = aval_of(value)
+        size = guarded_size(value) if dtypes.is_integer(aval.dtype) and not aval.shape else None
+        if size is None:
+            raise promotion.error(
+                ConcretizationError,
+                f"{what} has a traced argument ({aval!r}), whose value determines the shape of the result",
+                f"make the argument static (static_argnums), or use fnp.linspace with a fixed num{or_paths()}",
+            )
+        return size
     return np.asarray(value).item() if isinstance(value, (ArrayImpl, np.ndarray, np.generic)) else value
 
 

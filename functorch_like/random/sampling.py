@@ -75,10 +75,11 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool =
     [0, 1, 2, 3]
     """
     key = check_key(key, "random.permutation")
-    if isinstance(x, (int, np.integer)):
+    if not isinstance(x, (int, np.integer)):
+        x = creation.operand_of(x)
+    if isinstance(x, (int, np.integer)) or (not aval_of(x).ndim and dtypes.is_integer(aval_of(x).dtype)):
         (n,) = shape_of(x, "random.permutation")
         return _order(key, n=n)
-    x = creation.operand_of(x)
     at = check_axis(axis, aval_of(x).ndim, "random.permutation")
     return _permutation(key, x, axis=at, independent=bool(independent))
 

@@ -20,7 +20,7 @@ from functorch_like.transforms.paths import report
 from functorch_like.transforms.paths.following import FollowingTrace, TooManyGuards
 from functorch_like.transforms.paths.graph import Graph, covers
 from functorch_like.transforms.paths.path_trace import PathTrace
-from functorch_like.transforms.paths.programs import PathProgram, merged
+from functorch_like.transforms.paths.programs import PathProgram, common_results, merged
 from functorch_like.transforms.paths.python_state import PythonState
 from functorch_like.transforms.paths.tree import Tree
 from functorch_like.transforms.paths.words import Words
@@ -29,7 +29,6 @@ _MOST_CONDITIONS = 200  # on one path
 _MOST_TRACES = 64
 SIDES: tuple[Words, ...] = ((0,), (1,))
 _FIX = "choose with fnp.where or lax.cond; or move the condition out of the body, to where values are known"
-_LOOP = "loop with lax.while_loop or lax.fori_loop; or count in an array (n = fnp.int32(0); n += 1)"
 
 
 class _Signature(NamedTuple):
@@ -72,7 +71,7 @@ class BodyTrace(FollowingTrace):
             return self._forced[at]
         self.met = state is not None and self._known(state)
         if at >= _MOST_CONDITIONS and not self.met:
-            raise TooManyGuards(f"a path of {self.name} has asked for {at} values, and goes on", fix=_LOOP)
+            raise TooManyGuards(f"a path of {self.name} has asked for {at} values, and goes on", fix=report.LOOP)
         return SIDES[0]
 
 
@@ -99,7 +98,9 @@ class _Exploration:
         self.trace([])
         while (side := self.unknown_side()) is not None:
             if self.tree.traces >= _MOST_TRACES:
-                raise self.refused(f"it has more than {_MOST_TRACES} paths, most at {report.widest(self.tree)}", _LOOP)
+                raise self.refused(
+                    f"it has more than {_MOST_TRACES} paths, most at {report.widest(self.tree)}", report.LOOP
+                )
             self.trace(side)
         return self.tree
 
@@ -117,9 +118,11 @@ class _Exploration:
 
         def ending(*leaves: Any) -> Any:
             try:
-                return self.fun(*leaves)
-            except _Met:
-                return []
+                results = self.fun(*leaves)
+            except (_Met, Exception):  # a `finally` of the user may have raised something else
+                if not trace.met:
+                    raise
+            return [] if trace.met else results
 
         try:
             jaxpr, _ = stage(trace.framed(ending), self.avals, name=self.name, trace=trace)
@@ -163,14 +166,12 @@ def total(fun: Any, avals: Sequence[ShapedArray], *, name: str, origin: str, cha
         ConcretizationError: where a condition cannot be answered both ways, or where paths give different types.
     """
     exploration = _Exploration(fun, avals, name, chain, parent, True)
-    form = merged(exploration.run())
+    form = merged(exploration.run(), convert=True)
     if form is None or form.guarded:  # some value has no name where paths meet
         exploration = _Exploration(fun, avals, name, chain, parent, False)
-        form = merged(exploration.run())
+        form = merged(exploration.run(), convert=True)
     if form is None or form.guarded:
-        leaves = exploration.tree.leaves
-        types = {(n.out_tree, tuple(a.aval.strong() for a in n.outputs or ())) for n in leaves}
-        if len(types) > 1:
+        if common_results(exploration.tree.leaves) is None:
             why = f"they give results of different structures or types:\n{report.tree_text(exploration.tree)}"
             raise exploration.refused(why)
         raise exploration.refused(f"they do not meet again in one program, most at {report.widest(exploration.tree)}")

@@ -359,12 +359,12 @@ class Paths:
             return None
         return self.straight(branches, leaf)
 
-    def merged(self, branches: Branches, shared: bool = True) -> PathProgram | None:
+    def merged(self, branches: Branches, shared: bool = True, convert: bool = False) -> PathProgram | None:
         """Return the program of all paths, made anew where the tree has grown."""
-        version, form = branches.memo.get(("merged", shared), (0, None))
+        version, form = branches.memo.get(("merged", shared, convert), (0, None))
         if version != branches.tree.version:
-            form = merged(branches.tree, shared)
-            branches.memo["merged", shared] = branches.tree.version, form
+            form = merged(branches.tree, shared, convert)
+            branches.memo["merged", shared, convert] = branches.tree.version, form
             if form is not None:
                 branches.programs[form.number] = form
                 events.emit("merge", self.jitted.spec.name, why=report.count(len(branches.tree.leaves), "path"))

@@ -64,7 +64,10 @@ def _constant(case: Words) -> Any:
     return xla.device_put(host) if dtypes.is_narrowed(host) else host
 
 
-def strong(x: Any) -> Any:
-    """Return a value without its weak type."""
+def strong(x: Any, dtype: np.dtype[Any] | None = None) -> Any:
+    """Return a value without its weak type; in a given dtype."""
     aval = aval_of(x)
-    return structural.convert_element_type(x, new_dtype=aval.dtype, weak_type=False) if aval.weak_type else x
+    dtype = aval.dtype if dtype is None else dtype
+    if not aval.weak_type and aval.dtype == dtype:
+        return x
+    return structural.convert_element_type(x, new_dtype=dtype, weak_type=False)

@@ -28,8 +28,8 @@ class GraphProgram:
     """Staging of a graph.
 
     Args:
-        graph: graph of paths whose results have the same avals.
-        results: these avals.
+        graph: graph of paths whose results have the same structure and shapes.
+        results: their avals, to which numbers of Python are converted.
     """
 
     def __init__(self, graph: Graph, results: Sequence[ShapedArray]) -> None:
@@ -91,7 +91,7 @@ class GraphProgram:
     def jump(self, position: int, values: Values, into: Sequence[int], registers: Values) -> Values:
         registers = list(registers)
         for k, value in zip(into, values, strict=True):
-            registers[k] = strong(value)
+            registers[k] = strong(value, self.registers[k].dtype)
         return [np.array(position, INDEX), *registers]
 
     def bound(self, node: Node, values: Values, env: Env) -> Env:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.placement import device_for
@@ -203,27 +204,52 @@ def rolled(leaf: Node, tree: Tree, loop: Loop, cache: dict[bytes, PathProgram]) 
     return result
 
 
-def merged(tree: Tree, shared: bool = True) -> PathProgram | None:
+def common_results(leaves: Sequence[Node], convert: bool = True) -> list[ShapedArray] | None:
+    """Return the avals of the results of all paths; None where their structures, shapes or dtypes differ.
+
+    Args:
+        leaves: the ends of the paths.
+        convert: whether numbers of Python take the dtype that other paths return, as in `lax.cond`.
+    """
+    if len({n.out_tree for n in leaves}) != 1:
+        return None
+    results: list[ShapedArray] = []
+    for ends in zip(*(n.outputs or () for n in leaves), strict=True):
+        avals = list(dict.fromkeys(a.aval for a in ends))
+        if len({a.strong() for a in avals}) == 1:
+            results.append(avals[0])
+            continue
+        kinds = {a.dtype for a in avals if not a.weak_type}
+        if not convert or len(kinds) > 1 or any(a.shape != avals[0].shape for a in avals):
+            return None
+        dtype, _ = dtypes.promote(*avals)
+        if kinds - {dtype}:  # a Python float beside an array of integers
+            return None
+        results.append(ShapedArray(avals[0].shape, dtype))
+    return results
+
+
+def merged(tree: Tree, shared: bool = True, convert: bool = False) -> PathProgram | None:
     """Return the program of all paths; None where their results differ in structure or aval, or nest too deep.
 
     Args:
         tree: the paths.
         shared: whether paths that meet again go on together; otherwise there are no loops.
+        convert: whether numbers of Python take the dtype that other paths return.
     """
-    kinds = {(n.out_tree, tuple(a.aval.strong() for a in n.outputs or ())) for n in tree.leaves}
-    if len(kinds) != 1:
+    results = common_results(tree.leaves, convert)
+    if results is None:
         return None
     graph = Graph(tree, shared)
     if graph.depth > DEEPEST:
         return None
     try:
-        return _merged(tree, graph)
+        return _merged(tree, graph, results)
     except KeyError:  # a value that no name holds, and that is used later
-        return merged(tree, False) if shared else None
+        return merged(tree, False, convert) if shared else None
 
 
-def _merged(tree: Tree, graph: Graph) -> PathProgram:
-    results: list[ShapedArray] = [a.aval for a in tree.leaves[0].outputs or ()]
+def _merged(tree: Tree, graph: Graph, results: Sequence[ShapedArray]) -> PathProgram:
     weak = weak_results(tree.leaves)
 
     def make(number: int, *xs: Any) -> list[Any]:

@@ -12,6 +12,9 @@ from functorch_like.transforms.paths.programs import PathProgram
 from functorch_like.transforms.paths.tree import Node, Tree
 from functorch_like.transforms.paths.words import Words, value_of
 
+#: Remedy for loops that count in Python.
+LOOP = "loop with lax.while_loop or lax.fori_loop; or count in an array (n = fnp.int32(0); n += 1)"
+
 _WIDEST = 12  # children of a guard that are shown
 _LONG = 64  # guards at one line
 _RUN = 8  # guards in a row of which all are shown; of more, the first and the last

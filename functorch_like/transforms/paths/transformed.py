@@ -24,7 +24,7 @@ from functorch_like.primitives.higher_order.call import apply
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import jvp_jaxpr
 from functorch_like.transforms.paths import report
 from functorch_like.transforms.paths.path_trace import plain
-from functorch_like.transforms.paths.programs import PathProgram
+from functorch_like.transforms.paths.programs import PathProgram, common_results
 from functorch_like.transforms.paths.tree import Node, endless
 from functorch_like.transforms.paths.words import Words
 
@@ -100,9 +100,9 @@ def _mapped(paths: Paths, branches: Branches, call: FlatCall) -> Any:
     traced_before = branches.tree.traces
     while True:
         with branches.lock:
-            form = paths.merged(branches)
+            form = paths.merged(branches, convert=True)
             if form is not None and form.loops and any(map(_is_differentiated, call.leaves)):
-                form = paths.merged(branches, shared=False)  # loops of unknown length have no derivative backwards
+                form = paths.merged(branches, False, True)  # loops of unknown length have no derivative backwards
         if form is None:
             return _same_path(paths, branches, call)
         for leaf in branches.tree.leaves:
@@ -126,7 +126,7 @@ def _mapped(paths: Paths, branches: Branches, call: FlatCall) -> Any:
 
 
 def _same_path(paths: Paths, branches: Branches, call: FlatCall) -> Any:
-    """Results where paths give different shapes: all elements must take the same one."""
+    """Results where paths give different shapes, or are too many: all elements must take the same one."""
     with branches.lock:
         leaf = paths.discover(branches, call, [])
         form = paths.straight(branches, leaf)
@@ -134,12 +134,15 @@ def _same_path(paths: Paths, branches: Branches, call: FlatCall) -> Any:
     *outs, words = _applied(paths, form, call)
     others = [k for k, row in enumerate(_rows(words)) if row.tobytes() not in form.known]
     if others:
-        raise ConcretizationError(
-            f"elements 0 and {others[0]} of {paths.jitted.spec.name} take paths whose results differ in shape or "
-            f"structure:\n{report.tree_text(branches.tree)}",
-            fix="give results of one shape, padded to the largest; or call the function for each element",
-            chain=transform_stack(state.trace),
-        )
+        name, tree = paths.jitted.spec.name, branches.tree
+        both, alone = f"elements 0 and {others[0]} of {name} take", "or call the function for each element"
+        if common_results(tree.leaves) is None:
+            why = f"{both} paths whose results differ in shape, dtype or structure:\n{report.tree_text(tree)}"
+            fix = f"give results of one shape and dtype, padded to the largest; {alone}"
+        else:
+            why = f"{both} paths with too many conditions for one program, most at {report.widest(tree)}"
+            fix = f"{report.LOOP}; {alone}"
+        raise ConcretizationError(why, fix=fix, chain=transform_stack(state.trace))
     return form.out_tree.unflatten(outs)
 
 
