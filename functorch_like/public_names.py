@@ -64,12 +64,12 @@ def missing(module: types.ModuleType, name: str) -> Exception:
 
 def remedy_of(module: types.ModuleType, name: str) -> str:
     """Return a remedy for a missing name, beginning with a semicolon; or an empty text."""
-    if name.startswith("_"):  # tools look these up in every module, and the search for a near name takes milliseconds
-        return ""
-    renamed = RENAMED.get(module.__name__, {}).get(name) or _in_sibling(module, name)
     elsewhere = ELSEWHERE.get(module.__name__, {}).get(name)
     if elsewhere:
         return f"; {elsewhere}"
+    if name.startswith("_"):  # tools look these up in every module, and the search for a near name takes milliseconds
+        return ""
+    renamed = RENAMED.get(module.__name__, {}).get(name) or _in_sibling(module, name)
     return f"; use {renamed}" if renamed else _in_scipy(module, name) or nearest(name, dir(module), _LIKE)
 
 

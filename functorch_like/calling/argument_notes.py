@@ -28,16 +28,39 @@ _RENAMED = (
     ("PyTorch", "options", "compiler_options"), ("PyTorch", "dynamic", "buckets"),
     ("PyTorch", "drop_last", "remainder"),
     ("PyTorch", "batch_size", "size"), ("PyTorch", "shuffle", "key"), ("PyTorch", "in_dims", "in_axes"),
+    ("PyTorch", "mesh_dim_names", "axis_names"), ("PyTorch", "mesh_shape", "axis_shapes"),
+    ("PyTorch", "world_size", "num_processes"), ("PyTorch", "rank", "process_id"),
+    ("PyTorch", "attn_mask", "mask"), ("PyTorch", "steps", "num"), ("PyTorch", "num_samples", "shape"),
+    ("PyTorch", "context_fn", "policy"), ("PyTorch", "prefetch_factor", "size"),
+    ("PyTorch", "map_location", "shardings"),
     ("NumPy", "size", "shape"), ("NumPy", "low", "minval"), ("NumPy", "high", "maxval"), ("NumPy", "loc", "mean"),
     ("NumPy", "a_min", "min"), ("NumPy", "a_max", "max"),
 )  # fmt: skip
-#: Remedies for options that no function has, by their names.
+#: Remedies for options that no function has, or one function lacks, by their names.
 _LEFT_OUT = {
     "out": "arrays are immutable: leave out= out, and use the result",
     "casting": "leave casting= out, and convert with astype",
     "randomness": "leave randomness= out: draws belong to keys, and each column has the same",
     "_preallocate_and_copy": "leave it out: chunk_size= alone bounds the memory",
     "requires_grad": "a derivative belongs to a function: ft.grad(f)(x)",
+    **dict.fromkeys(
+        ("use_reentrant", "preserve_rng_state", "determinism_check", "early_stop"),
+        "leave it out: a function is computed again from the same arguments, and random keys are arguments",
+    ),
+    **dict.fromkeys(("create_graph", "retain_graph"), "leave it out: ft.grad(ft.grad(f)) is the second derivative"),
+    "inplace": "arrays are immutable: leave inplace= out, and use the result",
+    "device_type": "leave device_type= out: the block holds on all devices",
+    "pin_memory": "leave pin_memory= out: ft.data.prefetch copies the next batches meanwhile",
+    "num_workers": "leave num_workers= out: a thread prepares the next batches; PyTorch's DataLoader has workers",
+    "weights_only": "leave weights_only= out: nothing in a file is executed",
+    "dropout_p": "leave dropout_p= out: drop elements of the result, with a key",
+    "dynamic_shapes": "ft.ShapeDtypeStruct(ft.export.symbolic_shape('b, 3'), 'float32') as the argument has any b",
+    "vmap.strict": "leave strict= out: results that depend on no mapped argument are repeated",
+    "jit.backend": "leave backend= out: XLA compiles; with ft.disable_jit(): functions run without it",
+    "jit.disable": "with ft.disable_jit(): functions run as plain Python",
+    "jit.recompile_limit": "ft.testing.count_compiles() counts programs, max_paths= bounds those of paths",
+    "initialize.backend": "leave backend= out: CPUs use Gloo, GPUs NCCL",
+    "initialize.init_method": "an address is coordinator_address='host:port'; PyTorch's variables are read",
 }
 _NONE = re.compile(r"^unsupported operand type.*'NoneType'")
 
@@ -70,10 +93,19 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
             for library, foreign, own in _RENAMED
             if f"'{foreign}'" in str(error) and own in parameters and foreign not in parameters
         ]
-        renamed += [f"; {remedy}" for name, remedy in _LEFT_OUT.items() if f"'{name}'" in str(error)]
+        renamed += [f"; {remedy}" for option, remedy in _LEFT_OUT.items() if _is_of(option, fun, error)]
+        made_of = {"fun": "f", "fun_jit": "ft.jit(f)"}.get(next(iter(parameters), ""))
+        if match[2] == "takes" and made_of is not None:
+            renamed.append(f"; {name} makes a function, which takes the arguments: {name}({made_of})(x)")
         error.add_note(call_of(fun) + "".join(renamed[:1]))
     elif fun.__module__ == f"{_PACKAGE}.lax" and _inside(error.__traceback__):
         error.add_note(f"{name} called {match[1]}; help({name}) says with which arguments")
+
+
+def _is_of(option: str, fun: Callable[..., Any], error: TypeError) -> bool:
+    """Return True if an error is about an option, which may be that of one function: "jit.backend"."""
+    owner, _, name = option.rpartition(".")
+    return f"'{name}'" in str(error) and owner in ("", fun.__name__)
 
 
 def call_of(fun: Callable[..., Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functorch_like.foreign.pytorch import TORCH
+
 #: Names of JAX, NumPy and torch.func that a module here does not have.
 RENAMED: dict[str, dict[str, str]] = {
     "functorch_like": {
@@ -264,3 +266,5 @@ ELSEWHERE: dict[str, dict[str, str]] = {
          "LayerNorm", "BatchNorm1d", "BatchNorm2d", "Embedding", "LSTM", "GRU", "RNN", "Transformer",
          "MultiheadAttention", "Dense", "Conv"), _LAYERS),
 }  # fmt: skip
+for _module, _names in TORCH.items():
+    ELSEWHERE[_module] = _names | ELSEWHERE.get(_module, {})

@@ -28,6 +28,38 @@ def test_names_of_torch_compile_and_of_loaders():
     assert notes(lambda: ft.data.batches(X, 2, drop_last=True)).endswith("what PyTorch calls drop_last is remainder")
 
 
+@pytest.mark.parametrize(
+    ("work", "remedy"),
+    [
+        (lambda: ft.jit(fnp.sin, backend="inductor"), "leave backend= out: XLA compiles"),
+        (lambda: ft.jit(fnp.sin, disable=True), "ft.disable_jit()"),
+        (lambda: ft.jit(fnp.sin, recompile_limit=1), "ft.testing.count_compiles()"),
+        (lambda: ft.checkpoint(fnp.sin, use_reentrant=False), "leave it out: a function is computed again"),
+        (lambda: ft.checkpoint(fnp.sin, context_fn=None), "what PyTorch calls context_fn is policy"),
+        (lambda: ft.autocast(device_type="cuda"), "the block holds on all devices"),
+        (lambda: ft.vmap(fnp.sin, strict=True), "leave strict= out"),
+        (lambda: ft.grad(fnp.sin, create_graph=True), "ft.grad(ft.grad(f))"),
+        (lambda: ft.make_mesh((1,), mesh_dim_names=("data",)), "what PyTorch calls mesh_dim_names is axis_names"),
+        (lambda: ft.distributed.initialize(backend="nccl"), "GPUs NCCL"),
+        (lambda: ft.distributed.initialize(world_size=2), "what PyTorch calls world_size is num_processes"),
+        (lambda: ft.io.load("x", weights_only=True), "nothing in a file is executed"),
+        (lambda: ft.data.prefetch([], num_workers=2), "DataLoader has workers"),
+        (lambda: ft.nn.elu(X, inplace=True), "leave inplace= out, and use the result"),
+        (lambda: fnp.linspace(0, 1, steps=3), "what PyTorch calls steps is num"),
+        (lambda: ft.export.export(ft.jit(fnp.sin), dynamic_shapes={}), "ft.export.symbolic_shape"),
+    ],
+)
+def test_options_of_pytorch_2(work, remedy):
+    assert remedy in notes(work)
+
+
+def test_arguments_beside_the_function_go_to_what_is_made_of_it():
+    assert notes(lambda: ft.checkpoint(fnp.sin, X)).endswith("takes the arguments: ft.checkpoint(f)(x)")
+    assert notes(lambda: ft.explain(fnp.sin, X)).endswith("takes the arguments: ft.explain(f)(x)")
+    assert notes(lambda: ft.export.export(fnp.sin, (X,))).endswith("arguments: ft.export.export(ft.jit(f))(x)")
+    assert "makes a function" not in notes(lambda: fnp.sum(X, 0, None, None, False, None, None, True, 3))
+
+
 def test_options_of_numpy():
     assert notes(lambda: fnp.clip(X, 0, 1, out=X)).endswith("arrays are immutable: leave out= out, and use the result")
     assert notes(lambda: fnp.matmul(X, X.T, out=X)).endswith("arrays are immutable: leave out= out, and use the result")

@@ -65,6 +65,26 @@ def test_attributes_of_pytorch_are_not_assigned_in_silence():
         (ft.scipy.stats, "lognorm", "scipy.stats.lognorm"),
         (ft.scipy.signal, "oaconvolve", "scipy.signal.oaconvolve"),
         (ft.random, "arange", "fnp.arange"),
+        (ft.compiler, "disable", "ft.disable_jit()"),
+        (ft.compiler, "set_stance", "ft.testing.count_compiles()"),
+        (ft, "_dynamo", "ft.explain(f)(x)"),
+        (ft, "library", "ft.pure_callback"),
+        (ft, "set_num_threads", "ft.backends.cpu.num_threads"),
+        (ft.distributed, "init_device_mesh", "ft.make_mesh"),
+        (ft.distributed, "new_group", "axes of a mesh"),
+        (ft.distributed, "fsdp", "ft.parallel.fsdp_shardings"),
+        (ft.sharding, "DTensor", "ft.device_put"),
+        (ft.parallel, "ColwiseParallel", "ft.sharding.NamedSharding"),
+        (ft.io, "async_save", "ft.io.save_async"),
+        (ft.export, "Dim", "ft.export.symbolic_shape"),
+        (ft.checkpoint_policies, "CheckpointPolicy", "ft.checkpoint(f, policy=...)"),
+        (ft.profiler, "record_function", "ft.profiler.TraceAnnotation"),
+        (ft.extend, "custom_op", "ft.custom_vjp"),
+        (ft.testing, "gradcheck", "ft.testing.check_grads"),
+        (ft.nn, "clip_grad_norm_", "optimizers.md"),
+        (ft.random, "manual_seed", "ft.random.key"),
+        (ft.debug, "detect_anomaly", "ft.debug.nans()"),
+        (ft.backends.compilation, "mark_dynamic", "buckets"),
     ],
 )
 def test_names_of_other_modules_say_where_they_are(module, name, remedy):
@@ -90,6 +110,9 @@ def test_from_imports_say_the_same():
         ("functorch_like.optim", "functorch_like.optim", "optax"),
         ("functorch_like.utils.data", "functorch_like.utils", "ft.data"),
         ("functorch_like.autograd", "functorch_like.autograd", "ft.grad(f)"),
+        ("functorch_like._dynamo", "functorch_like._dynamo", "ft.log_compiles()"),
+        ("functorch_like.distributed.device_mesh", "functorch_like.distributed.device_mesh", "ft.make_mesh"),
+        ("functorch_like.distributed.checkpoint", "functorch_like.distributed.checkpoint", "ft.io.CheckpointManager"),
         ("functorch_like.nunpy", "functorch_like.nunpy", "'numpy'"),
         ("functorch_like.example_libraries.optimizers", "functorch_like.example_libraries", "optimizers.md"),
     ],
@@ -108,7 +131,7 @@ def test_modules_unlike_all_others_get_no_guess():
 
 
 def test_a_name_unlike_all_others_gets_no_guess():
-    for module, name in ((ft, "horse"), (fnp, "busday_count"), (ft.nn, "utils")):
+    for module, name in ((ft, "horse"), (fnp, "busday_count"), (ft.nn, "horses")):
         with pytest.raises(AttributeError) as caught:
             getattr(module, name)
         assert "did you mean" not in str(caught.value)
