@@ -62,6 +62,17 @@ _LEFT_OUT = {
     "initialize.backend": "leave backend= out: CPUs use Gloo, GPUs NCCL",
     "initialize.init_method": "an address is coordinator_address='host:port'; PyTorch's variables are read",
 }
+#: How functions of `lax` call those that users pass to them, and what else is called with arguments of its own.
+_BODIES = {
+    "while_loop": "both functions take one argument, the carry; take it apart inside: i, x = carry",
+    "fori_loop": "the body takes two arguments, (i, carry)",
+    "scan": "the body takes two arguments, (carry, element); take tuples apart inside: a, b = element",
+    "map": "the function takes one argument, the element; take a tuple apart inside: a, b = element",
+    **dict.fromkeys(("cond", "switch"), "each function takes all operands, which are passed one by one"),
+    "functional_call": "it calls fun(params, *args); a class whose attributes are its parameters is a pytree first: "
+    "ft.tree.register_dataclass(Model)",
+}
+_TUPLE = re.compile(r"^(bad operand type|unsupported operand type).*'tuple'")
 _NONE = re.compile(r"^unsupported operand type.*'NoneType'")
 
 
@@ -82,6 +93,9 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
     if _NONE.match(str(error)) and not getattr(error, "__notes__", None):
         error.add_note("one of them is None: a function without `return` gives None")
         return
+    if _TUPLE.match(str(error)) and fun.__name__ in ("cond", "switch") and not getattr(error, "__notes__", None):
+        error.add_note(f"{name_of(fun)}: {_BODIES[fun.__name__]}, and not in a tuple")
+        return
     match = _MISMATCH.match(str(error))
     if match is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
         return
@@ -95,11 +109,20 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
         ]
         renamed += [f"; {remedy}" for option, remedy in _LEFT_OUT.items() if _is_of(option, fun, error)]
         made_of = {"fun": "f", "fun_jit": "ft.jit(f)"}.get(next(iter(parameters), ""))
+        if next(iter(parameters), "") == "prim":
+            renamed.append(f"; it is a policy itself: ft.checkpoint(f, policy={name})")
         if match[2] == "takes" and made_of is not None:
             renamed.append(f"; {name} makes a function, which takes the arguments: {name}({made_of})(x)")
         error.add_note(call_of(fun) + "".join(renamed[:1]))
-    elif fun.__module__ == f"{_PACKAGE}.lax" and _inside(error.__traceback__):
-        error.add_note(f"{name} called {match[1]}; help({name}) says with which arguments")
+    elif called_wrongly(error) and (fun.__module__ == f"{_PACKAGE}.lax" or fun.__name__ in _BODIES):
+        form = f"; {_BODIES[fun.__name__]}" if fun.__name__ in _BODIES else ""
+        error.add_note(f"{name} called {match[1]}{form}; help({name}) says with which arguments")
+
+
+def called_wrongly(error: TypeError) -> bool:
+    """Return True if the package has called a function of a user with arguments that it does not take."""
+    traceback = error.__traceback__
+    return _MISMATCH.match(str(error)) is not None and traceback is not None and _inside(traceback)
 
 
 def _is_of(option: str, fun: Callable[..., Any], error: TypeError) -> bool:

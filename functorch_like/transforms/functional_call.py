@@ -17,7 +17,7 @@ from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
-from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.core import NUMBERS, ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError, TreeError
 from functorch_like.primitives.base.shapes import reshape, widen
 from functorch_like.primitives.structural import concatenate
@@ -92,9 +92,19 @@ def named_parameters(model: PyTree) -> dict[str, Any]:
     Returns:
         A dict of leaves by their paths, joined by dots.
 
+    Raises:
+        ArgumentError: for an object that is no pytree.
+
     >>> named_parameters({"layers": [{"w": 1.0}, {"w": 2.0}]})
     {'layers.0.w': 1.0, 'layers.1.w': 2.0}
     """
+    if xla.structure(model) == xla.leaf_structure and type(model) not in NUMBERS and not hasattr(model, "shape"):
+        kind = type(model).__name__
+        raise ArgumentError(
+            f"named_parameters got an object of type {kind}, which is no pytree",
+            fix=f"let its class be one: ft.tree.register_dataclass({kind}); of a module of PyTorch, take "
+            "{name: fnp.from_dlpack(p.detach()) for name, p in module.named_parameters()}",
+        )
     result: dict[str, Any] = {}
     seen: set[int] = set()
     for path, leaf in tree.leaves_with_path(model):

@@ -103,3 +103,63 @@ def test_shapes_that_are_traced_are_reported_with_the_function(name):
     rest = (0.0,) if name == "full" else ()
     with pytest.raises(ft.errors.ConcretizationError, match=rf"^fnp\.{name} needs a shape"):
         ft.jit(lambda n: getattr(fnp, name)(n, *rest))(3)
+
+
+def custom(**rules):
+    f = (ft.custom_jvp if "jvp" in rules else ft.custom_vjp)(lambda x: 2 * x)
+    if "jvp" in rules:
+        f.defjvp(rules["jvp"])
+    else:
+        f.defvjp(rules.get("fwd", lambda x: (2 * x, None)), rules.get("bwd", lambda residuals, ct: (2 * ct,)))
+    return lambda: ft.grad(lambda x: fnp.sum(f(x)))(X)
+
+
+@pytest.mark.parametrize(
+    ("work", "form"),
+    [
+        (custom(fwd=lambda ctx, x: (2 * x, None)), "fwd takes the function's arguments, no ctx"),
+        (custom(bwd=lambda ct: (2 * ct,)), "bwd(residuals, ct) returns a tuple"),
+        (custom(jvp=lambda ctx, x, dx: (2 * x, 2 * dx)), "jvp(primals, tangents) takes two tuples"),
+    ],
+    ids=["fwd", "bwd", "jvp"],
+)
+def test_rules_with_the_parameters_of_pytorch(work, form):
+    assert form in notes(work)
+
+
+def test_a_rule_that_calls_a_function_wrongly_has_the_note_of_that_function():
+    told = notes(custom(fwd=lambda x: (fnp.sum(x, dim=0), None)))
+    assert told.endswith("what PyTorch calls dim is axis") and "ctx" not in told
+
+
+def test_a_batching_rule_with_other_parameters():
+    f = ft.custom_batching.custom_vmap(lambda x: x)
+    f.def_vmap(lambda x: (x, True))
+    assert "rule(axis_size, in_batched, *args)" in notes(lambda: ft.vmap(f)(X))
+
+
+def test_calls_in_the_form_of_pytorch():
+    assert "one argument, the carry" in notes(
+        lambda: lax.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x), (0, X))
+    )
+    for choose in (lambda f: lax.cond(True, f, f, (X,)), lambda f: lax.switch(0, [f], (X,))):
+        assert "passed one by one, and not in a tuple" in notes(lambda choose=choose: choose(lambda x: -x))
+    policy = ft.checkpoint_policies.dots_saveable
+    assert notes(lambda: ft.checkpoint(fnp.sin, policy=policy())).endswith(
+        "ft.checkpoint(f, policy=ft.checkpoint_policies.dots_saveable)"
+    )
+
+
+class Model:
+    def __init__(self):
+        self.weight = X
+
+    def __call__(self, x):
+        return x * self.weight
+
+
+def test_models_that_are_no_pytrees():
+    assert "ft.tree.register_dataclass" in notes(lambda: ft.functional_call(Model(), {"weight": X}, (X,)))
+    with pytest.raises(ft.errors.ArgumentError, match=r"of type Model, which is no pytree(.|\n)*register_dataclass"):
+        ft.named_parameters(Model())
+    assert ft.named_parameters(2.0) == {"": 2.0}

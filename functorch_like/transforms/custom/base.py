@@ -13,6 +13,7 @@ from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
+from functorch_like.calling.argument_notes import called_wrongly
 from functorch_like.calling.call_signature import as_tuple, resolve_argnums
 from functorch_like.calling.pickling import ByName
 from functorch_like.calling.traced_function import check_callable
@@ -242,10 +243,13 @@ class Called:
         return fun
 
     @contextmanager
-    def written_by_user(self) -> Generator[None]:
+    def written_by_user(self, form: str = "") -> Generator[None]:
         """Run the function or a rule of it; errors for transformed values that it closes over get a remedy.
 
         Python control flow that is followed at the call is followed in the rules, too, which run later.
+
+        Args:
+            form: how a rule is called, for the error of one that takes other arguments.
         """
         previous, state.following = state.following, self.following
         # Functions of the package compute in 64 bits where those of users do not: so do their rules, when they run.
@@ -257,6 +261,10 @@ class Called:
                 f"pass the value to {self.custom.name} as an argument: the function and its rules run apart from what "
                 "surrounds them, and close over plain values only"
             )
+            raise
+        except TypeError as e:
+            if form and called_wrongly(e) and not hasattr(e, "__notes__"):
+                e.add_note(f"a rule of {self.custom.name}: {form}")
             raise
         finally:
             state.following = previous

@@ -171,7 +171,8 @@ class _Called(Called):
         args = self.in_tree.unflatten([as_array(p) for p in primals])
         directions = [instantiate(t, a, symbolic) for t, a in zip(tangents, self.in_avals, strict=True)]
         recorded = Recorded(primals, tangents)
-        with self.written_by_user():
+        first = "*nondiff, " if self.nondiff else ""
+        with self.written_by_user(f"jvp({first}primals, tangents) takes two tuples and returns (result, tangent)"):
             pair = rule(*self.nondiff, args, self.in_tree.unflatten(directions))
         report = self.report(rule)
         out, tangent = report.pair(pair, "(result, tangent of the result)")

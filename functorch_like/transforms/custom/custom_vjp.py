@@ -181,7 +181,7 @@ class _Called(Called):
         args: Sequence[Any] = leaves
         if self.custom.symbolic_zeros:
             args = [CustomVJPPrimal(x, p) for x, p in zip(leaves, perturbed, strict=True)]
-        with self.written_by_user():
+        with self.written_by_user("fwd takes the function's arguments, no ctx, and returns (result, residuals)"):
             pair = fwd(*self.with_nondiff(self.in_tree.unflatten(args)))
         out, residuals = self.report(fwd).pair(pair, "(result, residuals); residuals may be None")
         outs = self.results(fwd, out, expected)
@@ -218,7 +218,8 @@ class _Backward:
         rest = iter(residuals)
         every = [next(rest) if a else other for a, other in zip(self.arrays, self.others, strict=True)]
         filled = [instantiate(ct, a, custom.symbolic_zeros) for ct, a in zip(cts, self.out_avals, strict=True)]
-        with self.called.written_by_user():
+        first = "*nondiff, " if self.called.nondiff else ""
+        with self.called.written_by_user(f"bwd({first}residuals, ct) returns a tuple, with an entry for each argument"):
             back = custom.bwd(
                 *self.called.nondiff, self.residual_tree.unflatten(every), self.out_tree.unflatten(filled)
             )

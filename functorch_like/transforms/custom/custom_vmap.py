@@ -105,7 +105,7 @@ class _Called(Called):
         assert rule is not None
         self.in_avals = [aval_of(a) for a in args]
         args_tree = self.in_tree.unflatten([as_array(a) for a in args])
-        with self.written_by_user():
+        with self.written_by_user("rule(axis_size, in_batched, *args) returns (results, out_batched)"):
             pair = rule(size, self.in_tree.unflatten(list(batched)), *args_tree)
         report = self.report(rule)
         out, out_batched = report.pair(pair, "(results, out_batched)")
