@@ -14,6 +14,7 @@ from functorch_like.ir.jaxpr import Var
 from functorch_like.ir.trace_to_jaxpr import StageTrace, StageTracer
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.elementwise.comparison import ne
+from functorch_like.transforms.paths.global_state import GlobalState
 from functorch_like.transforms.paths.python_state import PythonState, python_state
 from functorch_like.transforms.paths.words import Words, value_of
 
@@ -55,9 +56,10 @@ class FollowingTrace(StageTrace):
         base: Python's frames at the first guard.
         entered: for each of these frames, the `with` blocks open at that point that are in no loop.
         bottom: the frame below them.
+        outside: the state of Python outside of frames.
     """
 
-    __slots__ = ("_born", "_truths", "base", "bottom", "entered", "guards")
+    __slots__ = ("_born", "_truths", "base", "bottom", "entered", "guards", "outside")
 
     follows = True
 
@@ -68,6 +70,7 @@ class FollowingTrace(StageTrace):
         self.base: list[Any] = []
         self.entered: list[frozenset[Any]] = []
         self.bottom: Any = None
+        self.outside: GlobalState | None = None
         self._born: list[tuple[Any, Var]] = []
         self._truths: dict[Var, StageTracer] = {}
 
@@ -127,6 +130,6 @@ class FollowingTrace(StageTrace):
             try:
                 return flat(*leaves)
             finally:
-                self.bottom, self.base, self.entered = None, [], []
+                self.bottom, self.base, self.entered, self.outside = None, [], [], None
 
         return run

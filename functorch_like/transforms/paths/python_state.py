@@ -12,6 +12,7 @@ objects count in all frames.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import types
@@ -28,6 +29,7 @@ from functorch_like.interpreters.forward import Dual, JVPTrace
 from functorch_like.ir.jaxpr import Var
 from functorch_like.ir.trace_to_jaxpr import StageTracer
 from functorch_like.transforms.paths.bytecode import entered_once, point
+from functorch_like.transforms.paths.global_state import GlobalState, is_large
 
 if TYPE_CHECKING:
     from functorch_like.transforms.paths.following import FollowingTrace
@@ -75,6 +77,10 @@ def python_state(trace: FollowingTrace, guarded: StageTracer) -> PythonState | N
     if not trace.base:
         trace.base = frames
         trace.entered = [entered_once(f.f_code, f.f_lasti) for f in frames]
+        trace.outside = GlobalState(frames)
+        with contextlib.suppress(_Hidden):
+            reader = _Reader(trace)
+            trace.outside.note_first(reader.outside)
     if conversions[:2] != ["boundary", "tracer_bool"]:  # a function of the package converts it: its state is hidden
         return None
     try:
@@ -91,6 +97,9 @@ def _state(trace: FollowingTrace, frames: list[types.FrameType], guarded: StageT
     reader = _Reader(trace)
     suspended = [reader.mutable(f) for f in frames[: shared - 1] if source_info.is_users(f.f_code.co_filename)]
     parts = [*suspended, *(reader.frame(f, test=f is frames[-1]) for f in frames[shared - 1 :])]
+    assert trace.outside is not None
+    trace.outside.add(frames, reader.kinds)
+    parts.append(trace.outside.key(reader.outside))
     parts.append(reader.key(guarded))
     return PythonState((shared, *parts, reader.traces, xla.settings(), state.axes), reader.slots)
 
@@ -102,6 +111,7 @@ class _Reader:
         self.trace = trace
         self.entered = trace.base, trace.entered
         self.slots: list[Var] = []
+        self.kinds: set[type] = set()
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that identities stay their own
         self._chain: list[Trace] = []
@@ -156,7 +166,15 @@ class _Reader:
             raise _Hidden
         self._seen[id(x)] = len(self._seen)
         self._kept.append(x)
+        self.kinds.add(kind)
         return kind, self._inside(x)
+
+    def outside(self, x: Any) -> tuple[Any, bool]:
+        """Return the key of a value that is in no frame, and whether traced values are in it, which become slots."""
+        reader = _OutsideReader(self.trace)
+        key = reader.key(x)
+        self.slots += reader.slots
+        return key, bool(reader.slots)
 
     def _inside(self, x: Any) -> Any:
         each: Callable[[Any], tuple[Any, ...]] = lambda values: tuple(map(self.key, values))
@@ -174,7 +192,7 @@ class _Reader:
             return each((x.start, x.stop, x.step))
         if isinstance(x, types.FunctionType):
             cells = [c.cell_contents if c != types.CellType() else None for c in x.__closure__ or ()]
-            return x.__code__, each((x.__defaults__, x.__kwdefaults__, *cells))
+            return x.__code__, each((x.__defaults__, x.__kwdefaults__, *cells, x.__dict__ or None))
         if isinstance(x, types.MethodType):
             return each((x.__func__, x.__self__))
         if isinstance(x, functools.partial):
@@ -192,6 +210,21 @@ class _Reader:
         if type(x) is BatchTracer:
             return depth, x.dim, self.key(x.value)
         raise _Hidden
+
+
+class _OutsideReader(_Reader):
+    """Maker of keys of values in no frame. What cannot be known counts as the object that it is."""
+
+    def key(self, x: Any) -> Any:
+        return _Same(x) if is_large(x) else super().key(x)
+
+    def _inside(self, x: Any) -> Any:
+        count = len(self.slots)
+        try:
+            return super()._inside(x)
+        except _Hidden:
+            del self.slots[count:]
+            return "stale" if isinstance(x, Tracer) else _Same(x)
 
 
 class _Same:
