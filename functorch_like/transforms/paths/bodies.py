@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Trace, transform_stack
+from functorch_like.core import EVALUATE, Trace, transform_stack
 from functorch_like.errors import ConcretizationError, FtError
 from functorch_like.ir.jaxpr import Jaxpr, Var
 from functorch_like.ir.trace_to_jaxpr import StageTracer, stage
@@ -93,6 +93,7 @@ class _Exploration:
         self.ends = ends
         self.tree = Tree(_Signature(avals), fun, name)  # type: ignore[arg-type]
         self.states: dict[Any, list[tuple[int, ...]]] = {}
+        self.inside = False
 
     def run(self) -> Tree:
         self.trace([])
@@ -134,6 +135,7 @@ class _Exploration:
             last = trace.guards[-1]
             side = f"{last.line} is {bool(last.words[0])}" if last.line is not None else "a condition is met"
             raise self.refused(f"where {side}, it raises {type(e).__name__}: {e}") from e
+        self.inside = self.inside or trace.inside
         self.tree.insert(trace, jaxpr, self.fun.traced_aux(), unfinished=trace.met)
 
     def unknown_side(self) -> list[Words] | None:
@@ -175,12 +177,17 @@ def total(fun: Any, avals: Sequence[ShapedArray], *, name: str, origin: str, cha
             why = f"they give results of different structures or types:\n{report.tree_text(exploration.tree)}"
             raise exploration.refused(why)
         raise exploration.refused(f"they do not meet again in one program, most at {report.widest(exploration.tree)}")
-    form.jaxpr.origin = origin
+    form.jaxpr.origin, form.inside = origin, exploration.inside
     return form
 
 
 def _body(fun: Any, avals: Sequence[ShapedArray], *, chain: str, parent: Trace, **of: Any) -> tuple[Jaxpr, list[Any]]:
     """Return the jaxpr of a function that is staged inside of a trace that follows paths, and what it closes over."""
+    around = parent
+    while around is not EVALUATE:
+        if isinstance(around, FollowingTrace):
+            around.inside = True
+        around = around.parent
     try:
         form = total(fun, avals, chain=chain, parent=parent, **of)
     except ConcretizationError as e:

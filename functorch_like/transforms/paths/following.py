@@ -57,9 +57,10 @@ class FollowingTrace(StageTrace):
         entered: for each of these frames, the `with` blocks open at that point that are in no loop.
         bottom: the frame below them.
         outside: the state of Python outside of frames.
+        inside: whether conditions were followed in a body inside, such as a mapped function.
     """
 
-    __slots__ = ("_born", "_truths", "base", "bottom", "entered", "guards", "outside")
+    __slots__ = ("_born", "_truths", "base", "bottom", "entered", "guards", "inside", "outside")
 
     follows = True
 
@@ -71,6 +72,7 @@ class FollowingTrace(StageTrace):
         self.entered: list[frozenset[Any]] = []
         self.bottom: Any = None
         self.outside: GlobalState | None = None
+        self.inside = False
         self._born: list[tuple[Any, Var]] = []
         self._truths: dict[Var, StageTracer] = {}
 

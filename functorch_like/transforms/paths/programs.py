@@ -41,6 +41,7 @@ class PathProgram:
         known: the words, as bytes, with which they are.
         leaf: the end of the path of a straight one.
         loops: whether there are loops over places.
+        inside: whether conditions were followed in a body inside, such as a mapped function.
         fast: the C++ function that runs it after a wrong guess.
         loop, traced: of a rolled one, the loop of the path traced last, and the most steps that were traced.
     """
@@ -58,7 +59,7 @@ class PathProgram:
         self.number = next(_SERIAL)
         self.leaf: Node | None = None
         self.fast: Any = None
-        self.loops = False
+        self.loops = self.inside = False
         self.known: set[bytes] = set()
         self.loop: Loop | None = None
         self.traced, self.changed = 0, False

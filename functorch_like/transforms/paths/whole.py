@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.calling.call_signature import FlatCall
 from functorch_like.core import EVALUATE, Tracer, state
-from functorch_like.errors import ConcretizationError
+from functorch_like.errors import ConcretizationError, TracerBoolConversionError
 from functorch_like.transforms.jit_stages import Traced
 from functorch_like.transforms.paths.bodies import total
 from functorch_like.transforms.paths.programs import PathProgram
@@ -41,11 +41,21 @@ def whole(paths: Paths, branches: Branches | None, call: FlatCall, key: Any) -> 
                 e.fix = f"where the outer function follows paths, too (control_flow='paths'), values are known; {e.fix}"
             raise
         form.out_tree = trees[0]
-        if form.tree.root is None or form.tree.root.guard is None:
+        guarded = form.inside or (form.tree.root is not None and form.tree.root.guard is not None)
+        if not guarded and _needs_no_values(paths, call):
             return None
         if not any(isinstance(c, Tracer) for c in form.consts):
             paths.wholes.keep(key, form, paths.MOST_TREES)
     return form
+
+
+def _needs_no_values(paths: Paths, call: FlatCall) -> bool:
+    """Return True if a function can be traced without following it; bodies inside may be known from other traces."""
+    try:
+        paths.jitted.traced(call, None)
+    except TracerBoolConversionError:
+        return False
+    return True
 
 
 def traced(paths: Paths, call: FlatCall) -> Traced:

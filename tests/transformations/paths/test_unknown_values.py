@@ -228,6 +228,24 @@ def test_lower_trace_and_warmup_hold_all_paths():
     assert f.trace(VALUES[0]).jaxpr.out_avals[0].dtype == np.float32
 
 
+@pytest.mark.parametrize(
+    "over",
+    [
+        ft.vmap(branch),
+        lambda xs: ft.lax.map(branch, xs),
+        lambda xs: ft.lax.scan(lambda c, x: (c, branch(x)), 0, xs)[1],
+    ],
+    ids=["vmap", "map", "scan"],
+)
+def test_conditions_in_bodies_alone(over):
+    for _ in range(2):  # the second time the body is known already
+        f = paths(over)
+        np.testing.assert_allclose(f.lower(VALUES).compile()(VALUES), SINES, rtol=1e-6)
+        np.testing.assert_allclose(ft.jit(lambda xs, f=f: f(xs))(VALUES), SINES, rtol=1e-6)
+        assert ft.eval_shape(paths(over), VALUES).shape == VALUES.shape
+    np.testing.assert_allclose(ft.export.export(paths(over))(VALUES).call(VALUES), SINES, rtol=1e-6)
+
+
 def test_shardings_go_with_paths_that_are_all_known():
     mesh = ft.make_mesh((1,), ("i",))
     f = paths(lambda x: x * 2 if x[0] > 0 else -x, in_shardings=NamedSharding(mesh, PartitionSpec("i")))
