@@ -27,6 +27,17 @@ def test_narrow_integers_become_float32(run):
     """)
 
 
+def test_ranks_of_matrices_are_wide(run):
+    run("""
+    import jax, jax.numpy as jnp
+    x = jnp.ones((2, 3, 3), "float32")
+    results = lambda: (jnp.linalg.matrix_rank(x), jnp.linalg.matrix_rank(x, tol=1), jnp.linalg.lstsq(x[0], x[0])[2])
+    assert all(r.dtype == "int32" and (r == 1).all() for r in results())
+    jax.config.update("jax_enable_x64", True)
+    assert all(r.dtype == "int64" and (r == 1).all() for r in results())
+    """)
+
+
 def test_without_it_all_become_float32(run):
     run("""
     import jax, jax.numpy as jnp

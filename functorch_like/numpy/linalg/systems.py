@@ -181,7 +181,7 @@ def _lstsq(a: Any, b: Any, rtol: float) -> Any:
 
 def _rank(s: Any, rtol: Any) -> Any:
     large = _larger(s, rtol)
-    return structural.reduce_sum(promotion.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
+    return structural.reduce_sum(promotion.convert(large, dtypes.default_int()), axes=(aval_of(large).ndim - 1,))
 
 
 def _larger(s: Any, rtol: Any) -> Any:
@@ -208,7 +208,7 @@ def matrix_rank(
         hermitian: accepted for compatibility with NumPy; changes nothing.
 
     Returns:
-        int32 of shape (...).
+        Integers of shape (...), in the default dtype of integers.
 
     Raises:
         ArgumentError: where both tolerances are given.
@@ -242,7 +242,7 @@ def _rank_above(a: Any, tol: Any) -> Any:
     (s,) = svd.svd(promotion.to_inexact(a), full_matrices=False, compute_uv=False)
     tol = promotion.convert(structural.reshape(tol, shape=(*aval_of(tol).shape, 1)), aval_of(s).dtype)
     large = elementwise.gt(*promotion.promote_and_broadcast(s, tol))
-    return structural.reduce_sum(promotion.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
+    return structural.reduce_sum(promotion.convert(large, dtypes.default_int()), axes=(aval_of(large).ndim - 1,))
 
 
 @with_kernel(1)
