@@ -400,12 +400,16 @@ def _selected(x: Any, mask: Any, index: Any) -> tuple[Any, int]:
 
 
 def _wider(op: str, x: Any, values: Any) -> Any:
-    """Return the dtype in which integers are combined with values that their own dtype may not hold, or None.
+    """Return the dtype in which integers and booleans are combined with values that theirs may not hold, or None.
 
     Sums and products of integers need no wider dtype: modulo 2**n, it does not matter when values are converted.
     """
     own, other = aval_of(x).dtype, aval_of(values).dtype
-    if op == "set" or not dtypes.is_integer(own) or dtypes.is_complex(other):
+    if op == "set" or dtypes.is_complex(other):
+        return None
+    if own == dtypes.bool_ and op != "divide":
+        return None if other == own else other
+    if not dtypes.is_integer(own):
         return None
     if dtypes.is_inexact(other):
         return other if op == "divide" else dtypes.float64
@@ -446,7 +450,7 @@ def _kernel(x: Any, values: Any, data: Any, op: str, items: Any, mode: str, is_s
     values = _cast(x, values)
     x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
     if op == "sub":
-        values, op = negative(values), "add"
+        values, op = _cast(x, negative(values)), "add"
     if aval_of(x).dtype == dtypes.bool_ and op != "set":  # combined as integers, for which scatters exist
         out = _kernel.inline(promotion.convert(x, dtypes.int32), values, data, op, items, mode, is_sorted, unique)
         return truth(out)

@@ -1,4 +1,4 @@
-"""Updates `x.at[i]` of integers by values of other dtypes: NumPy's result in 64 bits, in the dtype of the array."""
+"""Updates `x.at[i]` of integers and booleans by other dtypes: NumPy's result in 64 bits, in the dtype of the array."""
 
 import numpy as np
 import pytest
@@ -73,3 +73,28 @@ def test_an_index_that_occurs_twice_counts_twice_before_it_is_rounded():
 def test_under_vmap():
     x, i = fnp.asarray([[4, 4], [6, 6]]), fnp.asarray([0, 1])
     assert ft.vmap(lambda x, i: x.at[i].multiply(0.5))(x, i).tolist() == [[2, 4], [6, 3]]
+
+
+@pytest.mark.parametrize("op", ["add", "subtract", "multiply", "min", "max"])
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+def test_booleans_are_combined_as_numbers(op, index):
+    x = np.array([True, False, True])
+    for value in (-1, 3, 0, -0.5, 0.0, np.array(-3, "int8"), np.array(2, "float32")):
+        expected = x.astype("float64")
+        expected[index] = NUMPY[op](expected[index], np.asarray(value, "float64"))
+        given = fnp.asarray(value) if isinstance(value, np.ndarray) else value
+        result = getattr(fnp.asarray(x).at[index], op)(given)
+        np.testing.assert_array_equal(result, expected != 0, strict=True)
+
+
+def test_booleans_by_a_traced_mask():
+    f = ft.jit(lambda x, m: (x.at[m].min(-1), x.at[m].add(-1), x.at[m].subtract(1)))
+    x, mask = fnp.asarray([True, False, False]), fnp.asarray([True, True, False])
+    assert [r.tolist() for r in f(x, mask)] == [[True, True, False], [False, True, False], [False, True, False]]
+
+
+@pytest.mark.parametrize("op", ["add", "subtract", "multiply", "min", "max"])
+def test_weak_integers_stay_weak(op):
+    f = lambda mask: getattr((2 - mask).at[0], op)(1)
+    for result in f(fnp.asarray([True, False])), ft.jit(f)(fnp.asarray([True, False])):
+        assert (result + fnp.ones(2, "int8")).dtype == "int8"
