@@ -192,6 +192,11 @@ _HALVES = {float64: float32, int64: int32, uint64: uint32, complex128: complex64
 STRONG_SCALARS = xla.config("strong_numpy_scalars", False)
 
 
+def narrow_int() -> DType:
+    """Return the dtype of integers made of booleans, and of places of a search: int32 under JAX's names."""
+    return int32 if STRONG_SCALARS.value else default_int()
+
+
 def narrowed(dtype: DType) -> DType:
     """Return the dtype of arrays for which a user names this dtype: 32 bits for 64 under `narrow_64`."""
     return _HALVES.get(dtype, dtype) if _NARROW.value else dtype

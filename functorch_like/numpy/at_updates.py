@@ -224,11 +224,15 @@ class IndexRef:
     ) -> Array:
         """x, with x[idx] /= values. If x has integers, all elements become floats."""
         values = asarray(values) if isinstance(values, (list, tuple)) else values
-        ones = ones_like(self.array, _wider("divide", self.array, values))
+        own = aval_of(self.array)
+        dtype, wide = promotion.inexact_dtype(own.dtype), _wider("divide", self.array, values)
+        if wide is not None and dtypes.is_inexact(wide):
+            wide = dtypes.result_type(dtype, wide)
+        ones = ones_like(self.array, wide)
         ones = _update(
             "mul", IndexRef(ones, self.index), values, indices_are_sorted, unique_indices, mode, wrap_negative_indices
         )
-        return divide(self.array, ones)  # quotients of integers are floats
+        return promotion.convert(divide(self.array, ones), dtype, own.weak_type)  # quotients of integers are floats
 
     def power(
         self,

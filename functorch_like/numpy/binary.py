@@ -97,7 +97,7 @@ def _real_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     x, y = promotion.promote_and_broadcast2(x, y)
     _real_only(name, x)
     if aval_of(x).dtype == dtypes.bool_:
-        return promotion.convert(x, dtypes.default_int()), promotion.convert(y, dtypes.default_int())
+        return promotion.convert(x, dtypes.narrow_int()), promotion.convert(y, dtypes.narrow_int())
     return x, y
 
 
@@ -319,7 +319,7 @@ logaddexp2 = _binary("logaddexp2", _log_add(math.log(2)), "log2(2**x1 + 2**x2), 
 def _pow(x: Any, y: Any) -> Any:
     x, y = promotion.promote_and_broadcast2(x, y)
     if aval_of(x).dtype.kind == "b":
-        x, y = (promotion.convert(v, dtypes.default_int()) for v in (x, y))
+        x, y = (promotion.convert(v, dtypes.narrow_int()) for v in (x, y))
     return elementwise.pow(x, y)
 
 

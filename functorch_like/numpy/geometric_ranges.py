@@ -127,7 +127,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 @eager_jit(static=("n", "increasing"))
 def _vander(x: Any, n: int, increasing: bool) -> Any:
     if not dtypes.is_inexact(aval_of(x).dtype):  # powers soon outgrow small integers
-        x = promotion.convert(x, dtypes.result_type(aval_of(x).dtype, dtypes.default_int()))
+        x = promotion.convert(x, dtypes.result_type(aval_of(x).dtype, dtypes.narrow_int()))
     m = aval_of(x).size
     one = structural.full((m, min(n, 1)), 1, aval_of(x).dtype)
     factors = structural.broadcast_in_dim(x, shape=(m, max(n - 1, 0)), broadcast_dimensions=(0,))

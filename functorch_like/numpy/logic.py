@@ -163,7 +163,7 @@ def _shift(name: str, primitive: Callable[[Any], Callable[[Any, Any], Any]]) -> 
         x, y = promotion.promote_and_broadcast2(x, y)
         _bits(name, x)
         if aval_of(x).dtype == dtypes.bool_:
-            x, y = (promotion.convert(v, dtypes.default_int()) for v in (x, y))
+            x, y = (promotion.convert(v, dtypes.narrow_int()) for v in (x, y))
         return primitive(x)(x, y)
 
     return body

@@ -218,13 +218,14 @@ def _searchsorted(a: Any, v: Any, side: str) -> Any:
     """
     a, v = promotion.promote(structural.stop_gradient(a), structural.stop_gradient(v), notify=False)
     n, shape = aval_of(a).size, aval_of(v).shape
-    index = dtypes.default_int()
+    index = dtypes.narrow_int() if n < 2**31 else dtypes.int64
     bits = n.bit_length()
     nan = elementwise.ne(v, v) if dtypes.is_float(aval_of(v).dtype) else None
     precedes = _precedes(aval_of(v).dtype.kind == "c", side)
 
     def step(i: Any, found: Any) -> Any:
-        bit = elementwise.shift_left(np.asarray(1, index), elementwise.sub(np.asarray(bits - 1, index), i))
+        left = elementwise.sub(np.asarray(bits - 1, index), promotion.convert(i, index))
+        bit = elementwise.shift_left(np.asarray(1, index), left)
         reach = elementwise.add(found, structural.broadcast_in_dim(bit, shape=shape, broadcast_dimensions=()))
         element = elements(a, elementwise.sub(reach, structural.full(shape, 1, index)))
         before = precedes(element, v)

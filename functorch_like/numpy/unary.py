@@ -188,7 +188,7 @@ sign = _same("sign", _sign, "-1, 0 or 1; for complex numbers, x/|x|.")
 
 
 def _square(x: Any) -> Any:
-    return elementwise.square(promotion.convert(x, dtypes.default_int()) if _kind(x) == "b" else x)
+    return elementwise.square(promotion.convert(x, dtypes.narrow_int()) if _kind(x) == "b" else x)
 
 
 square = _same("square", _square, "x times x; booleans become the default integer dtype.")
@@ -235,7 +235,8 @@ def _reciprocal(x: Any) -> Any:
 def _angle(z: Any) -> Any:
     if _kind(z) == "c":
         return elementwise.atan2(elementwise.imag(z), elementwise.real(z))
-    z = promotion.to_inexact(z)
+    if _kind(z) != "f":  # narrow integers, too
+        z = promotion.convert(z, dtypes.default_float(), aval_of(z).weak_type)
     return elementwise.atan2(promotion.like(z, 0), z)
 
 

@@ -38,6 +38,44 @@ def test_ranks_of_matrices_are_wide(run):
     """)
 
 
+def test_integers_of_booleans_and_of_searches_are_narrow(run):
+    run("""
+    import jax, jax.numpy as jnp, numpy as np
+    jax.config.update("jax_enable_x64", True)
+    b, x = jnp.array([True, True]), jnp.arange(5.0)
+    for f in (jnp.floor_divide, jnp.mod, jnp.fmod, jnp.power, jnp.left_shift):
+        assert f(b, b).dtype == "int32", f
+    assert jnp.square(b).dtype == "int32" and jnp.sum(b).dtype == "int64"
+    for side in ("left", "right"):
+        for given in (jnp.array([-1.0, 2.0, 2.5, 9.0]), 3.0, jnp.arange(4)):
+            expected = np.searchsorted(np.arange(5.0), given, side)
+            for f in (jnp.searchsorted, jax.jit(jnp.searchsorted, static_argnames="side")):
+                result = f(x, given, side=side)
+                assert result.dtype == "int32" and (result == expected).all()
+    for bins in (x, x[::-1]):
+        result = jnp.digitize(jnp.array([0.5, 4.0]), bins)
+        assert result.dtype == "int32" and (result == np.digitize([0.5, 4.0], bins)).all()
+    assert jnp.vander(jnp.arange(3, dtype="int32")).dtype == "int32"
+    """)
+
+
+def test_floats_of_angles_and_of_divided_elements(run):
+    run("""
+    import jax, jax.numpy as jnp, numpy as np
+    jax.config.update("jax_enable_x64", True)
+    for dtype in ("int8", "int32", "int64"):
+        angles = jnp.angle(jnp.array([-2, 3], dtype))
+        assert angles.dtype == "float64"
+        np.testing.assert_allclose(angles, [np.pi, 0], rtol=1e-15)
+        x = jnp.array([7, 9], dtype)
+        for value in (np.int8(3), np.float32(3), 3, 3.0, jnp.array(3, "bfloat16"), jnp.array(3, "int64")):
+            result = x.at[0].divide(value)
+            assert result.dtype == (x / x).dtype, (dtype, value)
+            np.testing.assert_allclose(result, [7 / 3, 9], rtol=1e-15 if dtype == "int64" else 1e-6)
+    assert jnp.tri(3).dtype == "float32" and jnp.tri(2, 3, 1, "int8").tolist() == [[1, 1, 0], [1, 1, 1]]
+    """)
+
+
 def test_without_it_all_become_float32(run):
     run("""
     import jax, jax.numpy as jnp

@@ -179,6 +179,11 @@ def vectorize(
     return by_elements(pyfunc, excluded, signature, lambda x: x if is_keys(x) else fnp.asarray(x))
 
 
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """Return `fnp.tri`, of float32 unless a dtype is given."""
+    return fnp.tri(N, M, k, "float32" if dtype is None else dtype)
+
+
 def isscalar(element: Any) -> bool:
     """Return True for numbers and for arrays of rank 0, NumPy's as well."""
     return np.isscalar(element) or (isinstance(element, (ft.Array, np.ndarray)) and element.ndim == 0)
