@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.least_dimensions import atleast_1d, atleast_2d, atleast_3d
 from functorch_like.numpy.operands import given
-from functorch_like.numpy.shapes import arr, ndim
+from functorch_like.numpy.shapes import arr, moveaxis, ndim, reshape
 from functorch_like.primitives import structural
 from functorch_like.primitives.structural.tile_split_barrier import split as split_primitive
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
@@ -43,6 +43,9 @@ def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = 
     >>> fnp.concatenate([fnp.zeros(1), fnp.ones(2)]).tolist()
     [0.0, 1.0, 1.0]
     """
+    if _is_array(arrays) and ndim(arrays) > 1:
+        made = _join_rows(_rows(arrays, "fnp.concatenate"), axis)
+        return made if dtype is None else asarray(made, dtype)
     parts = _parts(arrays, "fnp.concatenate")
     if axis is None:
         parts, axis = [structural.reshape(p, shape=(aval_of(p).size,)) for p in parts], 0
@@ -70,8 +73,36 @@ def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = 
 concat = concatenate
 
 
+def _is_array(arrays: Any) -> bool:
+    return isinstance(arrays, (ArrayImpl, Tracer, np.ndarray))
+
+
+def _rows(rows: Any, what: str, least: Callable[[np.ndarray[Any, Any]], Any] | None = None) -> Any:
+    """Return an array whose rows are to be joined, each with the dimensions that `least` gives an array of its shape.
+
+    One array in place of a sequence is joined by a transposition: a slice for each row would make a program that grows
+    with the number of rows.
+    """
+    x = asarray(rows)
+    n, *shape = aval_of(x).shape
+    if not n:
+        raise promotion.error(ShapeError, f"{what} got no arrays", "give at least one")
+    if least is None:
+        return x
+    return reshape(x, (n, *least(np.broadcast_to(np.int8(0), shape)).shape))
+
+
+def _join_rows(rows: Any, axis: int | None) -> Any:
+    """Concatenate the rows of an array along an axis of theirs."""
+    if axis is None:
+        return reshape(rows, (-1,))
+    n, *shape = aval_of(rows).shape
+    d = axis_of(axis, len(shape), "fnp.concatenate")
+    return reshape(moveaxis(rows, 0, d), (*shape[:d], n * shape[d], *shape[d + 1 :]))
+
+
 def _parts(arrays: Any, what: str) -> list[Any]:
-    if isinstance(arrays, (ArrayImpl, Tracer, np.ndarray)):
+    if _is_array(arrays):
         return [asarray(arrays[i]) for i in range(aval_of(arrays).shape[0])] if ndim(arrays) else [arrays]
     parts = list(arrays)
     if not all(isinstance(a, (ArrayImpl, Tracer, np.ndarray)) for a in parts):
@@ -105,6 +136,10 @@ def stack(arrays: Arrays, axis: int = 0, out: None = None, dtype: DTypeLike | No
     [[0.0, 1.0], [0.0, 1.0]]
     """
     promotion.no_out(out, "fnp.stack")
+    if _is_array(arrays) and ndim(arrays):
+        rows = _rows(arrays, "fnp.stack")
+        made = moveaxis(rows, 0, axis_of(axis, ndim(rows), "fnp.stack"))
+        return made if dtype is None else asarray(made, dtype)
     parts = _parts(arrays, "fnp.stack")
     shapes = [aval_of(p).shape for p in parts]
     if len(set(shapes)) > 1:
@@ -133,6 +168,8 @@ def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     >>> fnp.vstack([fnp.zeros(2), fnp.ones((1, 2))]).shape
     (2, 2)
     """
+    if _is_array(tup) and ndim(tup):
+        return concatenate(_rows(tup, "fnp.vstack", np.atleast_2d), 0, dtype)
     return concatenate([atleast_2d(a) for a in _parts(tup, "fnp.vstack")], 0, dtype)
 
 
@@ -149,6 +186,9 @@ def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     >>> fnp.hstack([fnp.zeros(2), fnp.ones(1)]).shape
     (3,)
     """
+    if _is_array(tup) and ndim(tup):
+        rows = _rows(tup, "fnp.hstack", np.atleast_1d)
+        return concatenate(rows, 0 if ndim(rows) == 2 else 1, dtype)
     parts = [atleast_1d(a) for a in _parts(tup, "fnp.hstack")]
     return concatenate(parts, 0 if ndim(parts[0]) == 1 else 1, dtype)
 
@@ -166,6 +206,8 @@ def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     >>> fnp.dstack([fnp.zeros(2), fnp.ones(2)]).shape
     (1, 2, 2)
     """
+    if _is_array(tup) and ndim(tup):
+        return concatenate(_rows(tup, "fnp.dstack", np.atleast_3d), 2, dtype)
     return concatenate([atleast_3d(a) for a in _parts(tup, "fnp.dstack")], 2, dtype)
 
 
@@ -181,6 +223,8 @@ def column_stack(tup: Arrays) -> Array:
     >>> fnp.column_stack([fnp.zeros(2), fnp.ones(2)]).tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
+    if _is_array(tup) and ndim(tup):
+        return concatenate(_rows(tup, "fnp.column_stack", lambda a: a if a.ndim > 1 else a.reshape(a.size, 1)), 1)
     parts = _parts(tup, "fnp.column_stack")
     return concatenate([a if ndim(a) > 1 else structural.reshape(a, shape=(aval_of(a).size, 1)) for a in parts], 1)
 
