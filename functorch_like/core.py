@@ -326,15 +326,25 @@ class Tracer:
     """
 
     # Underscored: `x.trace()` and `x.var()` are methods of arrays.
-    __slots__ = ("__weakref__", "_trace")
+    __slots__ = ("__weakref__", "_aval", "_trace")
     # NumPy's operators defer to a tracer's; its functions call __array__, which raises with the reason.
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # equality is elementwise, as for arrays
     _trace: Trace
+    _aval: ShapedArray | None
+
+    def __init__(self, trace: Trace, aval: ShapedArray | None = None) -> None:
+        # For interpreters of libraries, which pass an aval. Tracers of the package derive theirs from their values.
+        self._trace = trace
+        if aval is not None:
+            self._aval = aval
 
     @property
     def aval(self) -> ShapedArray:
-        raise NotImplementedError
+        aval = getattr(self, "_aval", None)
+        if aval is None:
+            raise NotImplementedError(f"{type(self).__name__} has no aval")
+        return aval
 
     def creation_site(self) -> Any:
         """Return the line, or recorded traceback, that made this value; None if unknown."""

@@ -19,11 +19,11 @@ from functorch_like.primitives.reductions.reductions import reduce_and, reduce_o
 class BatchTracer(Tracer):
     """Tracer of a value with a batch axis at position `dim`, which its shape does not show."""
 
-    __slots__ = ("_aval", "dim", "value")
+    __slots__ = ("dim", "value")
 
     def __init__(self, trace: Trace, value: Any, dim: int) -> None:
         self._trace, self.value, self.dim = trace, in_width(value), dim
-        self._aval: ShapedArray | None = None
+        self._aval = None
 
     @property
     def aval(self) -> ShapedArray:

@@ -171,3 +171,43 @@ def test_rules_for_missing_primitives_are_never_used(run, library):
         print("jax.lax.infeed_p" in str(e))
     """
     assert run(text, paths=paths) == "True"
+
+
+def test_a_librarys_tracer_gives_its_base_the_aval(run, library):
+    text = """
+    from library import *
+
+    class Plain(jax.core.Tracer):
+        def __init__(self, trace, value):
+            super().__init__(trace, jax.typeof(value))
+            self.value = value
+
+    class Slotted(jax.core.Tracer):
+        __slots__ = ("value",)
+
+        def __init__(self, trace, value):
+            super().__init__(trace, jax.typeof(value))
+            self.value = value
+
+    class Named(Counting):
+        def value(self, x):
+            return x.value if isinstance(x, (Plain, Slotted)) else x
+
+        def process_primitive(self, primitive, tracers, params):
+            self.seen.append(primitive.name)
+            values = [self.value(x) for x in tracers]
+            out = primitive.bind_with_trace(self.parent_trace, values, [jax.typeof(v) for v in values], params)
+            return type(tracers[0])(self, out)
+
+    ones = jnp.ones(3, "float16")
+    for kind in (Plain, Slotted):
+        with take_current_trace() as parent:
+            trace = Named(parent, [])
+            with set_current_trace(trace):
+                x = kind(trace, ones)
+                assert x.shape == (3,) and x.dtype == "float16" and jax.typeof(x).shape == (3,)
+                out = jnp.exp(jnp.sin(x))
+            assert type(out) is kind and trace.seen == ["sin", "exp"], trace.seen
+            np.testing.assert_allclose(out.value, np.exp(np.sin(np.ones(3))), rtol=1e-3)
+    """
+    run(text, paths=[library(LIBRARY)])
