@@ -21,12 +21,12 @@ def run(jaxpr: Jaxpr, args: Sequence[Any], checks: frozenset[str]) -> tuple[list
     try:
         for e in jaxpr.equations:
             core.state.source = e.source
-            operands = [values[a] if type(a) is Var else a.value for a in e.inputs]
+            operands = [values[a] if type(a) is Var else a.operand for a in e.inputs]
             outs = RULES.get(e.prim, plain)(state, e.source, e.prim, operands, e.params)
             values.update(zip(e.outputs, outs, strict=True))
     finally:
         core.state.source = carried
-    return [a.value if isinstance(a, Literal) else values[a] for a in jaxpr.outputs], state
+    return [a.operand if isinstance(a, Literal) else values[a] for a in jaxpr.outputs], state
 
 
 class Checked(NamedTuple):

@@ -180,3 +180,18 @@ def test_names_of_export(run):
     print(export.symbolic_shape("b, _", like=(2, 3)))
     """
     assert run(text).splitlines() == ["[4. 4. 4.] cpu", "(b, 3)"]
+
+
+def test_results_of_an_evaluated_program_keep_weak_types(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from jax.experimental import checkify
+    f = lambda x: (x * 2.0, jax.lax.fori_loop(0, 3, lambda i, c: c * 2.0, x), jax.jit(lambda v: v + 1)(x))
+    closed = jax.make_jaxpr(f)(1.0)
+    again = lambda x: jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x)
+    checked = checkify.checkify(f, errors=checkify.all_checks)
+    for values in (again(1.0), jax.jit(again)(1.0), checked(1.0)[1], jax.jit(checked)(1.0)[1]):
+        assert [float(v) for v in values] == [2.0, 8.0, 2.0]
+        assert [(v * jnp.ones(2, jnp.bfloat16)).dtype.name for v in values] == ["bfloat16"] * 3
+    """
+    run(text)

@@ -333,7 +333,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
     """Apply the equations of a program to arguments."""
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
-    read: Callable[[Any], Any] = lambda atom: atom.value if isinstance(atom, Literal) else values[atom]
+    read: Callable[[Any], Any] = lambda atom: atom.operand if isinstance(atom, Literal) else values[atom]
     for eqn in jaxpr.eqns:
         out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
         values.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
