@@ -199,9 +199,11 @@ class Trace:
         finished: True once the transformation has returned; its tracers are leaks from then on.
         broadcasts: Python numbers that the function being staged has broadcast, to be recorded once each: by the
             identity of a key, the key and the result. None for a trace that may treat constants in its own way.
+        all_branches: True for a trace with rules of its own for `cond`, which gets it for a known index, too.
     """
 
     __slots__ = ("broadcasts", "finished", "name", "parent", "staging")
+    all_branches = False
     name: str
     parent: Trace
     staging: bool

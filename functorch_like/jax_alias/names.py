@@ -151,10 +151,11 @@ JAXLIB = {
 }  # fmt: skip
 MODULES.update(dict.fromkeys(JAXLIB, ()))
 
-#: Private modules of JAX that public libraries (jax-finufft) use in place of the public ones.
+#: Private modules of JAX that public libraries (jax-finufft, qwix) use in place of the public ones.
 MODULES.update(
     {f"jax._src.interpreters.{name}": MODULES[f"jax.interpreters.{name}"] for name in ("ad", "batching", "mlir")}
 )
+MODULES["jax._src.numpy.indexing"] = (".modules.indexing",)  # for qwix
 
 
 class Private(NamedTuple):

@@ -176,7 +176,8 @@ def _apply(
     bodies = [by_index[k] for k in range(len(functions))]
     leaves = traced_function.operands(call)
     promoted = _promoted(bodies, [(k, name_of(functions[k])) for k in order], what)
-    if isinstance(which, int) and (len(bodies) == 1 or state.trace.staging):
+    alone = len(bodies) == 1 or (state.trace.staging and not state.trace.all_branches)
+    if isinstance(which, int) and alone:
         outs = evaluate(promoted[which], [*bodies[which].consts, *leaves])
         outs = [_array(out, aval) for out, aval in zip(outs, promoted[which].out_avals, strict=True)]
     else:

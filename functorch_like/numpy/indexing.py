@@ -62,8 +62,10 @@ def _row(x: Any, i: Any) -> Any:
     return structural.reshape(out, shape=shape[1:])
 
 
-def getitem(x: Any, index: Any) -> Any:
-    """x[index]."""
+def getitem(x: Any, index: Any, *, mode: Any = None, fill_value: Any = None) -> Any:
+    """x[index], or `x.at[index].get(mode=mode, fill_value=fill_value)` where a mode is given."""
+    if mode is not None:
+        return x.at[index].get(mode=mode, fill_value=fill_value)
     try:
         if type(x) is ArrayImpl:
             shape = x.aval.shape

@@ -211,3 +211,18 @@ def test_a_librarys_tracer_gives_its_base_the_aval(run, library):
             np.testing.assert_allclose(out.value, np.exp(np.sin(np.ones(3))), rtol=1e-3)
     """
     run(text, paths=[library(LIBRARY)])
+
+
+def test_a_librarys_trace_gets_cond_and_switch_of_known_indices(run, library):
+    text = """
+    from library import *
+    branches = (lambda x: x + 1, lambda x: 2 * x)
+    f = lambda x: (jax.lax.cond(True, *branches, x), jax.lax.switch(1, branches, x))
+    for under in (lambda g: g, jax.jit):
+        seen = []
+        out = under(lambda x: jnp.stack([*counted(lambda x: jnp.stack(f(x)), seen)(x)]))(3.0)
+        assert out.tolist() == [4.0, 6.0]
+        found = [params for name, params in seen if name == "cond"]
+        assert [len(params["branches"]) for params in found] == [2, 2], seen
+    """
+    run(text, paths=[library(LIBRARY)])

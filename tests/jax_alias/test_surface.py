@@ -406,3 +406,21 @@ def test_trees_whose_nodes_take_arrays_alone(run):
     assert jax.ShapeDtypeStruct.like(node.a) == jax.ShapeDtypeStruct((5,), "float32")
     """
     run(text)
+
+
+def test_the_function_behind_an_index_can_be_exchanged_by_its_code(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax._src.numpy.indexing import rewriting_take
+    x, i = jnp.arange(1.0, 4.0), jnp.array([0, 9, -1])
+    assert rewriting_take(x, i).tolist() == rewriting_take(x, i, fill_value=0).tolist() == [1, 3, 3]
+    assert rewriting_take(x, i, mode="fill", fill_value=7).tolist() == [1, 7, 3]
+    code = rewriting_take.__code__
+    def other(x, index, **keywords):
+        return x
+    rewriting_take.__code__ = other.__code__
+    assert x[0] is x and jax.jit(lambda x: x[i])(x).shape == (3,)
+    rewriting_take.__code__ = code
+    assert float(x[0]) == 1
+    """
+    run(text)

@@ -40,6 +40,7 @@ class Trace(core.Trace, metaclass=_TraceType):
     name = property(lambda self: type(self).__name__)  # type: ignore[assignment]
     staging = property(lambda self: True)  # type: ignore[assignment]  # operands without its tracers are its own, too
     broadcasts = property(lambda self: None)  # type: ignore[assignment]
+    all_branches = True  # a library may check that its types agree in all of them
 
     @property
     def parent(self) -> core.Trace:  # type: ignore[override]
