@@ -56,7 +56,8 @@ def arange(
         start: first number; a single argument is `stop`, and the start is 0.
         stop: the end, which is excluded.
         step: 1 by default; may be negative or a fraction.
-        dtype: dtype of the result; by default that of the promoted arguments: int32 or float32.
+        dtype: dtype of the result; by default that of the promoted arguments: int32 or float32. Numbers beyond the
+            range of an integer dtype wrap around, as in NumPy, but the first two have to fit.
         device: the device of the result.
 
     Returns:
@@ -64,6 +65,7 @@ def arange(
 
     Raises:
         ArgumentError: for step 0.
+        NumberError: for a start, or a second number, that an integer dtype cannot hold.
         ConcretizationError: for traced arguments, whose values would determine the shape.
 
     >>> fnp.arange(3).tolist(), fnp.arange(1, 2, 0.5).tolist()
@@ -87,21 +89,21 @@ def arange(
         )
     size = max(0, math.ceil(span))
     ShapedArray((size,), result_dtype)  # raises for sizes beyond 64 bits, before NumPy does
+    if result_dtype.kind in "iu" and size:
+        # As in NumPy, the first two numbers have to fit into a dtype that was asked for; later ones wrap around.
+        for number in (first, first + min(size - 1, 1 if dtype is not None else size) * by):
+            promotion.check_int(int(number), result_dtype)
     if (
         state.trace.staging
         and size > 16
         and all(isinstance(v, int) for v in (first, by))
         and result_dtype.kind in "iuf"
     ):
-        for outermost in (first, first + (size - 1) * by):
-            promotion.check_int(outermost, result_dtype)
         x = structural.iota(dtype=result_dtype, shape=(size,), dimension=0)
-        x = x if by == 1 else elementwise.mul(x, structural.full_like(x, by))
+        of = lambda number: np.asarray(number).astype(result_dtype).item()  # a negative step is a large unsigned number
+        x = x if by == 1 else elementwise.mul(x, structural.full_like(x, of(by)))
         return x if first == 0 else elementwise.add(x, structural.full_like(x, first))
     values = first + by * np.arange(size) if size else np.zeros(0)
-    if size and result_dtype.kind in "iu":
-        promotion.check_int(int(values.min()), result_dtype)
-        promotion.check_int(int(values.max()), result_dtype)
     where = None if device is None else xla.find_device(device)
     return trace_constants.placed(values.astype(result_dtype), where)
 

@@ -230,6 +230,21 @@ def test_traced_diagonals(k):
         ft.jit(lambda k: fnp.eye(3, k=k))(0.5)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16"])
+@pytest.mark.parametrize("bounds", [(300,), (100, 140), (0, 600, 100), (70, -70, -1), (-100, 101, 200), (0, 90000, 30)])
+def test_ranges_wrap_around_beyond_the_first_two_numbers(bounds, dtype):
+    make = lambda: fnp.arange(*bounds, dtype=dtype)
+    try:
+        expected = np.arange(*bounds, dtype=dtype)
+    except OverflowError:
+        for f in (make, ft.jit(make)):
+            with pytest.raises(OverflowError, match="out of bounds"):
+                f()
+    else:
+        np.testing.assert_array_equal(make(), expected, strict=True)
+        np.testing.assert_array_equal(ft.jit(make)(), expected, strict=True)
+
+
 def test_ranges_as_axes():
     x = RNG.normal(size=(1, 2, 3))
     assert fnp.expand_dims(x, range(2)).shape == (1, 1, 1, 2, 3)
