@@ -87,12 +87,22 @@ def _look_up(module: str, sources: tuple[str, ...], name: str) -> Any:
     if full in PRIVATE:
         return getattr(importlib.import_module(PRIVATE[full].public), name)
     for source in sources:
-        value = getattr(_source(source), name, _NOTHING)
+        value = _defined(_source(source), name)
         if value is not _NOTHING and _is_given(source, name, value):
             return options.adapted(module, name, value)
     stand_in = missing.absent(full)
     # Libraries register rules for primitives by the dozen, and check that these are primitives.
     return _source(".modules.user_primitives").MissingPrimitive(full) if name.endswith("_p") else stand_in
+
+
+def _defined(source: ModuleType, name: str) -> Any:
+    """Return an attribute of a source; `_NOTHING` if there is none, also where its error would name a similar one."""
+    try:
+        return getattr(source, name, _NOTHING)
+    except ImportError as error:  # of `public_names.missing`, in an import statement
+        if error.name != source.__name__ or error.path is not None:
+            raise
+        return _NOTHING
 
 
 def _is_given(source: str, name: str, value: Any) -> bool:
@@ -192,6 +202,7 @@ def install() -> None:
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
     _source(".modules.sharding").attach()
     _source(".modules.attributes").attach()
+    _source(".modules.arrays").name_classes()
     Tracer.__hash__ = None  # type: ignore[assignment]  # libraries test for collections.abc.Hashable; JAX's are not
     scalar_types.ScalarType.__hash__ = scalar_types.hash_of_type  # type: ignore[method-assign]
     promotion.widening = "allow"  # programs for JAX freely mix in NumPy's float64 arrays

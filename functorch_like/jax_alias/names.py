@@ -204,6 +204,7 @@ PRIVATE: dict[str, Private] = {
     "jax._src.flatten_util.ravel_pytree": Private("jax.flatten_util", "mctx"),
     "jax._src.interpreters.ad.CustomVJPException": Private("jax.interpreters.ad", "diffrax"),
     "jax._src.lib._jax.PjitFunction": Private("jax.extend.backend", "qwix"),
+    "jax._src.lax.control_flow.scan": Private("jax.lax", "pytensor"),
     "jax._src.literals.LiteralArray": Private("jax.extend.core", "orbax"),
     "jax._src.literals.TypedNdArray": Private("", "jaxlib"),
     "jax._src.mesh.thread_resources": Private("jax.interpreters.pxla", "levanter"),

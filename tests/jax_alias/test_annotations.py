@@ -46,3 +46,31 @@ def test_annotations(run):
     print(all(part in text for part in ('a = "1"', 'scheduling_group = "g"', '"host"', '"dense"', "@control_dep")))
     """
     assert run(text) == "True"
+
+
+def test_a_missing_name_that_resembles_another_is_inert_at_import(run, library):
+    text = """
+    from jax.experimental.sparse import coo_todens
+    from jax.numpy import summ
+    from jax import tree_mapp
+    """
+    paths = [library(text)]
+    run("import library; assert 'missing' in repr(library.summ)", paths=paths)
+    error = run("import library; library.summ(1)", paths=paths, fails=True)
+    assert "functorch_like has no jax.numpy.summ" in error
+    assert "ImportError: functorch_like has no jax.numpy.summ" in run("from jax.numpy import summ", fails=True)
+
+
+def test_classes_of_arrays_and_tracers_are_in_modules_of_jax(run):
+    text = """
+    import pickle
+    import jax, jax.numpy as jnp
+    seen = []
+    f = lambda x: seen.append(x) or x.sum()
+    x = jnp.arange(3.0)
+    f(x), jax.jit(f)(x), jax.grad(f)(x), jax.vmap(f)(x[None]), jax.linearize(f, x)
+    jax.eval_shape(f, x)
+    assert {type(v).__module__.partition(".")[0] for v in seen} == {"jax", "jaxlib"}, seen
+    assert pickle.loads(pickle.dumps(x)).tolist() == [0, 1, 2]
+    """
+    run(text)

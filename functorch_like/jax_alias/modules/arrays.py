@@ -40,3 +40,22 @@ class Array(metaclass=_ArrayType):
 
 
 Array.__module__ = "jax"
+
+
+def name_classes() -> None:
+    """Name modules of JAX as those of arrays and tracers: autoray, and PennyLane by it, find their functions so."""
+    for kind in (ft.Array, ArrayImpl):
+        kind.__module__ = "jaxlib._jax"
+
+    def name(cls: Any) -> None:
+        if cls.__module__.startswith(f"{ft.__name__}."):
+            cls.__module__ = "jax._src.core"
+
+    def name_all(cls: Any) -> None:
+        name(cls)
+        for kind in cls.__subclasses__():
+            name_all(kind)
+
+    name_all(Tracer)
+    tracer: Any = Tracer
+    tracer.__init_subclass__ = classmethod(lambda cls, **keywords: name(cls))
