@@ -336,7 +336,7 @@ class Tracer:
     _aval: ShapedArray | None
 
     def __init__(self, trace: Trace, aval: ShapedArray | None = None) -> None:
-        # For interpreters of libraries, which pass an aval. Tracers of the package derive theirs from their values.
+        # Tracers of transformations derive their avals from their values; others, as those of libraries, pass one.
         self._trace = trace
         if aval is not None:
             self._aval = aval

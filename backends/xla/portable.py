@@ -33,12 +33,13 @@ def written(module: ir.Module) -> tuple[bytes, str]:
     """A module as portable bytes, and the version of StableHLO that they are in.
 
     Raises:
+        CompileError: for a module that is not valid StableHLO.
         UnsupportedError: for operations that are not portable.
     """
     older = stablehlo.StablehloCompatibilityRequirement.WEEK_4
     with mlir.lock, mlir.context:
         version = stablehlo.get_version_from_compatibility_requirement(older)
-        copied = ir.Module.parse(mlir.bytecode(module))
+        copied = mlir.copied(module)
         try:
             _in_stablehlo_alone().run(copied.operation)
             return stablehlo.serialize_portable_artifact(copied, version), version

@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of, state
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, ConcretizationError
 from functorch_like.ir.trace_to_jaxpr import follower
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
@@ -30,9 +30,19 @@ def guarded_size(x: Any) -> int | None:
     return None if value is None else int(np.asarray(value))
 
 
-def or_paths() -> str:
-    """Return the end of a remedy for traced sizes that names paths, unless they are followed already."""
-    return "" if follower(state.trace) is not None else "; or let jit trace each size: jit(control_flow='paths')"
+def traced_size(x: Tracer, reason: str, fix: str) -> int:
+    """Return the value of a traced number on which a shape depends, where jit follows Python's control flow.
+
+    Raises:
+        ConcretizationError: where it does not, and for anything but an integer scalar.
+    """
+    aval = aval_of(x)
+    value = guarded_size(x) if dtypes.is_integer(aval.dtype) and not aval.shape else None
+    if value is None:
+        follows = follower(state.trace) is not None
+        paths = "" if follows else "; or let jit trace each size: jit(control_flow='paths')"
+        raise promotion.error(ConcretizationError, reason, f"{fix}{paths}")
+    return value
 
 
 def count_true(mask: Any) -> int | None:

@@ -14,10 +14,10 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import INT32, LENIENT_POSITIONS, ArrayImpl, Tracer, aval_of
-from functorch_like.errors import BoundsError, ConcretizationError
+from functorch_like.errors import BoundsError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.guarded_sizes import count_true, guarded_size, mask_places, or_paths
+from functorch_like.numpy.guarded_sizes import count_true, mask_places, traced_size
 from functorch_like.primitives import elementwise
 
 Item = tuple[Any, ...]
@@ -278,14 +278,11 @@ def _guarded_end(end: Tracer) -> int:
         raise promotion.error(
             BoundsError, f"a slice has the end {aval!r}, which is no single integer", "convert it: n.astype('int32')"
         )
-    value = guarded_size(end)
-    if value is None:
-        raise promotion.error(
-            ConcretizationError,
-            f"a slice has a traced end ({aval!r}), which determines the shape of the result",
-            f"use lax.dynamic_slice(x, starts, sizes), whose sizes are static, or a mask with fnp.where{or_paths()}",
-        )
-    return value
+    return traced_size(
+        end,
+        f"a slice has a traced end ({aval!r}), which determines the shape of the result",
+        "use lax.dynamic_slice(x, starts, sizes), whose sizes are static, or a mask with fnp.where",
+    )
 
 
 def is_plain(x: Any) -> bool:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.least_dimensions import atleast_1d, atleast_2d, atleast_3d
+from functorch_like.numpy.least_dimensions import COLUMN, ONE, THREE, TWO, Missing, widened
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.shapes import arr, moveaxis, ndim, reshape
 from functorch_like.primitives import structural
@@ -43,7 +43,7 @@ def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = 
     >>> fnp.concatenate([fnp.zeros(1), fnp.ones(2)]).tolist()
     [0.0, 1.0, 1.0]
     """
-    if _is_array(arrays) and ndim(arrays) > 1:
+    if promotion.is_array(arrays) and ndim(arrays) > 1:
         made = _join_rows(_rows(arrays, "fnp.concatenate"), axis)
         return made if dtype is None else asarray(made, dtype)
     parts = _parts(arrays, "fnp.concatenate")
@@ -73,23 +73,15 @@ def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = 
 concat = concatenate
 
 
-def _is_array(arrays: Any) -> bool:
-    return isinstance(arrays, (ArrayImpl, Tracer, np.ndarray))
+def _rows(rows: Any, what: str) -> Any:
+    """Return an array whose rows are to be joined, given in place of a sequence.
 
-
-def _rows(rows: Any, what: str, least: Callable[[np.ndarray[Any, Any]], Any] | None = None) -> Any:
-    """Return an array whose rows are to be joined, each with the dimensions that `least` gives an array of its shape.
-
-    One array in place of a sequence is joined by a transposition: a slice for each row would make a program that grows
-    with the number of rows.
+    It is joined by a transposition: a slice for each row would make a program that grows with the number of rows.
     """
     x = asarray(rows)
-    n, *shape = aval_of(x).shape
-    if not n:
+    if not aval_of(x).shape[0]:
         raise promotion.error(ShapeError, f"{what} got no arrays", "give at least one")
-    if least is None:
-        return x
-    return reshape(x, (n, *least(np.broadcast_to(np.int8(0), shape)).shape))
+    return x
 
 
 def _join_rows(rows: Any, axis: int | None) -> Any:
@@ -101,11 +93,20 @@ def _join_rows(rows: Any, axis: int | None) -> Any:
     return reshape(moveaxis(rows, 0, d), (*shape[:d], n * shape[d], *shape[d + 1 :]))
 
 
+def _joined(tup: Any, what: str, missing: Missing, axis: int, dtype: Any = None) -> Any:
+    """Concatenate arrays, each with the dimensions that it lacks, along an axis, or the last one if there are fewer."""
+    if promotion.is_array(tup) and ndim(tup):
+        rows = widened(_rows(tup, what), missing, rows=True)
+        return concatenate(rows, min(axis, ndim(rows) - 2), dtype)
+    parts = [widened(a, missing) for a in _parts(tup, what)]
+    return concatenate(parts, min(axis, ndim(parts[0]) - 1), dtype)
+
+
 def _parts(arrays: Any, what: str) -> list[Any]:
-    if _is_array(arrays):
+    if promotion.is_array(arrays):
         return [asarray(arrays[i]) for i in range(aval_of(arrays).shape[0])] if ndim(arrays) else [arrays]
     parts = list(arrays)
-    if not all(isinstance(a, (ArrayImpl, Tracer, np.ndarray)) for a in parts):
+    if not all(map(promotion.is_array, parts)):
         parts = [asarray(a) for a in given(*parts)]
     if not parts:
         raise promotion.error(ShapeError, f"{what} got no arrays", "give at least one")
@@ -136,7 +137,7 @@ def stack(arrays: Arrays, axis: int = 0, out: None = None, dtype: DTypeLike | No
     [[0.0, 1.0], [0.0, 1.0]]
     """
     promotion.no_out(out, "fnp.stack")
-    if _is_array(arrays) and ndim(arrays):
+    if promotion.is_array(arrays) and ndim(arrays):
         rows = _rows(arrays, "fnp.stack")
         made = moveaxis(rows, 0, axis_of(axis, ndim(rows), "fnp.stack"))
         return made if dtype is None else asarray(made, dtype)
@@ -168,9 +169,7 @@ def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     >>> fnp.vstack([fnp.zeros(2), fnp.ones((1, 2))]).shape
     (2, 2)
     """
-    if _is_array(tup) and ndim(tup):
-        return concatenate(_rows(tup, "fnp.vstack", np.atleast_2d), 0, dtype)
-    return concatenate([atleast_2d(a) for a in _parts(tup, "fnp.vstack")], 0, dtype)
+    return _joined(tup, "fnp.vstack", TWO, 0, dtype)
 
 
 def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
@@ -186,11 +185,7 @@ def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     >>> fnp.hstack([fnp.zeros(2), fnp.ones(1)]).shape
     (3,)
     """
-    if _is_array(tup) and ndim(tup):
-        rows = _rows(tup, "fnp.hstack", np.atleast_1d)
-        return concatenate(rows, 0 if ndim(rows) == 2 else 1, dtype)
-    parts = [atleast_1d(a) for a in _parts(tup, "fnp.hstack")]
-    return concatenate(parts, 0 if ndim(parts[0]) == 1 else 1, dtype)
+    return _joined(tup, "fnp.hstack", ONE, 1, dtype)
 
 
 def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
@@ -206,9 +201,7 @@ def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     >>> fnp.dstack([fnp.zeros(2), fnp.ones(2)]).shape
     (1, 2, 2)
     """
-    if _is_array(tup) and ndim(tup):
-        return concatenate(_rows(tup, "fnp.dstack", np.atleast_3d), 2, dtype)
-    return concatenate([atleast_3d(a) for a in _parts(tup, "fnp.dstack")], 2, dtype)
+    return _joined(tup, "fnp.dstack", THREE, 2, dtype)
 
 
 def column_stack(tup: Arrays) -> Array:
@@ -223,10 +216,7 @@ def column_stack(tup: Arrays) -> Array:
     >>> fnp.column_stack([fnp.zeros(2), fnp.ones(2)]).tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
-    if _is_array(tup) and ndim(tup):
-        return concatenate(_rows(tup, "fnp.column_stack", lambda a: a if a.ndim > 1 else a.reshape(a.size, 1)), 1)
-    parts = _parts(tup, "fnp.column_stack")
-    return concatenate([a if ndim(a) > 1 else structural.reshape(a, shape=(aval_of(a).size, 1)) for a in parts], 1)
+    return _joined(tup, "fnp.column_stack", COLUMN, 1)
 
 
 @with_kernel(2)

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
+#: The positions of the dimensions that an array lacks, by the number of those it has.
+Missing = dict[int, tuple[int, ...]]
+ONE: Missing = {0: (0,)}
+TWO: Missing = {0: (0, 1), 1: (0,)}
+THREE: Missing = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+COLUMN: Missing = {0: (0, 1), 1: (1,)}
+
 
 @overload
 def atleast_1d(ary: ArrayLike, /) -> Array: ...
@@ -28,7 +35,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
     >>> fnp.atleast_1d(1.0).shape
     (1,)
     """
-    return _at_least(arys, {0: (0,)})
+    return _at_least(arys, ONE)
 
 
 @overload
@@ -47,7 +54,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
     >>> fnp.atleast_2d(fnp.ones(3)).shape
     (1, 3)
     """
-    return _at_least(arys, {0: (0, 1), 1: (0,)})
+    return _at_least(arys, TWO)
 
 
 @overload
@@ -66,9 +73,16 @@ def atleast_3d(*arys: ArrayLike) -> Any:
     >>> fnp.atleast_3d(fnp.ones(3)).shape
     (1, 3, 1)
     """
-    return _at_least(arys, {0: (0, 1, 2), 1: (0, 2), 2: (2,)})
+    return _at_least(arys, THREE)
 
 
-def _at_least(arys: tuple[Any, ...], missing: dict[int, tuple[int, ...]]) -> Any:
-    out = [expand_dims(a, missing[ndim(a)]) if ndim(a) in missing else a for a in map(asarray, arys)]
+def _at_least(arys: tuple[Any, ...], missing: Missing) -> Any:
+    out = [widened(a, missing) for a in map(asarray, arys)]
     return out[0] if len(out) == 1 else out
+
+
+def widened(x: Any, missing: Missing, rows: bool = False) -> Any:
+    """Return an array, or each row of it, with the dimensions that it lacks."""
+    lead = int(rows)
+    new = missing.get(ndim(x) - lead)
+    return x if new is None else expand_dims(x, tuple(d + lead for d in new))

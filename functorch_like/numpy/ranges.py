@@ -13,12 +13,12 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
-from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.ir import trace_constants
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of, shape_of
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.guarded_sizes import guarded_size, or_paths
+from functorch_like.numpy.guarded_sizes import traced_size
 from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
@@ -30,15 +30,11 @@ if TYPE_CHECKING:
 def _known(value: Any, what: str) -> Any:
     """Return a number on which a shape depends."""
     if isinstance(value, Tracer):
-        aval = aval_of(value)
-        size = guarded_size(value) if dtypes.is_integer(aval.dtype) and not aval.shape else None
-        if size is None:
-            raise promotion.error(
-                ConcretizationError,
-                f"{what} has a traced argument ({aval!r}), whose value determines the shape of the result",
-                f"make the argument static (static_argnums), or use fnp.linspace with a fixed num{or_paths()}",
-            )
-        return size
+        return traced_size(
+            value,
+            f"{what} has a traced argument ({aval_of(value)!r}), whose value determines the shape of the result",
+            "make the argument static (static_argnums), or use fnp.linspace with a fixed num",
+        )
     return np.asarray(value).item() if isinstance(value, (ArrayImpl, np.ndarray, np.generic)) else value
 
 

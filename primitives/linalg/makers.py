@@ -221,14 +221,11 @@ def nan(dtype: Any) -> Any:
 class _Emitted(core.Tracer):
     """A value of the program that is being written."""
 
-    __slots__ = ("_aval", "value")
+    __slots__ = ("value",)
 
     def __init__(self, trace: _Inline, value: Any, aval: ShapedArray) -> None:
-        self._trace, self.value, self._aval = trace, value, aval
-
-    @property
-    def aval(self) -> ShapedArray:
-        return self._aval
+        super().__init__(trace, aval)
+        self.value = value
 
 
 class _Inline(core.Trace):

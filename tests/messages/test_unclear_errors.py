@@ -29,14 +29,6 @@ OF_INTS = {
 }
 
 
-@pytest.mark.parametrize("start", OF_INTS)
-def test_a_float_in_the_place_of_an_int(start):
-    message = refusal(OF_INTS[start], errors.ArgumentError, TypeError)
-    assert message.head.startswith(start)
-    says(message.at, "test_unclear_errors.py")
-    says(message.remedy, "int")
-
-
 OF_OTHERS = {
     "fnp.fft.fftfreq: d='zz' is not a number": lambda: fnp.fft.fftfreq(4, "zz"),
     "fnp.bartlett: M=[1.5] is not a number": lambda: fnp.bartlett([1.5]),
@@ -51,12 +43,15 @@ OF_OTHERS = {
 }
 
 
-@pytest.mark.parametrize("start", OF_OTHERS)
-def test_other_values_in_the_place_of_an_option(start):
-    message = refusal(OF_OTHERS[start], errors.FtError, TypeError)
+@pytest.mark.parametrize(
+    ("start", "call", "remedy"),
+    [*((*each, "int") for each in OF_INTS.items()), *((*each, "give ") for each in OF_OTHERS.items())],
+)
+def test_another_value_in_the_place_of_an_option(start, call, remedy):
+    message = refusal(call, errors.ArgumentError, TypeError)
     assert message.head.startswith(start)
     says(message.at, "test_unclear_errors.py")
-    says(message.remedy, "give ")
+    says(message.remedy, remedy)
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [("zz", "float32"), (2.5, "float32"), ((2,), "zz")])

@@ -102,7 +102,8 @@ def _mapped(paths: Paths, branches: Branches, call: FlatCall) -> Any:
         with branches.lock:
             form = paths.merged(branches, convert=True)
             if form is not None and form.loops and any(map(_is_differentiated, call.leaves)):
-                form = paths.merged(branches, False, True)  # loops of unknown length have no derivative backwards
+                # Loops of unknown length have no derivative backwards.
+                form = paths.merged(branches, shared=False, convert=True)
         if form is None:
             return _same_path(paths, branches, call)
         for leaf in branches.tree.leaves:
