@@ -52,6 +52,7 @@ def _shard_map(
         axes=axes,
         in_specs=(*(PartitionSpec() for _ in part.consts), *params["in_specs"]),
         out_specs=(*params["out_specs"], *(PartitionSpec(axes) for _ in range(failure_count))),
+        check=params["check"],
     )
     failures = outs[count:]
     if failure_count:

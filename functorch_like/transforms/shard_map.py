@@ -13,7 +13,7 @@ from functorch_like import tree
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla import named_sharding
-from functorch_like.backends.xla.configuration import checked_axes, current_mesh
+from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.mesh import AbstractMesh, AxisType, Mesh
 from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
@@ -25,7 +25,7 @@ from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.higher_order.shard_map.placeholders import resolved
 from functorch_like.primitives.higher_order.shard_map.replication import varying
-from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_scope, local
+from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_scope, local, varied
 from functorch_like.primitives.higher_order.shard_map.shard_map import shard_map as primitive
 from functorch_like.source_info import name_of
 
@@ -140,6 +140,7 @@ class Mapped:
             axes=self.axes,
             in_specs=(*consts, *specs),
             out_specs=out_specs,
+            check=self.check,
         )
         return body.out_tree.unflatten(outs)
 
@@ -201,31 +202,25 @@ class Mapped:
         args, kwargs = call.tree.unflatten(parts)
         # Types of parts name no axes.
         inside = self.mesh.update(axis_types=AxisType.Auto) if self.mesh.explicit_axes else self.mesh
-        checked = checked_axes.held(self.axes if self.check else ())
-        with axes_in_scope(self.mesh, self.axes), current_mesh.held(inside), checked:
+        with axes_in_scope(self.mesh, self.axes, self.check), current_mesh.held(inside):
             inner = FlatCall(_NOTHING_STATIC, args, kwargs, abstract=True)
             body = traced_function.staged(self.fun, inner, "shard_map", cache)
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))
             out_specs = self.out_specs(body) if callable(self.out_specs) else self.out_specs
             out_specs = self._specs(out_specs, whole, "out_specs")
-            varied = (*(frozenset() for _ in body.consts), *(frozenset(spec.mentioned()) for spec in specs))
-            if self.check:
-                body = self._with_summed_gradients(body, varied)
-            self._check(body, varied, out_specs)
+            ins = (*(frozenset() for _ in body.consts), *varied(specs))
+            sizes = {name: self.mesh.shape[name] for name in self.axes}
+            body = body._replace(jaxpr=resolved(body.jaxpr, ins, sizes))
+            self._check(body, ins, out_specs)
         return body, out_specs
 
-    def _with_summed_gradients(self, body: Any, varied: tuple[Any, ...]) -> Any:
-        sizes = {name: self.mesh.shape[name] for name in self.axes}
-        jaxpr = body.jaxpr.memo(("resolved", varied, tuple(sizes.items())), lambda: resolved(body.jaxpr, varied, sizes))
-        return body if jaxpr is body.jaxpr else body._replace(jaxpr=jaxpr)
-
-    def _check(self, body: Any, varied: tuple[Any, ...], out_specs: Sequence[Any]) -> None:
+    def _check(self, body: Any, ins: tuple[Any, ...], out_specs: Sequence[Any]) -> None:
         paths = tree.leaf_paths(body.out_tree)
         for path, spec, aval in zip(paths, out_specs, body.jaxpr.out_avals, strict=True):
             named_sharding.check_rank(spec, aval.ndim, f"result{path} of shard_map({self.name}), {aval!r}")
         if not self.check:
             return
-        result = body.jaxpr.memo(("varying", varied), lambda: varying(body.jaxpr, varied))
+        result = body.jaxpr.memo(("varying", ins), lambda: varying(body.jaxpr, ins))
         for path, spec, axes in zip(paths, out_specs, result, strict=True):
             missing = [a for a in self.axes if a in axes and a not in spec.mentioned() and self.mesh.shape[a] > 1]
             if missing:

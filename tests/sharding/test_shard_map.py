@@ -236,15 +236,23 @@ def test_checkpoint_custom_rules_and_jit_inside(line):
         return lax.psum(x, "i")
 
     total.defvjp(lambda x: (lax.psum(x, "i"), None), lambda _, ct: (lax.psum(ct, "i"),))
+    g = lambda mapped: lambda x: (fnp.cos(mapped(x)) * STACK).sum()
     for f in (
         lambda x: ft.checkpoint(lambda v: lax.psum(fnp.sin(v) * v, "i"))(x),
         lambda x: sine(x) * lax.psum(x, "i"),
         lambda x: total(fnp.sin(x)),
         lambda x: ft.jit(lambda v: lax.psum(v * fnp.cos(v), "i"))(x),
     ):
-        g = lambda mapped: lambda x: (fnp.cos(mapped(x)) * STACK).sum()
-        close(ft.jit(ft.grad(g(on_parts(f, line))))(STACK), ft.grad(g(ft.vmap(f, axis_name="i")))(STACK), 1e-4)
+        # The cotangents that the rule of `total` takes are those of each device's copy.
+        mapped = on_parts(f, line, check_vma=False)
+        close(ft.jit(ft.grad(g(mapped)))(STACK), ft.grad(g(ft.vmap(f, axis_name="i")))(STACK), 1e-4)
         close(on_parts(f, line)(STACK), ft.vmap(f, axis_name="i")(STACK))
+
+    # That of one value is whole on each device.
+    one = ft.custom_vjp(lambda x: lax.psum(x, "i"))
+    one.defvjp(lambda x: (lax.psum(x, "i"), None), lambda _, ct: (ct,))
+    want = ft.grad(lambda x: (fnp.cos(fnp.sin(x).sum(0)) * STACK).sum())(STACK)
+    close(ft.jit(ft.grad(g(on_parts(lambda x: one(fnp.sin(x)), line))))(STACK), want, 1e-4)
 
 
 def test_vmap_splits_its_axis_by_a_name(mesh):

@@ -187,3 +187,55 @@ RULES["a layer, and a loss of the device"] = lambda w, x: (_layer(w, x) ** 3).su
 def test_rules_of_users_see_one_value(line, name, wrap):
     loss, meant = RULES[name]
     np.testing.assert_allclose(on_devices(ft.grad(wrap(loss)), line), meant(W), rtol=1e-6)
+
+
+def _thrice_cut(w, x):
+    cut = with_rule(lambda w: w * 1, lambda r, g: (fnp.clip(g, -0.3, 0.3),))
+    last, _ = lax.scan(lambda c, _: (1.5 * cut(c), None), w, None, length=3)
+    return mean(last, x)
+
+
+def _cut_in_a_loop(w):
+    g = numeric(cubes, 1.5**3 * w)
+    for _ in range(3):
+        g = np.clip(1.5 * g, -0.3, 0.3)
+    return g
+
+
+#: The losses that are the same on all devices.
+SHARED = {k: v for k, v in RULES.items() if k != "a layer, and a loss of the device"}
+SHARED["a cut in a loop"] = (_thrice_cut, _cut_in_a_loop)
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("wrap", [lambda f: f, ft.jit, ft.checkpoint], ids=["plain", "jit", "checkpoint"])
+@pytest.mark.parametrize("way", [ft.grad, lambda f: ft.jit(ft.grad(f)), ft.jacrev], ids=["grad", "jit", "jacrev"])
+def test_rules_of_users_see_one_value_where_all_is_differentiated(line, name, wrap, way):
+    loss, meant = SHARED[name]
+    whole = ft.shard_map(wrap(loss), mesh=line, in_specs=(P(), P("i")), out_specs=P())
+    np.testing.assert_allclose(way(lambda w: whole(w, X))(W), meant(W), rtol=1e-6)
+
+
+def test_rules_for_examples_where_all_is_differentiated(line):
+    loss, meant = RULES["a cut of the cotangent of weights"]
+    whole = ft.shard_map(loss, mesh=line, in_specs=(P(), P("i")), out_specs=P())
+    pairs = np.stack([W, 2 * W])
+    each = ft.vmap(ft.grad(whole), (0, None))(pairs, X)
+    np.testing.assert_allclose(each, [meant(w) for w in pairs], rtol=1e-6)
+
+
+def test_the_second_derivative_through_a_rule(line):
+    """The rule cuts cotangents, so that only those elements have second derivatives whose slope is small."""
+    loss = lambda w, x: mean(with_rule(lambda w: w, lambda r, g: (fnp.clip(g, -0.3, 0.3),))(w), x)
+    whole = ft.shard_map(loss, mesh=line, in_specs=(P(), P("i")), out_specs=P())
+    slope = lambda w: np.clip(numeric(cubes, w, 1e-4), -0.3, 0.3)
+    want = [numeric(lambda w, k=k: slope(w)[k], W, 1e-4) for k in range(3)]
+    np.testing.assert_allclose(ft.jacrev(ft.grad(whole))(W, X), want, rtol=1e-3, atol=1e-5)
+
+
+def test_values_that_are_the_same_are_kept_once_for_the_gradient(line):
+    whole = ft.shard_map(
+        lambda w, x: lax.pmean((x @ fnp.sin(w) ** 2).mean(), "i"), mesh=line, in_specs=(P(), P("i")), out_specs=P()
+    )
+    residuals = ft.jit(lambda w: ft.vjp(lambda w: whole(w, X), w)[1])(fnp.asarray(W))
+    assert all(leaf.sharding.is_fully_replicated for leaf in ft.tree.leaves(residuals) if leaf.shape[-1:] == (3,))

@@ -34,6 +34,11 @@ def resolved(jaxpr: Jaxpr, ins: Sequence[Axes], sizes: Mapping[str, int], around
     """
     if not _waits(jaxpr):
         return jaxpr
+    key = "resolved", tuple(ins), tuple(sizes.items()), around
+    return jaxpr.memo(key, lambda: _resolved(jaxpr, ins, sizes, around))
+
+
+def _resolved(jaxpr: Jaxpr, ins: Sequence[Axes], sizes: Mapping[str, int], around: Axes) -> Jaxpr:
     operands_of: dict[int, list[Axes]] = {}
     varying(jaxpr, ins, around, REDUCING, lambda e, axes: operands_of.__setitem__(id(e), axes))
 

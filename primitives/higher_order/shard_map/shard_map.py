@@ -3,7 +3,8 @@
 Its meaning is linear algebra on the parts of all devices together. A result whose spec leaves an axis out is the same
 along it, so it counts as the mean over that axis; an operand whose spec leaves one out has a copy for each place along
 it. Hence a transpose divides cotangents of such results by the size of the axis, and adds up those of such operands
-over it. Residuals may differ between devices: they are stacked along one more dimension, which all axes split.
+over it. Residuals are stacked along one more dimension, which those axes split along which they may differ: all axes,
+unless `check` says that values that are the same on all devices count as one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.backends.xla.configuration import checked_axes
 from functorch_like.compiler.lower import emit, token_avals
 from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal, aval_of, named_axis, state
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
@@ -31,15 +33,20 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, 
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
 from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
 from functorch_like.primitives.higher_order.shard_map.needless_sums import without_needless
+from functorch_like.primitives.higher_order.shard_map.placeholders import resolved
+from functorch_like.primitives.higher_order.shard_map.replication import REDUCING, Axes, varying
 
 Specs = tuple[Any, ...]
 
 
 # -------------------------------------------------------------------------------------------------------------- shapes
 @contextmanager
-def axes_in_scope(mesh: Any, axes: Sequence[str]) -> Generator[None]:
-    """Bring the axes by whose parts a function is written into scope, for its collectives."""
-    with ExitStack() as stack:
+def axes_in_scope(mesh: Any, axes: Sequence[str], check: bool = False) -> Generator[None]:
+    """Bring the axes by whose parts a function is written into scope, for its collectives.
+
+    With `check`, derivatives that are taken in the block have placeholders, which `resolved` replaces.
+    """
+    with checked_axes.held(tuple(axes) if check else ()), ExitStack() as stack:
         for name in axes:
             stack.enter_context(named_axis(name, mesh.shape[name]))
         yield
@@ -72,8 +79,13 @@ def unmentioned(spec: Any, axes: Sequence[str]) -> list[str]:
     return [name for name in axes if name not in spec.mentioned()]
 
 
+def varied(specs: Specs) -> list[Axes]:
+    """The axes along which the parts that specs describe may differ."""
+    return [frozenset(spec.mentioned()) for spec in specs]
+
+
 def _shape(
-    *avals: ShapedArray, jaxpr: Jaxpr, mesh: Any, axes: tuple[str, ...], in_specs: Specs, out_specs: Specs
+    *avals: ShapedArray, jaxpr: Jaxpr, mesh: Any, axes: tuple[str, ...], in_specs: Specs, out_specs: Specs, check: bool
 ) -> tuple[ShapedArray, ...]:
     parts = [local(a, s, mesh).strong() for a, s in zip(avals, in_specs, strict=True)]
     if parts != [a.strong() for a in jaxpr.in_avals]:
@@ -84,7 +96,9 @@ def _shape(
 
 
 # ------------------------------------------------------------------------------------------------------------ lowering
-def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, mesh: Any, axes: Any, in_specs: Any, out_specs: Any) -> Any:
+def _lower(
+    e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, mesh: Any, axes: Any, in_specs: Any, out_specs: Any, check: bool
+) -> Any:
     if e.partitioning is None:
         raise ArgumentError(
             f"{jaxpr.name} is written for the parts of arrays on {mesh!r}, and the program runs on one device",
@@ -94,12 +108,11 @@ def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, mesh: Any, axes: Any, i
         raise UnsupportedError(
             "ordered effects have no order among devices", fix="use ordered=False inside of shard_map"
         )
-    varied = [frozenset(axes).intersection(s.mentioned()) for s in in_specs]
-    if e.manual is not None:  # and along the axes of those around it
-        varied = [names | frozenset(e.manual.axes) for names in varied]
+    around = frozenset() if e.manual is None else frozenset(e.manual.axes)
+    ins = [names | around for names in varied(in_specs)]
     simple = jaxpr.memo(
-        ("lowered", tuple(varied)),
-        lambda: passes.simplify(without_needless(jaxpr, varied, {name: mesh.shape[name] for name in axes})),
+        ("lowered", tuple(ins)),
+        lambda: passes.simplify(without_needless(jaxpr, ins, {name: mesh.shape[name] for name in axes})),
     )
     body = lambda inner, *args: emit(inner, simple, args, inlined=True)
     outs = list(e.outs)
@@ -121,13 +134,19 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
         fun = lambda *xs: list(shard_map(*xs, **params))
         return stage(fun, avals, name=jaxpr.name, parent=core.EVALUATE, chain="")[0]
 
-    program = jaxpr.memo(("program", avals, *(params[k] for k in ("mesh", "axes", "in_specs", "out_specs"))), make)
+    of = [params[k] for k in ("mesh", "axes", "in_specs", "out_specs", "check")]
+    program = jaxpr.memo(("program", avals, *of), make)
     return call.evaluate(args, {"jaxpr": program, "spec": CallSpec(jaxpr.name)})
 
 
 # ----------------------------------------------------------------------------------------------------- transformations
 def _picked(items: Sequence[Any], mask: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(item for item, m in zip(items, mask, strict=True) if m)
+
+
+def _resolved(jaxpr: Jaxpr, specs: Specs, mesh: Any, axes: Sequence[str]) -> Jaxpr:
+    """The jaxpr of parts that specs describe, with no placeholders."""
+    return resolved(jaxpr, varied(specs), {name: mesh.shape[name] for name in axes})
 
 
 def _nowhere(count: int, specs: Specs, others: Specs) -> Specs:
@@ -153,19 +172,22 @@ def _jvp(
     axes: Any,
     in_specs: Specs,
     out_specs: Specs,
+    check: bool,
 ) -> tuple[list[Any], list[Any]]:
     some = [t is not None for t in tangents]
-    with axes_in_scope(mesh, axes):
+    with axes_in_scope(mesh, axes, check):
         derived, consts, has = jvp_jaxpr(jaxpr, some)
+    specs = (*_nowhere(len(consts), in_specs, out_specs), *in_specs, *_picked(in_specs, some))
     outs = shard_map(
         *consts,
         *primals,
         *_picked(tangents, some),
-        jaxpr=derived,
+        jaxpr=_resolved(derived, specs, mesh, axes),
         mesh=mesh,
         axes=axes,
-        in_specs=(*_nowhere(len(consts), in_specs, out_specs), *in_specs, *_picked(in_specs, some)),
+        in_specs=specs,
         out_specs=(*out_specs, *_picked(out_specs, has)),
+        check=check,
     )
     rest = iter(outs[len(has) :])
     return list(outs[: len(has)]), [next(rest) if h else None for h in has]
@@ -181,24 +203,27 @@ def _batch(
     axes: Any,
     in_specs: Specs,
     out_specs: Specs,
+    check: bool,
 ) -> tuple[list[Any], list[int | None]]:
     split = axis.spmd_name
     inner = axis if split is None else _split_axis(axis, mesh)
-    with axes_in_scope(mesh, axes):
+    with axes_in_scope(mesh, axes, check):
         derived, consts, where = batch_jaxpr(jaxpr, inner, dims)
     manual = axes if split is None else (*axes, *((split,) if isinstance(split, str) else split))
 
     def placed(specs: Specs, at: Sequence[int | None]) -> Specs:
         return tuple(s if d is None else _inserted(s, d, split) for s, d in zip(specs, at, strict=True))
 
+    specs = (*_nowhere(len(consts), in_specs, out_specs), *placed(in_specs, dims))
     outs = shard_map(
         *consts,
         *args,
-        jaxpr=derived,
+        jaxpr=_resolved(derived, specs, mesh, axes),
         mesh=mesh,
         axes=manual,
-        in_specs=(*_nowhere(len(consts), in_specs, out_specs), *placed(in_specs, dims)),
+        in_specs=specs,
         out_specs=placed(out_specs, where),
+        check=check,
     )
     return list(outs), where
 
@@ -229,10 +254,10 @@ def _split_axis(axis: BatchAxis, mesh: Any) -> BatchAxis:
 # --------------------------------------------------------------------------------------------------------- linearizing
 def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Compute the known half now, record the linear half on the tape."""
-    jaxpr, mesh, axes = params["jaxpr"], params["mesh"], params["axes"]
+    jaxpr, mesh, axes, check = params["jaxpr"], params["mesh"], params["axes"], params["check"]
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     unknown = tuple(tape.var(a) is not None for a in args)
-    with axes_in_scope(mesh, axes):
+    with axes_in_scope(mesh, axes, check):
         parts = partial_eval_jaxpr(jaxpr, unknown)
         first = len(parts.unknown_out) - sum(parts.unknown_out)
         known, linear, consts, residuals = jaxpr.memo(
@@ -240,30 +265,32 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
         )
     flags = [not u for u in unknown]
     spec = type((*in_specs, *out_specs)[0])
-    stacked = spec(tuple(axes))
     known_specs = (spec(),) * len(consts) + _picked(in_specs, flags)
-    results = _picked(out_specs, [not u for u in parts.unknown_out])
+    known = _resolved(known, known_specs, mesh, axes)
     operands = [*consts, *_picked(args, flags)]
-    extra = len(known.outputs) - first
-    plain = {"mesh": mesh, "axes": axes}
+    extra = _differing(known, known_specs)[first:] if check else (axes,) * (len(known.outputs) - first)
+    results = (
+        *_picked(out_specs, [not u for u in parts.unknown_out]),
+        *(spec(tuple(name for name in axes if name in names)) for names in extra),
+    )
+    plain = {"mesh": mesh, "axes": axes, "check": check}
     state.trace = tape.parent
     try:
-        outs = shard_map(
-            *operands, jaxpr=known, in_specs=known_specs, out_specs=(*results, *(stacked,) * extra), **plain
-        )
+        outs = shard_map(*operands, jaxpr=known, in_specs=known_specs, out_specs=results, **plain)
     finally:
         state.trace = tape
     values, specs = [], []
     for kind, k in residuals:
         values.append(operands[k] if kind == "in" else outs[k])
-        specs.append(known_specs[k] if kind == "in" else (*results, *(stacked,) * extra)[k])
+        specs.append(known_specs[k] if kind == "in" else results[k])
+    linear_specs = (*specs, *_picked(in_specs, unknown))
     tangents = iter(
         tape.record(
             shard_map,
             [*values, *_picked(args, unknown)],
             {
-                "jaxpr": linear,
-                "in_specs": (*specs, *_picked(in_specs, unknown)),
+                "jaxpr": _resolved(linear, linear_specs, mesh, axes),
+                "in_specs": linear_specs,
                 "out_specs": _picked(out_specs, parts.unknown_out),
                 **plain,
             },
@@ -271,6 +298,12 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
     )
     primals = iter(outs)
     return [next(tangents) if u else next(primals) for u in parts.unknown_out]
+
+
+def _differing(jaxpr: Jaxpr, specs: Specs) -> list[Axes]:
+    """The axes along which each result may differ."""
+    ins = varied(specs)
+    return jaxpr.memo(("differing", tuple(ins)), lambda: varying(jaxpr, ins, unifying=REDUCING))
 
 
 def _stacked(halves: Any, first: int, count: int) -> tuple[Jaxpr, Jaxpr, list[Any], list[tuple[str, int]]]:
@@ -310,29 +343,28 @@ def _transpose(
     axes: Any,
     in_specs: Specs,
     out_specs: Specs,
+    check: bool,
 ) -> list[Any]:
     linear = tuple(type(a) is UndefinedPrimal for a in args)
     some = tuple(c is not None for c in cts)
-    with axes_in_scope(mesh, axes):
+    with axes_in_scope(mesh, axes, check):
         backward = jaxpr.memo(
             ("shard_map transpose", linear, some, in_specs, out_specs),
             lambda: _backward(jaxpr, linear, some, mesh, axes, in_specs, out_specs),
         )
     derived, consts, has = backward
     known = [not lin for lin in linear]
+    specs = (*_nowhere(len(consts), in_specs, out_specs), *_picked(in_specs, known), *_picked(out_specs, some))
     outs = shard_map(
         *consts,
         *_picked(args, known),
         *_picked(cts, some),
-        jaxpr=derived,
+        jaxpr=_resolved(derived, specs, mesh, axes),
         mesh=mesh,
         axes=axes,
-        in_specs=(
-            *_nowhere(len(consts), in_specs, out_specs),
-            *_picked(in_specs, known),
-            *_picked(out_specs, some),
-        ),
+        in_specs=specs,
         out_specs=_picked(in_specs, has),
+        check=check,
     )
     rest = iter(outs)
     return [next(rest) if h else None for h in has]
