@@ -140,12 +140,15 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------- transformations
+# In the rules `place` is the mesh, the axes and the check.
 def _picked(items: Sequence[Any], mask: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(item for item, m in zip(items, mask, strict=True) if m)
 
 
-def _resolved(jaxpr: Jaxpr, specs: Specs, mesh: Any, axes: Sequence[str]) -> Jaxpr:
+def _resolved(jaxpr: Jaxpr, specs: Specs, mesh: Any, axes: Sequence[str], check: bool) -> Jaxpr:
     """The jaxpr of parts that specs describe, with no placeholders."""
+    if not check:
+        return jaxpr
     return resolved(jaxpr, varied(specs), {name: mesh.shape[name] for name in axes})
 
 
@@ -168,26 +171,22 @@ def _jvp(
     tangents: Sequence[Any],
     *,
     jaxpr: Jaxpr,
-    mesh: Any,
-    axes: Any,
     in_specs: Specs,
     out_specs: Specs,
-    check: bool,
+    **place: Any,
 ) -> tuple[list[Any], list[Any]]:
     some = [t is not None for t in tangents]
-    with axes_in_scope(mesh, axes, check):
+    with axes_in_scope(**place):
         derived, consts, has = jvp_jaxpr(jaxpr, some)
     specs = (*_nowhere(len(consts), in_specs, out_specs), *in_specs, *_picked(in_specs, some))
     outs = shard_map(
         *consts,
         *primals,
         *_picked(tangents, some),
-        jaxpr=_resolved(derived, specs, mesh, axes),
-        mesh=mesh,
-        axes=axes,
+        jaxpr=_resolved(derived, specs, **place),
         in_specs=specs,
         out_specs=(*out_specs, *_picked(out_specs, has)),
-        check=check,
+        **place,
     )
     rest = iter(outs[len(has) :])
     return list(outs[: len(has)]), [next(rest) if h else None for h in has]
@@ -218,7 +217,7 @@ def _batch(
     outs = shard_map(
         *consts,
         *args,
-        jaxpr=_resolved(derived, specs, mesh, axes),
+        jaxpr=_resolved(derived, specs, mesh, axes, check),
         mesh=mesh,
         axes=manual,
         in_specs=specs,
@@ -254,10 +253,11 @@ def _split_axis(axis: BatchAxis, mesh: Any) -> BatchAxis:
 # --------------------------------------------------------------------------------------------------------- linearizing
 def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Compute the known half now, record the linear half on the tape."""
-    jaxpr, mesh, axes, check = params["jaxpr"], params["mesh"], params["axes"], params["check"]
-    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    jaxpr, in_specs, out_specs = params["jaxpr"], params["in_specs"], params["out_specs"]
+    place = {key: params[key] for key in ("mesh", "axes", "check")}
+    axes = params["axes"]
     unknown = tuple(tape.var(a) is not None for a in args)
-    with axes_in_scope(mesh, axes, check):
+    with axes_in_scope(**place):
         parts = partial_eval_jaxpr(jaxpr, unknown)
         first = len(parts.unknown_out) - sum(parts.unknown_out)
         known, linear, consts, residuals = jaxpr.memo(
@@ -266,17 +266,16 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
     flags = [not u for u in unknown]
     spec = type((*in_specs, *out_specs)[0])
     known_specs = (spec(),) * len(consts) + _picked(in_specs, flags)
-    known = _resolved(known, known_specs, mesh, axes)
+    known = _resolved(known, known_specs, **place)
     operands = [*consts, *_picked(args, flags)]
-    extra = _differing(known, known_specs)[first:] if check else (axes,) * (len(known.outputs) - first)
+    extra = _differing(known, known_specs)[first:] if params["check"] else (axes,) * (len(known.outputs) - first)
     results = (
         *_picked(out_specs, [not u for u in parts.unknown_out]),
         *(spec(tuple(name for name in axes if name in names)) for names in extra),
     )
-    plain = {"mesh": mesh, "axes": axes, "check": check}
     state.trace = tape.parent
     try:
-        outs = shard_map(*operands, jaxpr=known, in_specs=known_specs, out_specs=results, **plain)
+        outs = shard_map(*operands, jaxpr=known, in_specs=known_specs, out_specs=results, **place)
     finally:
         state.trace = tape
     values, specs = [], []
@@ -289,10 +288,10 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
             shard_map,
             [*values, *_picked(args, unknown)],
             {
-                "jaxpr": _resolved(linear, linear_specs, mesh, axes),
+                "jaxpr": _resolved(linear, linear_specs, **place),
                 "in_specs": linear_specs,
                 "out_specs": _picked(out_specs, parts.unknown_out),
-                **plain,
+                **place,
             },
         )
     )
@@ -339,18 +338,16 @@ def _transpose(
     args: Sequence[Any],
     *,
     jaxpr: Jaxpr,
-    mesh: Any,
-    axes: Any,
     in_specs: Specs,
     out_specs: Specs,
-    check: bool,
+    **place: Any,
 ) -> list[Any]:
     linear = tuple(type(a) is UndefinedPrimal for a in args)
     some = tuple(c is not None for c in cts)
-    with axes_in_scope(mesh, axes, check):
+    with axes_in_scope(**place):
         backward = jaxpr.memo(
             ("shard_map transpose", linear, some, in_specs, out_specs),
-            lambda: _backward(jaxpr, linear, some, mesh, axes, in_specs, out_specs),
+            lambda: _backward(jaxpr, linear, some, place["mesh"], place["axes"], in_specs, out_specs),
         )
     derived, consts, has = backward
     known = [not lin for lin in linear]
@@ -359,12 +356,10 @@ def _transpose(
         *consts,
         *_picked(args, known),
         *_picked(cts, some),
-        jaxpr=_resolved(derived, specs, mesh, axes),
-        mesh=mesh,
-        axes=axes,
+        jaxpr=_resolved(derived, specs, **place),
         in_specs=specs,
         out_specs=_picked(in_specs, has),
-        check=check,
+        **place,
     )
     rest = iter(outs)
     return [next(rest) if h else None for h in has]
