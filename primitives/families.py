@@ -49,6 +49,7 @@ FAMILIES = {
     "structural.pad_and_slice": "pad slice",
     "effects.platform_index": "platform_index",
     "elementwise.powers": "half_integer_pow pow",
+    "effects.inspect_sharding": "inspect_sharding",
     "effects.probe": "probe",
     "contractions.ragged_dot": "ragged_dot ragged_contract",
     "random.threefry": "threefry2x32",

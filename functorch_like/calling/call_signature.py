@@ -16,7 +16,7 @@ from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import DONATED_TWICE, ONCE
 from functorch_like.calling.float0 import flatten_results
-from functorch_like.core import INT32, Tracer, argument_aval, in_width, is_value, state, transform_stack
+from functorch_like.core import INT32, Tracer, argument_aval, as_argument, in_width, is_value, state, transform_stack
 from functorch_like.errors import ArgumentError, DonatedError, DtypeError, FtError
 from functorch_like.foreign import values as foreign_values
 from functorch_like.ir import dtype_origins
@@ -297,7 +297,7 @@ class FlatCall:
             args, kwargs = self.rebuild(leaves)
             outs, out_tree = flatten_values(fun(*args, **kwargs))
             trees[:] = [out_tree]
-            return outs
+            return [as_argument(o) for o in outs] if dtypes.STRONG_SCALARS.value else outs
 
         inner = getattr(fun, "traced_aux", lambda: None)
         flat.traced_aux = lambda: (trees[0], inner())  # type: ignore[attr-defined]

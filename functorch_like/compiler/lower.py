@@ -14,6 +14,7 @@ from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import client, compile_options, events, host_kernels, option_sets
+from functorch_like.backends.xla.target_device import compiling_for
 from functorch_like.caches import Cache
 from functorch_like.compiler import one_kernel, tier_costs
 from functorch_like.compiler.doubled_values import without_doubling
@@ -151,7 +152,8 @@ class Lowered:
         With `lowering=False` the fingerprint is the only key, so that a program may not be found although it exists.
         """
         make = self._form(fitting) if lowering else None
-        return xla.load(make, device=device, **self._about(options, fitting, fingerprint))
+        with compiling_for(device):
+            return xla.load(make, device=device, **self._about(options, fitting, fingerprint))
 
     def compile(
         self,
@@ -178,7 +180,8 @@ class Lowered:
         about = self._about(options, fitting, fingerprint)
         if self.partitioning is None:
             make = self._form(fitting)
-            with nullcontext() if events.is_in_background() else stage("compiling", self.name, self._size):
+            quiet = events.is_in_background()
+            with compiling_for(device), nullcontext() if quiet else stage("compiling", self.name, self._size):
                 try:
                     return xla.compile(make, device=device, **about)
                 except CompileError as error:

@@ -16,6 +16,7 @@ with _lazy_imports.block(__name__):
     from functorch_like.debug.printing import log as log
     from functorch_like.debug.printing import print as print
     from functorch_like.debug.prompt import breakpoint as breakpoint
+    from functorch_like.debug.visualize import inspect_array_sharding as inspect_array_sharding
     from functorch_like.debug.visualize import visualize_array_sharding as visualize_array_sharding
     from functorch_like.debug.visualize import visualize_sharding as visualize_sharding
 
@@ -24,6 +25,7 @@ __all__ = [
     "breakpoint",
     "callback",
     "infs",
+    "inspect_array_sharding",
     "log",
     "minify",
     "nans",

@@ -15,6 +15,19 @@ _PIXELS = 360
 _CELL = "border:0;padding:4px;text-align:center;vertical-align:middle;font:12px monospace;color:#111"
 
 
+def check_dimensions(shape: tuple[int, ...]) -> None:
+    """Refuse shapes that no picture shows.
+
+    Raises:
+        ShapeError: for other numbers of dimensions than one or two.
+    """
+    if len(shape) not in (1, 2):
+        raise ShapeError(
+            f"an array of shape {shape} has {len(shape)} dimensions",
+            fix="draw arrays of one or two dimensions; see x.sharding.devices_indices_map(x.shape) for others",
+        )
+
+
 class Picture:
     """A grid of the parts of an array, each with the devices that have it.
 
@@ -27,11 +40,7 @@ class Picture:
     """
 
     def __init__(self, shape: tuple[int, ...], where: Any) -> None:
-        if len(shape) not in (1, 2):
-            raise ShapeError(
-                f"an array of shape {shape} has {len(shape)} dimensions",
-                fix="draw arrays of one or two dimensions; see x.sharding.devices_indices_map(x.shape) for others",
-            )
+        check_dimensions(shape)
         self._shape, self._where = shape, where
         self._cells = _holders(shape, where)
 

@@ -12,6 +12,7 @@ from functorch_like import status_line
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla import mapped_regions
+from functorch_like.backends.xla.target_device import compiling_for
 from functorch_like.calling.call_signature import FlatCall
 from functorch_like.calling.edited_errors import ErrorsEdited
 from functorch_like.compiler import lower as lowering
@@ -99,7 +100,7 @@ class Traced(Display):
         return made
 
     def placed(self, place: Any) -> Traced:
-        """Return a copy that is lowered for a mesh, given as a `Partitioning` of the arguments."""
+        """Return a copy that is lowered for a device, or for a mesh, given as a `Partitioning` of the arguments."""
         return self._changed(place=place)
 
     def under(self, trace: Trace) -> Traced:
@@ -184,7 +185,8 @@ class Lowered(Display):
             platform=device.platform,
             partitioning=partitioning,
         )
-        self._module = self._lowered.module
+        with compiling_for(device):
+            self._module = self._lowered.module
         self.seconds = time.perf_counter() - started
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:

@@ -378,7 +378,7 @@ class JitState:
         call = FlatCall(self.static, args, kwargs, abstract=True)
         traced = self.whole(call).under(state.trace)
         place = self.place(traced, call)
-        return traced if isinstance(place, xla.Device) else traced.placed(place)
+        return traced if place is xla.default_device() else traced.placed(place)
 
     @api_boundary.public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:

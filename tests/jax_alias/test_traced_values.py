@@ -59,6 +59,21 @@ def test_scalars_of_numpy_are_strong_inside_of_jit_as_well(run):
     run(text)
 
 
+def test_scalars_of_numpy_as_results_are_strong(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    table = np.arange(4)
+    f = lambda: (np.float32(1), np.int64(3), np.bool_(True), table[2], 1, 2.0)
+    loop = lambda: jax.lax.scan(lambda c, _: (c, np.float32(2)), 0, None, length=2)[1]
+    branch = lambda: jax.lax.cond(jnp.bool_(True), lambda: np.int32(1), lambda: np.int32(2))
+    for way in (jax.jit, lambda g: lambda: jax.eval_shape(g)):
+        assert [x.weak_type for x in way(f)()] == [False] * 4 + [True] * 2
+        assert [x.dtype for x in way(f)()] == ["float32", "int32", "bool", "int32", "int32", "float32"]
+        assert not way(loop)().weak_type and not way(branch)().weak_type
+    """
+    run(text)
+
+
 def test_functions_of_integers_compute_in_floats_as_in_jax(run):
     text = """
     import jax, jax.numpy as jnp, numpy as np

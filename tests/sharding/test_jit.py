@@ -7,7 +7,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import lax
 from functorch_like.backends.xla import window
-from functorch_like.sharding import Mesh, NamedSharding
+from functorch_like.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from functorch_like.sharding import PartitionSpec as P
 from functorch_like.testing import count_compiles, count_traces
 
@@ -338,3 +338,13 @@ def test_functions_that_close_over_a_mesh_have_a_fingerprint(mesh, split):
     make = lambda spec: ft.make_jaxpr(lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh, spec)))(X)
     first, second, other = (fingerprint(make(spec)) for spec in (P("x"), P("x"), P("y")))
     assert first is not None and first == second and first != other
+
+
+def test_stages_are_for_the_device_of_the_arguments():
+    x = ft.device_put(X, ft.devices()[3])
+    lowered = ft.jit(lambda x: x * 2).lower(x)
+    compiled = lowered.compile()
+    np.testing.assert_array_equal(compiled(x), X * 2)
+    assert compiled(x).devices() == {ft.devices()[3]} and "cpu:3" in str(lowered)
+    shape = ft.ShapeDtypeStruct(X.shape, X.dtype, sharding=SingleDeviceSharding(ft.devices()[2]))
+    assert ft.jit(lambda x: x * 2).lower(shape).compile()(X).devices() == {ft.devices()[2]}

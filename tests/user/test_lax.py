@@ -440,6 +440,7 @@ def test_every_row_has_its_function():
         "half_integer_pow", "call_exported", "linear_call",
         # These are reached through other functions: ft.pure_callback, ft.checkify, ft.random, ft.checkpoint, ...
         "debug_callback", "io_callback", "pure_callback", "check", "draw", "name", "platform_index", "probe",
+        "inspect_sharding",
     }  # fmt: skip
     missing = [
         name
