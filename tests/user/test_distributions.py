@@ -126,6 +126,10 @@ def test_entropy():
     mu = np.array([0.0, 0.1, 3.0, 30.0, 49.0, 51.0, 500.0])
     want = [stats.poisson.entropy(m) if m else 0.0 for m in mu]
     np.testing.assert_allclose(S.poisson.entropy(mu), want, rtol=1e-6)
+    means = np.array([0.1, 5, 20, 35, 49.9, 50.1, 500])
+    narrow = S.poisson.entropy(fnp.asarray(means, "float32"))
+    assert narrow.dtype == "float32"
+    np.testing.assert_allclose(narrow, [stats.poisson.entropy(m) for m in means], rtol=3e-7)
 
 
 def test_vectors():

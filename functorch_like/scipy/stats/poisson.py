@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.numpy import promotion
@@ -62,9 +63,13 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 @eager_jit(ints=True)
 def _entropy(mu: Any, loc: Any) -> Any:
-    """Sum for small means; use an asymptotic series (R. J. Evans et al., Am. Math. Monthly 95, 1988) for large ones."""
+    """Sum for small means; use an asymptotic series (R. J. Evans et al., Am. Math. Monthly 95, 1988) for large ones.
+
+    In float64: near the limit, terms cancel of which each is 50 times as large as the entropy.
+    """
     mu = promotion.align_inexact(mu, loc)[0]
-    mu = promotion.convert(mu, aval_of(mu).dtype, aval_of(mu).weak_type)
+    aval = aval_of(mu)
+    mu = promotion.convert(mu, dtypes.float64)
     large = mu > _MOST
     small = fnp.where(large, 1, mu)[..., None]
     k = fnp.asarray(np.arange(_TERMS), aval_of(mu).dtype)
@@ -75,4 +80,5 @@ def _entropy(mu: Any, loc: Any) -> Any:
     inverse = 1 / far
     series = 1 / 12 + inverse * (1 / 24 + inverse * (19 / 360 + inverse * (9 / 80 + inverse * (863 / 2520))))
     asymptotic = 0.5 * fnp.log(2 * math.pi * math.e * far) - inverse * series
-    return fnp.where(mu < 0, math.nan, fnp.where(large, asymptotic, summed))
+    found = fnp.where(mu < 0, math.nan, fnp.where(large, asymptotic, summed))
+    return promotion.convert(found, aval.dtype, aval.weak_type)
