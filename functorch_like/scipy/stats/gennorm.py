@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.incomplete_gamma import igammac
 from functorch_like.scipy.stats.families import Family
@@ -26,8 +28,12 @@ def logpdf(x: Any, beta: Any) -> Any:
 
 @_family
 def cdf(x: Any, beta: Any) -> Any:
-    half = 0.5 * igammac(1 / beta, _power(x, beta))
-    return fnp.where(x < 0, half, 1 - half)
+    power = _power(x, beta)
+    # Near 0 by the first two terms of the series of the incomplete gamma function: the power may underflow.
+    near = power < dtypes.finfo(aval_of(power).dtype).eps / 4
+    series = 0.5 + 0.5 * x * fnp.exp(-elementwise.lgamma(1 + 1 / beta)) * (1 - power / (1 + beta))
+    half = 0.5 * igammac(1 / beta, fnp.where(near, 1, power))
+    return fnp.where(near, series, fnp.where(x < 0, half, 1 - half))
 
 
 pdf = _family.exp(logpdf)
