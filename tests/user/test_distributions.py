@@ -132,6 +132,30 @@ def test_entropy():
     np.testing.assert_allclose(narrow, [stats.poisson.entropy(m) for m in means], rtol=3e-7)
 
 
+#: Parameters, and points at which formulas change or the density ends.
+SLOPES = {
+    "beta": [(0.5, 1.0), (2.0, 3.0)], "cauchy": [()], "expon": [()], "gamma": [(1.0,), (2.0,)],
+    "gennorm": [(1.0,), (2.5,)], "gumbel_l": [()], "gumbel_r": [()], "laplace": [()], "logistic": [()], "norm": [()],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "shapes"), [(name, shapes) for name, each in SLOPES.items() for shapes in each])
+def test_slopes_of_probabilities_are_densities_at_special_points(name, shapes):
+    x = np.array([-30, -3, -1, -0.5, -1e-8, 0, 1e-8, 0.25, 0.5, 1, 2, 5])
+    ours, scipys = getattr(S, name), getattr(stats, name)(*shapes)
+    x = x[np.isfinite(scipys.pdf(x)) & ~((x == 0) & (scipys.pdf(-1e-9) == 0))]  # one-sided slopes are a convention
+    slope = lambda f: ft.vmap(ft.grad(lambda x: f(x, *shapes)))(x)
+    density = scipys.pdf(x)
+    np.testing.assert_allclose(slope(ours.cdf), density, rtol=1e-7)
+    np.testing.assert_allclose(slope(ours.sf), -density, rtol=1e-7)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        wanted = {"logcdf": density / scipys.cdf(x), "logsf": -density / scipys.sf(x)}
+    for kind, want in wanted.items():
+        if hasattr(ours, kind):
+            known = np.isfinite(want)
+            np.testing.assert_allclose(slope(getattr(ours, kind))[known], want[known], rtol=1e-7)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_gennorm_where_the_power_underflows(dtype):
     x = np.array([-0.9, -0.1, -1e-3, 0.0, 1e-5, 0.16, 0.5], dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from functorch_like import dtypes
@@ -26,12 +27,22 @@ def logpdf(x: Any, a: Any, b: Any) -> Any:
 
 @_family
 def cdf(x: Any, a: Any, b: Any) -> Any:
-    return regularized_incomplete_beta(a, b, fnp.clip(x, 0, 1))
+    return _between(lambda x: regularized_incomplete_beta(a, b, x), x, 0, 1)
 
 
 @_family
 def sf(x: Any, a: Any, b: Any) -> Any:
-    return _above(fnp.clip(x, 0, 1), a, b)
+    return _between(lambda x: _above(x, a, b), x, 1, 0)
+
+
+def _between(fun: Callable[[Any], Any], x: Any, low: float, high: float) -> Any:
+    """Return a function of x from 0 to 1, with other values below and above.
+
+    Its slope at 0 and 1 may be infinite, so that clipped values would have the slope NaN.
+    """
+    below, above = x < 0, x > 1
+    value = fun(fnp.where(below | above, 0.5, x))
+    return fnp.where(below, low, fnp.where(above, high, value))
 
 
 def _above(x: Any, a: Any, b: Any) -> Any:
@@ -50,7 +61,6 @@ def _above(x: Any, a: Any, b: Any) -> Any:
 
 def _log(x: Any, a: Any, b: Any, lower: bool) -> Any:
     """The logarithm of the less probable side is that of its probability, or of its fraction if that is no number."""
-    x = fnp.clip(x, 0, 1)
     p, q = regularized_incomplete_beta(a, b, x), _above(x, a, b)
     p, q = (p, q) if lower else (q, p)
     low = p < 0.5
@@ -77,12 +87,12 @@ def _tail(x: Any, a: Any, b: Any, lower: bool) -> Any:
 
 @_family
 def logcdf(x: Any, a: Any, b: Any) -> Any:
-    return _log(x, a, b, True)
+    return _between(lambda x: _log(x, a, b, True), x, -math.inf, 0)
 
 
 @_family
 def logsf(x: Any, a: Any, b: Any) -> Any:
-    return _log(x, a, b, False)
+    return _between(lambda x: _log(x, a, b, False), x, 0, -math.inf)
 
 
 pdf = _family.exp(logpdf)

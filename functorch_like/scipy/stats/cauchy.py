@@ -36,7 +36,8 @@ def cdf(x: Any) -> Any:
 
 @_family
 def logcdf(x: Any) -> Any:
-    right, size = x > 0, fnp.abs(x)
+    right = x > 0
+    size = fnp.where(right, x, -x)  # with a slope at 0
     far = _is_far(size)
     near = fnp.where(far, 1, size)
     least = fnp.where(far, 1 / (math.pi * fnp.where(far, size, 1)), fnp.arctan2(1, near) / math.pi)  # the smaller part

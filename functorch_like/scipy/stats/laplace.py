@@ -16,15 +16,20 @@ def logpdf(x: Any) -> Any:
     return -fnp.abs(x) - math.log(2)
 
 
+def _size(x: Any) -> Any:
+    """Return |x| with the slope 1 at 0, where the functions of it have a derivative."""
+    return fnp.where(x < 0, -x, x)
+
+
 @_family
 def cdf(x: Any) -> Any:
-    half = 0.5 * fnp.exp(-fnp.abs(x))
+    half = 0.5 * fnp.exp(-_size(x))
     return fnp.where(x < 0, half, 1 - half)
 
 
 @_family
 def logcdf(x: Any) -> Any:
-    size = fnp.abs(x)
+    size = _size(x)
     return fnp.where(x < 0, -size - math.log(2), fnp.log1p(-0.5 * fnp.exp(-size)))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from functorch_like import numpy as fnp
 from functorch_like.primitives import elementwise
 from functorch_like.scipy.logarithms import logit, softplus
+from functorch_like.scipy.slopes import with_slopes
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("the logistic distribution", "0.5")
@@ -18,9 +19,13 @@ def logpdf(x: Any) -> Any:
     return -size - 2 * fnp.log1p(fnp.exp(-size))
 
 
+#: 1 - out would have few digits where out is near 1.
+_cdf = with_slopes(elementwise.logistic, lambda out, x: out * elementwise.logistic(-x))
+
+
 @_family
 def cdf(x: Any) -> Any:
-    return elementwise.logistic(x)
+    return _cdf(x)
 
 
 @_family
