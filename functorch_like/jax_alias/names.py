@@ -26,6 +26,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.example_libraries.optimizers": (".modules.optimizers",),
     "jax.example_libraries.stax": (".modules.stax",),
     "jax.experimental": (".modules.experimental",),
+    "jax.experimental.array_serialization": (),
+    "jax.experimental.array_serialization.serialization": (".modules.array_serialization",),
     "jax.experimental.buffer_callback": ("experimental.buffer_callback",),
     "jax.experimental.checkify": (".modules.checkify", "checkify"),
     "jax.experimental.compilation_cache": (),

@@ -125,6 +125,11 @@ def test_exported_programs_have_jax_s_attributes(run):
     assert made.out_shardings_hlo == (None,) * 3 and b"StableHLO" in made.mlir_module_serialized[:40]
     low, high = export.minimum_supported_calling_convention_version, export.maximum_supported_calling_convention_version
     assert low <= made.calling_convention_version <= high
+    shapes = export.symbolic_args_specs((jnp.ones((2, 3)), jnp.ones(3)), ("b, 3", "3"))
+    made = export.export(jax.jit(lambda x, y: x @ y))(*shapes)
+    assert made.nr_devices == 1 and made.module_kept_var_idx == (0, 1) and made.in_shardings_hlo == (None,) * 2
+    assert made.out_shardings_hlo == (None,) and made.in_shardings_jax(None) == (None,) * 2
+    assert low <= made.calling_convention_version <= high and made.ordered_effects == ()
     """
     run(text)
 

@@ -1,5 +1,7 @@
 """Modules of `jax.experimental` under the alias; their own tests are elsewhere."""
 
+import pytest
+
 
 def test_programs_and_generators(run):
     text = """
@@ -67,3 +69,52 @@ def test_effects_and_warnings(run):
         print("start_server" in str(error))
     """
     assert run(text) == "True"
+
+
+def test_arrays_of_several_devices_in_files(run, tmp_path):
+    pytest.importorskip("tensorstore")
+    told = run(
+        """
+    import sys
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+    from jax.experimental.array_serialization import serialization as files
+
+    jax.config.update("jax_num_cpu_devices", 4)
+    mesh, folder = Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b")), sys.argv[1]
+    values = np.arange(24).reshape(4, 6)
+    for database in (False, True):
+        for n, dtype in enumerate(("float32", "bfloat16", "int8", "bool", "complex64")):
+            x = jax.device_put(jnp.asarray(values, dtype), NamedSharding(mesh, P("a", "b")))
+            place = files.get_tensorstore_spec(f"{folder}/{n}_{database}", ocdbt=database)
+            files.run_serialization([x], [place])
+            for spec in (P("b"), P(), P(None, "a")):
+                y, = files.run_deserialization([NamedSharding(mesh, spec)], [place])
+                assert y.dtype == x.dtype and y.sharding.spec == spec
+                np.testing.assert_array_equal(np.asarray(y), np.asarray(x))
+        y, = files.run_deserialization([NamedSharding(mesh, P("a"))], [
+            files.get_tensorstore_spec(f"{folder}/0_{database}", ocdbt=database)], [(6, 3)], ["float16"])
+        np.testing.assert_array_equal(np.asarray(y)[:4], values[:, :3])
+        assert y.shape == (6, 3) and not np.asarray(y)[4:].any()
+
+    manager, done = files.GlobalAsyncCheckpointManager(), []
+    arrays, paths = [x, jnp.float32(3), jnp.zeros((0, 3))], [f"{folder}/many{i}" for i in range(3)]
+    manager.serialize_with_paths(arrays, paths, on_commit_callback=lambda: done.append(True))
+    whole = NamedSharding(mesh, P())
+    for a, b in zip(arrays, manager.deserialize_with_paths([whole] * 3, paths), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    manager.serialize_with_paths([x], [f"{folder}/last"], on_commit_callback=lambda: done.append(1 / 0))
+    try:
+        manager.wait_until_finished()
+    except ZeroDivisionError as error:
+        print(done, error)
+    manager.check_for_errors()
+    try:
+        files.get_tensorstore_spec("a/b", ocdbt=True)
+    except ValueError as error:
+        print(error)
+        """,
+        str(tmp_path),
+    )
+    assert told.splitlines()[0] == "[True] division by zero"
+    assert "'a/b', which is relative" in told

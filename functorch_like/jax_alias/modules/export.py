@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import functorch_like as ft
 from functorch_like.backends import xla
 from functorch_like.exporting.dimensions import Scope as SymbolicScope
+from functorch_like.exporting.symbolic import SymbolicExported
 
 __all__ = ["DisabledSafetyCheck", "SymbolicScope", "default_export_platform"]
 
@@ -41,9 +42,8 @@ def export(fun_jit: Any, **options: Any) -> Any:
     return ft.export.export(ft.jit(fun_jit) if own else fun_jit, **options)
 
 
-def _attach() -> None:
-    """Give `Exported` the attributes of JAX's: those of a program for one device, which has no effects."""
-    exported: Any = ft.export.Exported
+def _attach(exported: Any) -> None:
+    """Give a class of exported programs the attributes of JAX's: those of one device, without effects."""
     exported.nr_devices = 1
     exported.ordered_effects = exported.unordered_effects = exported.disabled_safety_checks = ()
     exported.uses_global_constants = False
@@ -53,10 +53,11 @@ def _attach() -> None:
     exported.out_shardings_hlo = property(lambda self: (None,) * len(self.out_avals))
     exported.in_shardings_jax = lambda self, mesh: (None,) * len(self.in_avals)
     exported.out_shardings_jax = lambda self, mesh: (None,) * len(self.out_avals)
-    exported.mlir_module_serialized = property(lambda self: self.portable_artifact())
 
 
-_attach()
+for _class in (ft.export.Exported, SymbolicExported):
+    _attach(_class)
+ft.export.Exported.mlir_module_serialized = property(lambda self: self.portable_artifact())  # type: ignore[attr-defined]
 
 
 def default_export_platform() -> str:
