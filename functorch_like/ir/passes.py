@@ -33,7 +33,7 @@ def dead_code(jaxpr: Jaxpr) -> Jaxpr:
             used = [v in needed for v in e.outputs]
             if not any(used) and not effects(e):
                 continue
-            made = _pruned(e, tuple(used))
+            made = pruned(e, tuple(used))
         equations.append(made)
         needed.update(made.inputs)  # with literals, which are never looked up
     equations.reverse()
@@ -42,7 +42,8 @@ def dead_code(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name, jaxpr.origin)
 
 
-def _pruned(e: Equation, used: tuple[bool, ...]) -> Equation:
+def pruned(e: Equation, used: tuple[bool, ...]) -> Equation:
+    """Return what an equation of a higher-order primitive needs for some of its results."""
     assert e.prim.dce is not None
     in_mask, out_mask, params = e.prim.dce(used, **e.params)
     if all(out_mask) and all(in_mask):

@@ -81,6 +81,30 @@ def test_functions_that_are_traced_with_some_arguments_known(run):
     ]
 
 
+def test_loops_and_branches_compute_what_is_known(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax import lax
+    from jax.extend import linear_util as lu
+    from jax.interpreters import partial_eval as pe
+    def f(x, known):
+        called = jax.jit(lambda x, k: (x + k, jnp.sin(k)))(x, known)
+        body = lambda c, step: ((c[0] * step, c[1] + step), (step * 2, c[0], c[1]))
+        carry, steps = lax.scan(body, (x, known), known + jnp.arange(3.0))
+        loop = lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * x, s[2] + known), (0, x, known))
+        branch = lax.cond(known > 0, lambda x, k: (x, k), lambda x, k: (x * 2, k * 2), x, known)
+        again = jax.checkpoint(lambda x, k: (x * k, jnp.cos(k)))(x, known)
+        return [*called, *carry, *steps, *loop, *branch, *again]
+    pvals = [pe.PartialVal.unknown(jax.core.ShapedArray((), jnp.float32)), pe.PartialVal.known(jnp.float32(0.5))]
+    _, outs, _ = pe.trace_to_jaxpr_nounits(lu.wrap_init(f), pvals)
+    print("".join("?" if aval is not None else "k" for aval, _ in outs))
+    wanted = [np.sin(0.5), 5.0, [1.0, 3.0, 5.0], [0.5, 1.0, 2.5], 3, 2.0, 0.5, np.cos(0.5)]
+    for (_, value), expected in zip([pair for pair in outs if pair[0] is None], wanted, strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-6)
+    """
+    assert run(text) == "?k?kk?kk?k?k?k"
+
+
 def test_programs_are_recorded_for_types_without_arrays(run):
     text = """
     import jax, jax.numpy as jnp, numpy as np

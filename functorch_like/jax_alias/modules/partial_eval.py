@@ -8,8 +8,8 @@ from typing import Any
 
 from functorch_like.core import Tracer
 from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Equation, Var
 from functorch_like.ir.jaxpr import Jaxpr as Recorded
-from functorch_like.ir.jaxpr import Var
 from functorch_like.ir.trace_to_jaxpr import StageTracer, stage
 from functorch_like.jax_alias.modules.programs import Jaxpr, view
 from functorch_like.random.typed_keys import KeyArray, KeyAval, is_keys
@@ -71,15 +71,29 @@ def trace_to_jaxpr_nounits(
     read = lambda atom: env[atom] if type(atom) is Var else atom.value
     kept = [instantiate] * len(program.outputs) if isinstance(instantiate, bool) else list(instantiate)
     for equation in program.equations if any(not k for k in kept) else ():
-        if all(type(a) is not Var or a in env for a in equation.inputs):
-            out = equation.prim(*map(read, equation.inputs), **equation.params)
-            env.update(zip(equation.outputs, out if equation.prim.multiple_results else [out], strict=True))
+        part = _known_part(equation, [type(a) is not Var or a in env for a in equation.inputs])
+        if part is not None:
+            out = part.prim(*map(read, part.inputs), **part.params)
+            env.update(zip(part.outputs, out if part.prim.multiple_results else [out], strict=True))
     outs = [
         PartialVal.unknown(aval) if keep or (type(a) is Var and a not in env) else PartialVal.known(read(a))
         for a, aval, keep in zip(program.outputs, program.out_avals, kept, strict=True)
     ]
     closed = view(program, consts)
     return closed.jaxpr, outs, closed.consts
+
+
+def _known_part(e: Equation, known: Sequence[bool]) -> Equation | None:
+    """Return the part of an equation that needs its known operands alone; None if it has no such part."""
+    if all(known):
+        return e
+    if e.prim.dce is None:
+        return None
+    count, used = len(e.outputs), []
+    for k in range(count):
+        needed = e.prim.dce(tuple(i == k for i in range(count)), **e.params)[0]
+        used.append(all(k or not n for k, n in zip(known, needed, strict=True)))
+    return passes.pruned(e, tuple(used)) if any(used) else None
 
 
 def _plain(aval: Any) -> Any:
