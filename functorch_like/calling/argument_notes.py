@@ -93,7 +93,7 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
     if _NONE.match(str(error)) and not getattr(error, "__notes__", None):
         error.add_note("one of them is None: a function without `return` gives None")
         return
-    if _TUPLE.match(str(error)) and fun.__name__ in ("cond", "switch") and not getattr(error, "__notes__", None):
+    if _TUPLE.match(str(error)) and _plain_name(fun) in ("cond", "switch") and not getattr(error, "__notes__", None):
         error.add_note(f"{name_of(fun)}: {_BODIES[fun.__name__]}, and not in a tuple")
         return
     match = _MISMATCH.match(str(error))
@@ -114,8 +114,8 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
         if match[2] == "takes" and made_of is not None:
             renamed.append(f"; {name} makes a function, which takes the arguments: {name}({made_of})(x)")
         error.add_note(call_of(fun) + "".join(renamed[:1]))
-    elif called_wrongly(error) and (fun.__module__ == f"{_PACKAGE}.lax" or fun.__name__ in _BODIES):
-        form = f"; {_BODIES[fun.__name__]}" if fun.__name__ in _BODIES else ""
+    elif called_wrongly(error) and (fun.__module__ == f"{_PACKAGE}.lax" or _plain_name(fun) in _BODIES):
+        form = f"; {_BODIES[fun.__name__]}" if _plain_name(fun) in _BODIES else ""
         error.add_note(f"{name} called {match[1]}{form}; help({name}) says with which arguments")
 
 
@@ -128,7 +128,7 @@ def called_wrongly(error: TypeError) -> bool:
 def _is_of(option: str, fun: Callable[..., Any], error: TypeError) -> bool:
     """Return True if an error is about an option, which may be that of one function: "jit.backend"."""
     owner, _, name = option.rpartition(".")
-    return f"'{name}'" in str(error) and owner in ("", fun.__name__)
+    return f"'{name}'" in str(error) and owner in ("", _plain_name(fun))
 
 
 def call_of(fun: Callable[..., Any]) -> str:
@@ -141,7 +141,9 @@ def call_of(fun: Callable[..., Any]) -> str:
 
 
 def name_of(fun: Callable[..., Any]) -> str:
-    """The name of a public function as users write it."""
+    """The name of a public function as users write it, or the text of one without a name, such as a jitted partial."""
+    if not hasattr(fun, "__name__"):
+        return repr(fun)
     path = fun.__module__.split(".")
     for n in range(1, len(path) + 1):  # the first module that has it is the public one
         if vars(sys.modules.get(".".join(path[:n]), sys)).get(fun.__name__) is fun:
@@ -149,6 +151,10 @@ def name_of(fun: Callable[..., Any]) -> str:
     if fun.__qualname__.startswith("_"):  # a method of arrays
         return f"x.{fun.__name__.lstrip('_')}"
     return ".".join((*_short([room for room in path[1:2] if room == "numpy" or room in _ROOMS]), fun.__qualname__))
+
+
+def _plain_name(fun: Callable[..., Any]) -> str:
+    return getattr(fun, "__name__", "")
 
 
 def _short(path: list[str]) -> list[str]:

@@ -1,5 +1,7 @@
 """Errors for arguments that do not fit a signature show the signature, or the package's function that made the call."""
 
+import functools
+
 import pytest
 
 import functorch_like as ft
@@ -163,3 +165,19 @@ def test_models_that_are_no_pytrees():
     with pytest.raises(ft.errors.ArgumentError, match=r"of type Model, which is no pytree(.|\n)*register_dataclass"):
         ft.named_parameters(Model())
     assert ft.named_parameters(2.0) == {"": 2.0}
+
+
+def called_wrongly(x, y=1):
+    return Wrong.__call__(x, y, bad=2)
+
+
+class Wrong:
+    def __call__(self, x):
+        return called_wrongly(x, z=1)
+
+
+@pytest.mark.parametrize("fun", [functools.partial(called_wrongly, y=1), functools.partial(called_wrongly), Wrong()])
+def test_functions_without_a_name(fun):
+    for transform in (ft.jit, ft.grad, ft.vmap, ft.checkpoint, lambda f: ft.jit(ft.vmap(f))):
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            transform(fun)(fnp.ones(3))
