@@ -81,6 +81,15 @@ def dtype_of(dtype: Any) -> Any:
     return None if dtype is None else dtypes.as_dtype(dtype)
 
 
+def of_one_dtype(left: ArrayLike, right: ArrayLike) -> list[Any]:
+    """Return two operands of a product, in the dtype that they promote to if theirs differ."""
+    left, right = value(left), value(right)
+    if aval_of(left).dtype == aval_of(right).dtype:
+        return [left, right]
+    dtype, _ = dtypes.promote(aval_of(left), aval_of(right))
+    return [structural.convert_element_type(x, new_dtype=dtype, weak_type=False) for x in (left, right)]
+
+
 # ------------------------------------------------------------------------------------------------------------- products
 def dot_general(
     lhs: ArrayLike,
@@ -112,10 +121,7 @@ def dot_general(
     """
     (lc, rc), (lb, rb) = dimension_numbers
     lc, rc, lb, rb = (ints(dims, "dimension_numbers") for dims in (lc, rc, lb, rb))
-    left, right = value(lhs), value(rhs)
-    if aval_of(left).dtype != aval_of(right).dtype:
-        dtype, _ = dtypes.promote(aval_of(left), aval_of(right))
-        left, right = (structural.convert_element_type(x, new_dtype=dtype, weak_type=False) for x in (left, right))
+    left, right = of_one_dtype(lhs, rhs)
     return contract.dot_general(
         left, right, dimension_numbers=((lc, rc), (lb, rb)), precision=canonical(precision),
         preferred_element_type=dtype_of(preferred_element_type),

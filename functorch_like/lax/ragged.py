@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError, UnsupportedError
-from functorch_like.lax.contract import dtype_of
+from functorch_like.lax.contract import dtype_of, of_one_dtype
 from functorch_like.lax.operands import error, value
 from functorch_like.primitives.contractions import ragged_dot as ragged
 
@@ -28,7 +28,8 @@ def ragged_dot(
 
     Args:
         lhs: array (m, k); the rows of a group follow each other.
-        rhs: array (g, k, n), a matrix for each group.
+        rhs: array (g, k, n), a matrix for each group; where dtypes differ, `lhs` and `rhs` are converted to the dtype
+            that they promote to.
         group_sizes: integers (g,): how many rows each group has.
         precision: precision of the products, as for `dot_general`.
         preferred_element_type: dtype of the result.
@@ -39,14 +40,15 @@ def ragged_dot(
 
     Raises:
         ShapeError: where shapes do not fit.
-        DtypeError: where dtypes differ, or group sizes are not integers.
+        DtypeError: where group sizes are not integers.
 
     >>> lhs, rhs = fnp.ones((3, 2)), fnp.asarray([[[1.0], [1.0]], [[5.0], [5.0]]])
     >>> lax.ragged_dot(lhs, rhs, fnp.asarray([1, 2])).tolist()
     [[2.0], [10.0], [10.0]]
     """
     refuse_offset(group_offset)
-    lhs, rhs, group_sizes = value(lhs), value(rhs), value(group_sizes)
+    lhs, rhs = of_one_dtype(lhs, rhs)
+    group_sizes = value(group_sizes)
     if aval_of(lhs).ndim != 2:
         raise error(
             ShapeError, f"lhs {aval_of(lhs)!r} of lax.ragged_dot is not a matrix", "use vmap for batches of them"

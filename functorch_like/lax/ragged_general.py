@@ -52,7 +52,7 @@ def ragged_dot_general(
 
     Args:
         lhs: array.
-        rhs: array of the same dtype.
+        rhs: array; where dtypes differ, both are converted to the dtype that they promote to.
         group_sizes: integers (..., g). The leading dimensions are the batch dimensions, then those dimensions of the
             ragged one's kind that come before it; or there are none, and all have the same groups.
         ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
@@ -67,7 +67,7 @@ def ragged_dot_general(
     Raises:
         ArgumentError: where dimensions are out of range, or groups do not fit the kind of the ragged dimension.
         ShapeError: where sizes do not fit.
-        DtypeError: where dtypes differ, or group sizes are not integers.
+        DtypeError: where group sizes are not integers.
 
     >>> lhs, rhs = fnp.ones((5, 3)), fnp.ones((5, 4))
     >>> numbers = lax.RaggedDotDimensionNumbers((((0,), (0,)), ((), ())), [0], [])
@@ -75,7 +75,8 @@ def ragged_dot_general(
     [2.0, 3.0]
     """
     refuse_offset(group_offset)
-    lhs, rhs, sizes = value(lhs), value(rhs), value(group_sizes)
+    lhs, rhs = contract.of_one_dtype(lhs, rhs)
+    sizes = value(group_sizes)
     (lc, rc), (lb, rb), r, group = _checked(lhs, rhs, sizes, RaggedDotDimensionNumbers(*ragged_dot_dimension_numbers))
     left, right = aval_of(lhs).shape, aval_of(rhs).shape
     if r in lb:
@@ -117,8 +118,6 @@ def _checked(lhs: Any, rhs: Any, sizes: Any, numbers: RaggedDotDimensionNumbers)
     lhs_ragged = ints(numbers.lhs_ragged_dimensions, "lhs_ragged_dimensions")
     group = ints(numbers.rhs_group_dimensions, "rhs_group_dimensions")
     left, right = aval_of(lhs), aval_of(rhs)
-    if left.dtype != right.dtype:
-        raise error(DtypeError, f"{left!r} and {right!r} have different dtypes", "convert one of them with astype")
     if not dtypes.is_integer(aval_of(sizes).dtype):
         raise error(DtypeError, f"group sizes {aval_of(sizes)!r} are no integers", "convert them with astype('int32')")
     for name, dims, aval in (("lhs", (*lb, *lc), left), ("rhs", (*rb, *rc, *group), right)):

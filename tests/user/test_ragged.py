@@ -53,6 +53,29 @@ def test_under_vmap(in_axes):
     np.testing.assert_allclose(got, np.stack([loop(*e) for e in each]), rtol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "dtype"),
+    [("bfloat16", "int8", "bfloat16"), ("int8", "float32", "float32"), ("float32", "bfloat16", "float32")],
+)
+def test_operands_of_two_dtypes(left, right, dtype):
+    lhs, rhs = np.rint(3 * LHS), np.rint(3 * RHS)  # exact in all of them
+    args = fnp.asarray(lhs, left), fnp.asarray(rhs, right), SIZES
+    general = numbers((1,), (1,), ragged=0, group=(0,))
+    for y in (lax.ragged_dot(*args), ft.jit(lambda *a: lax.ragged_dot_general(*a, general))(*args)):
+        assert y.dtype.name == dtype
+        np.testing.assert_array_equal(np.asarray(y, "float64"), loop(lhs, rhs, SIZES))
+    wide = lax.ragged_dot(*args, preferred_element_type="float32")
+    assert wide.dtype.name == "float32"
+    slopes = [
+        ft.grad(lambda x, k=k: lax.ragged_dot(*(x if i == k else a for i, a in enumerate(args[:2])), SIZES).sum())(
+            args[k]
+        )
+        for k, name in enumerate((left, right))
+        if "float" in name
+    ]
+    assert [x.dtype.name for x in slopes] == [name for name in (left, right) if "float" in name]
+
+
 def test_what_it_refuses():
     with pytest.raises(ShapeError, match=r"\(m, k\), \(g, k, n\) and \(g,\)"):
         lax.ragged_dot(LHS, RHS[:, :2], SIZES)
@@ -151,7 +174,6 @@ def test_what_general_refuses():
         ([[2, 0, 3, 1]], rows, RHS, r"give shape \(4,\)"),
         ([2, 0, 3], rows, RHS, "one size for each group"),
         (SIZES, rows, RHS[:, :2], "paired"),
-        (SIZES, rows, RHS.astype(np.float32), "different dtypes"),
     ]:
         with pytest.raises((ArgumentError, ShapeError, DtypeError), match=problem):
             general(sizes, dims, rhs)
