@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
@@ -51,8 +51,8 @@ def _promoted(
     """Make the body of a primitive of two operands; booleans may have a primitive of their own."""
 
     def body(x: Any, y: Any) -> Any:
-        a = aval_of(x)
-        if type(x) in promotion.NUMBERS or type(y) in promotion.NUMBERS or a is not aval_of(y):
+        a = argument_aval(x)
+        if type(x) in promotion.NUMBERS or type(y) in promotion.NUMBERS or a is not argument_aval(y):
             x, y = promotion.promote_and_broadcast2(x, y)
             a = aval_of(x)
         return bools(x, y) if a.dtype.kind == "b" and bools is not None else primitive(x, y)
@@ -62,8 +62,8 @@ def _promoted(
 
 def _inexact(primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
-        a = aval_of(x)
-        if a is aval_of(y) and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
+        a = argument_aval(x)
+        if a is argument_aval(y) and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
             return primitive(x, y)
         x, y = promotion.promote_and_broadcast2(x, y)
         if aval_of(x).dtype.kind not in "fc":
@@ -316,11 +316,24 @@ logaddexp = _binary("logaddexp", _log_add(1.0), "log(exp(x1) + exp(x2)), without
 logaddexp2 = _binary("logaddexp2", _log_add(math.log(2)), "log2(2**x1 + 2**x2), without overflow.")
 
 
-def _pow(x: Any, y: Any) -> Any:
+def _pow(x: Any, y: Any, known: bool = False) -> Any:
+    """Return the power; `known`: an exponent of rank 0 has a value, as in eager calls."""
+    exponent = aval_of(y)
+    known = (known or type(y) is ArrayImpl) and not exponent.shape
     x, y = promotion.promote_and_broadcast2(x, y)
-    if aval_of(x).dtype.kind == "b":
+    base = aval_of(x)
+    if base.dtype.kind == "b":
         x, y = (promotion.convert(v, dtypes.narrow_int()) for v in (x, y))
+    elif known or not base.weak_type or not dtypes.STRONG_SCALARS.value:
+        pass
+    elif not dtypes.is_inexact(base.dtype) or (dtypes.is_integer(exponent.dtype) and not exponent.weak_type):
+        # In JAX powers of weak integers are strong, and so are those of weak floats to strong integers.
+        x, y = (promotion.convert(v, base.dtype) for v in (x, y))
     return elementwise.pow(x, y)
+
+
+def _eager_pow(x: Any, y: Any) -> Any:
+    return _pow(x, y, known=True)
 
 
 def _static_pow(x: Any, y: Any) -> Any:
@@ -339,7 +352,7 @@ def _static_pow(x: Any, y: Any) -> Any:
         y = int(y)
     if type(x) in promotion.NUMBERS or aval_of(x).dtype.kind == "b":
         aval = aval_of(x)
-        x = promotion.convert(x, dtypes.default_int() if aval.dtype.kind == "b" else aval.dtype, aval.weak_type)
+        x = promotion.convert(x, dtypes.narrow_int() if aval.dtype.kind == "b" else aval.dtype, aval.weak_type)
     if y < 0 and dtypes.is_integer(aval_of(x).dtype):
         raise promotion.error(
             ArgumentError,
@@ -350,7 +363,7 @@ def _static_pow(x: Any, y: Any) -> Any:
 
 
 _static_pow_kernel = eager_jit(static=("y",))(_static_pow)
-_pow_kernel = eager_jit(ints=True, checked=True)(_pow)
+_pow_kernel = eager_jit(ints=True, checked=True)(_eager_pow)
 _SPECIAL = (0.5, 1.0, 2.0, 3.0, -1.0, -2.0, *HALVES)
 
 

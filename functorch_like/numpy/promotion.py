@@ -102,6 +102,8 @@ def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
             value = np.array(value)
             value.flags.writeable = False  # a constant, which keeps its dtype
             return structural.convert_element_type(value, new_dtype=dtype, weak_type=True) if weak else value
+        if weak and value.ndim:
+            return structural.convert_element_type(value, new_dtype=dtype, weak_type=True)
         return value[()] if weak else value  # a NumPy scalar is weak, an array of rank 0 is not
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
@@ -228,7 +230,7 @@ def promote(*xs: Any, notify: bool = True) -> list[Any]:
 
 
 def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
-    if aval.dtype == dtype and type(x) not in NUMBERS:
+    if aval.dtype == dtype and type(x) not in NUMBERS and not (isinstance(x, np.generic) and not weak):
         return x  # primitives take weak and strong operands together: the result is weak only if all operands are
     return convert(x, dtype, weak)
 
@@ -261,8 +263,8 @@ def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tup
     if kind in NUMBERS:
         x = _number_in(x, dtype, kind, _signs(x, kind))
         x = x[()] if weak else x  # NumPy's scalars are weak, its arrays of rank 0 are not
-    elif aval.dtype != dtype:
-        x = convert(x, dtype, weak)
+    elif aval.dtype != dtype or (isinstance(x, np.generic) and not weak):
+        x = convert(x, dtype, weak)  # inside of primitives a scalar of NumPy is weak, and one of JAX's names is not
     if aval.shape == shape:
         return x
     return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=_last(aval.ndim, len(shape)))

@@ -45,7 +45,7 @@ def test_integers_of_booleans_and_of_searches_are_narrow(run):
     b, x = jnp.array([True, True]), jnp.arange(5.0)
     for f in (jnp.floor_divide, jnp.mod, jnp.fmod, jnp.power, jnp.left_shift):
         assert f(b, b).dtype == "int32", f
-    assert jnp.square(b).dtype == "int32" and jnp.sum(b).dtype == "int64"
+    assert jnp.square(b).dtype == (b**2).dtype == "int32" and jnp.sum(b).dtype == "int64"
     for side in ("left", "right"):
         for given in (jnp.array([-1.0, 2.0, 2.5, 9.0]), 3.0, jnp.arange(4)):
             expected = np.searchsorted(np.arange(5.0), given, side)

@@ -34,3 +34,43 @@ def test_dtypes_of_convolutions(run):
                 assert f(x, y).dtype == (common if jnp.issubdtype(common, jnp.inexact) else jnp.float32), (a, b)
     """
     run(text)
+
+
+def test_powers_of_numbers_to_integers_are_strong(run):
+    text = """
+    import jax, jax.numpy as jnp
+    half = jnp.ones(3, "bfloat16")
+    for dtype in ("int8", "uint32", "int32"):
+        n = jnp.arange(3, dtype=dtype)
+        for base, expected in ((2.0, "float32"), (jnp.asarray(2.0), "float32"), (1j, "complex64"), (2, dtype)):
+            for f in (lambda n: base**n, jax.jit(lambda n: base**n), lambda n: jax.vmap(lambda k: base**k)(n)):
+                power = f(n)
+                assert power.dtype == expected and not power.weak_type, (dtype, base)
+        assert (2.0**n * half).dtype == jnp.float32 and (2.0 * n * half).dtype == half.dtype
+        assert jnp.allclose(2.0**n, jnp.array([1.0, 2.0, 4.0]))
+    # A known exponent of rank 0 counts as a number, one of booleans or of a weak type as before.
+    assert (2.0 ** jnp.int32(2)).weak_type and not jax.jit(lambda n: 2.0**n)(jnp.int32(2)).weak_type
+    assert (2.0 ** jnp.array([True])).weak_type and (half**half.astype(int)).dtype == half.dtype
+    assert (2 ** jnp.array([True])).dtype == jnp.int32 and not (2 ** jnp.array([True])).weak_type
+    """
+    run(text)
+
+
+def test_values_of_numpy_beside_weak_traced_numbers(run):
+    text = """
+    import operator
+    import jax, jax.numpy as jnp, numpy as np
+    operators = (operator.add, operator.mul, operator.sub, operator.truediv, operator.pow, jnp.maximum, jnp.where)
+    cases = ((np.float32(2), False), (np.float16(2), False), (np.array(2, "float32"), False), (np.int8(2), True),
+             (np.array([2], "int16"), True))
+    for value, weak in cases:
+        for f in operators:
+            f = (lambda a, b: jnp.where(True, a, b)) if f is jnp.where else f
+            for k, g in enumerate((lambda w: f(value, w), lambda w: f(w, value))):
+                # The power of a weak number to an array of integers is strong.
+                expected = weak and not (f is operator.pow and k and value.ndim)
+                for result in (jax.jit(g)(3.0), jax.jit(jax.vmap(g))(jnp.asarray(3.0) * jnp.ones(2, int))):
+                    dtype = "float32" if weak else value.dtype
+                    assert result.dtype == dtype and result.weak_type == expected, (value, f, result.weak_type)
+    """
+    run(text)
