@@ -16,7 +16,7 @@ from functorch_like.primitives.base.elementwise_makers import add, elementwise_p
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
 from functorch_like.primitives.elementwise.incomplete_gamma import difference
-from functorch_like.primitives.elementwise.log_power import log_beside_power, log_power
+from functorch_like.primitives.elementwise.log_power import log_beside_power, power_factors
 from functorch_like.primitives.formulas.incomplete_beta import SINGLE, formula
 from functorch_like.primitives.formulas.term import widened
 
@@ -65,11 +65,10 @@ def _density(a: Any, b: Any, x: Any) -> Any:
     front = elementwise.sub(
         elementwise.sub(elementwise.lgamma(elementwise.add(a, b)), elementwise.lgamma(a)), elementwise.lgamma(b)
     )
-    powers = elementwise.add(
-        log_power(elementwise.sub(a, one), x),
-        log_power(elementwise.sub(b, one), elementwise.neg(x), elementwise.log1p, zero=-1),
-    )
-    return elementwise.exp(elementwise.add(front, powers))
+    log, factor = power_factors(elementwise.sub(a, one), x)
+    log1p, factor1p = power_factors(elementwise.sub(b, one), elementwise.neg(x), elementwise.log1p, zero=-1)
+    inner = elementwise.exp(elementwise.add(front, elementwise.add(log, log1p)))
+    return elementwise.mul(elementwise.mul(factor, factor1p), inner)
 
 
 def _sum(terms: Any) -> Any:

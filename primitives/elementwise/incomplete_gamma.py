@@ -12,7 +12,7 @@ from functorch_like.primitives.base.elementwise_makers import binary
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.primitives.elementwise.conversion import convert_element_type
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
-from functorch_like.primitives.elementwise.log_power import log_beside_power, log_power
+from functorch_like.primitives.elementwise.log_power import log_beside_power, power_factors
 from functorch_like.primitives.formulas.incomplete_gamma import (
     DOUBLE,
     SINGLE,
@@ -72,8 +72,8 @@ def _random(a: float, x: float) -> float:
 # -------------------------------------------------------------------------------------------------------- derivatives
 def density(a: Any, x: Any) -> Any:
     """x**(a - 1) exp(-x) / gamma(a), the derivative of igamma by x."""
-    power = log_power(elementwise.sub(a, full_like(a, 1)), _finite(x))
-    return elementwise.exp(elementwise.sub(elementwise.sub(power, x), elementwise.lgamma(a)))
+    log, factor = power_factors(elementwise.sub(a, full_like(a, 1)), _finite(x))
+    return elementwise.mul(factor, elementwise.exp(elementwise.sub(elementwise.sub(log, x), elementwise.lgamma(a))))
 
 
 def _finite(x: Any) -> Any:

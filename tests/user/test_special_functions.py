@@ -316,15 +316,33 @@ def test_derivatives_of_distribution_functions_at_the_ends_are_densities(dtype):
 
 def test_mixed_derivatives_of_distribution_functions_at_the_ends():
     """Densities that are 0 there outweigh the logarithm that a derivative by the shape multiplies them by."""
-    mixed = lambda f, k: lambda *x: float(ft.jit(ft.grad(ft.grad(f, k), len(x) - 1))(*map(np.float64, x)))
+    nested = lambda f, i, k: lambda *x: float(ft.jit(ft.grad(ft.grad(f, i), k))(*map(np.float64, x)))
+    mixed = lambda f, k: lambda *x: nested(f, k, len(x) - 1)(*x)
+    turned = lambda f, k: lambda *x: nested(f, len(x) - 1, k)(*x)  # by x first, then by the shape
     for a in (1.5, 2.0, 4.0):
         want = mpmath.diff(lambda a, x: mpmath.gammainc(a, 0, x, regularized=True), (a, 0.3), (1, 1))
         for f, sign in ((S.gammainc, 1), (S.gammaincc, -1)):
-            assert mixed(f, 0)(a, 0) == 0
+            assert mixed(f, 0)(a, 0) == turned(f, 0)(a, 0) == turned(f, 0)(a, np.inf) == 0
+            np.testing.assert_allclose(turned(f, 0)(a, 0.3), sign * float(want), rtol=1e-8)
             np.testing.assert_allclose(mixed(f, 0)(a, 0.3), sign * float(want), rtol=1e-8)
         for b in (1.0, 2.5):
-            assert mixed(S.betainc, 0)(a, b, 0) == mixed(S.betainc, 1)(b, a, 1) == 0
+            for order in (mixed, turned):
+                assert order(S.betainc, 0)(a, b, 0) == order(S.betainc, 1)(b, a, 1) == 0
             want = mpmath.diff(lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True), (a, b, 0.3), (1, 0, 1))
             np.testing.assert_allclose(mixed(S.betainc, 0)(a, b, 0.3), float(want), rtol=1e-8)
             np.testing.assert_allclose(mixed(S.betainc, 1)(b, a, 0.7), float(want), rtol=1e-8)
     assert mixed(S.gammainc, 0)(1, 0) == mixed(S.betainc, 0)(1, 2, 0) == -np.inf
+
+
+def test_slopes_of_densities_at_the_ends():
+    """The derivative of a power whose base is 0 is the power's, also where the density itself is 0."""
+    twice = lambda f: lambda x: float(ft.jit(ft.grad(ft.grad(f)))(np.float64(x)))
+    for a, want in ((1.0, -1.0), (1.5, np.inf), (2.0, 1.0), (3.0, 0.0)):
+        np.testing.assert_allclose(twice(lambda x, a=a: S.gammainc(a, x))(0), want, rtol=1e-12)
+        np.testing.assert_allclose(twice(lambda x, a=a: S.gammaincc(a, x))(0), -want, rtol=1e-12)
+    for a, b in ((1, 1), (2, 3), (3, 1), (1, 2), (2, 2), (4, 3)):
+        x = np.polynomial.Polynomial([0.0, 1.0])
+        slope = (x ** (a - 1) * (1 - x) ** (b - 1)).deriv() / special.beta(a, b)
+        for end in (0.0, 1.0):
+            p = twice(lambda x, a=a, b=b: S.betainc(float(a), float(b), x))(end)
+            np.testing.assert_allclose(p, slope(end), rtol=1e-10)
