@@ -39,7 +39,16 @@ PyTreeDef = pytree.PyTreeDef
 _registry = pytree.registry
 #: Types of nodes: Python's and the registered ones. Named tuples, which are nodes, too, are not among them.
 node_types: set[type] = {type(None), tuple, list, dict, OrderedDict, defaultdict}
-_MISSING: Any = object()
+
+
+class _LeftOut:
+    """Default of parameters for which None is a value."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+LEFT_OUT: Any = _LeftOut()
 
 
 class _Leaf:
@@ -236,7 +245,7 @@ def map_with_path(
     return treedef.unflatten([f(*pair, *args) for pair, *args in zip(pairs, *others, strict=True)])
 
 
-def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: IsLeaf = None) -> Any:
+def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = LEFT_OUT, is_leaf: IsLeaf = None) -> Any:
     """Combine the leaves from left to right with a function of two arguments.
 
     Args:
@@ -252,7 +261,7 @@ def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING,
     6
     """
     leaf_list = leaves(tree, is_leaf)
-    if initializer is not _MISSING:
+    if initializer is not LEFT_OUT:
         return functools.reduce(f, leaf_list, initializer)
     if not leaf_list:
         raise ArgumentError("tree.reduce got a tree without leaves and no initializer", fix="pass an initializer")
@@ -260,7 +269,7 @@ def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING,
 
 
 def reduce_associative(
-    operation: Callable[[T, T], T], tree: PyTree, *, identity: T = _MISSING, is_leaf: IsLeaf = None
+    operation: Callable[[T, T], T], tree: PyTree, *, identity: T = LEFT_OUT, is_leaf: IsLeaf = None
 ) -> T:
     """Combine the leaves with an associative function, in pairs of neighbours: a balanced tree of depth log2(n).
 
@@ -277,7 +286,7 @@ def reduce_associative(
     'xyz'
     """
     leaf_list = leaves(tree, is_leaf)
-    if not leaf_list and identity is _MISSING:
+    if not leaf_list and identity is LEFT_OUT:
         raise ArgumentError("tree.reduce_associative got a tree without leaves and no identity", fix="pass an identity")
     if not leaf_list:
         return identity
@@ -563,7 +572,7 @@ def register_dataclass(
 
 # ------------------------------------------------------------------------------------------------------- mismatches
 def flatten_up_to(
-    treedef: PyTreeDef, tree: PyTree, what: str, name: str, example: PyTree = _MISSING, is_leaf: IsLeaf = None
+    treedef: PyTreeDef, tree: PyTree, what: str, name: str, example: PyTree = LEFT_OUT, is_leaf: IsLeaf = None
 ) -> list[Any]:
     """Return the subtrees of `tree` at the leaves of a structure.
 
@@ -581,7 +590,7 @@ def flatten_up_to(
     try:
         return treedef.flatten_up_to(tree)
     except (ValueError, TypeError) as e:
-        expected = treedef.unflatten([_Leaf()] * treedef.num_leaves) if example is _MISSING else example
+        expected = treedef.unflatten([_Leaf()] * treedef.num_leaves) if example is LEFT_OUT else example
         path, left, right = _first_difference(expected, tree, is_leaf) or ("", f"{treedef}", f"{structure(tree)}")
         raise TreeError(
             f"{what}: the structures part at {path or 'the root'}: {left} is expected there, {name} has {right}",

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from functorch_like.errors import nearest
+
 _MISMATCH = re.compile(r"^([\w.<>]+)\(\) (takes|missing|got an unexpected|got some|got multiple)")
 _NO_FUNCTION = re.compile(r"^'[\w.]+' object is not callable$")
 #: Attributes of arrays that PyTorch has as methods, or that are called by mistake.
@@ -33,8 +35,16 @@ _RENAMED = (
     ("PyTorch", "attn_mask", "mask"), ("PyTorch", "steps", "num"), ("PyTorch", "num_samples", "shape"),
     ("PyTorch", "context_fn", "policy"), ("PyTorch", "prefetch_factor", "size"),
     ("PyTorch", "map_location", "shardings"),
+    ("PyTorch", "end", "stop"), ("PyTorch", "dims", "axis"), ("PyTorch", "shifts", "shift"), ("PyTorch", "p", "ord"),
+    ("PyTorch", "n", "N"), ("PyTorch", "m", "M"), ("PyTorch", "diagonal", "k"), ("PyTorch", "correction", "ddof"),
+    ("PyTorch", "dim0", "axis1"), ("PyTorch", "dim1", "axis1"),
+    ("PyTorch", "split_size_or_sections", "indices_or_sections"), ("PyTorch", "chunks", "indices_or_sections"),
+    ("PyTorch", "other", "b"), ("PyTorch", "other", "y"), ("PyTorch", "replacement", "replace"),
+    ("PyTorch", "concentration", "a"), ("PyTorch", "rate", "lam"), ("PyTorch", "stride", "window_strides"),
+    ("PyTorch", "dilation", "rhs_dilation"), ("PyTorch", "groups", "feature_group_count"),
+    ("NumPy", "newshape", "shape"),
     ("NumPy", "size", "shape"), ("NumPy", "low", "minval"), ("NumPy", "high", "maxval"), ("NumPy", "loc", "mean"),
-    ("NumPy", "a_min", "min"), ("NumPy", "a_max", "max"),
+    ("NumPy", "a_min", "min"), ("NumPy", "a_max", "max"), ("TensorFlow", "alpha", "negative_slope"),
 )  # fmt: skip
 #: Remedies for options that no function has, or one function lacks, by their names.
 _LEFT_OUT = {
@@ -55,6 +65,25 @@ _LEFT_OUT = {
     "weights_only": "leave weights_only= out: nothing in a file is executed",
     "dropout_p": "leave dropout_p= out: drop elements of the result, with a key",
     "dynamic_shapes": "ft.ShapeDtypeStruct(ft.export.symbolic_shape('b, 3'), 'float32') as the argument has any b",
+    **dict.fromkeys(("layout", "memory_format"), "leave it out: XLA chooses layouts"),
+    "generator": "a key is the state: leave generator= out",
+    "subok": "leave subok= out: all arrays are of one class",
+    "unbiased": "ddof=1 is what PyTorch calls unbiased=True, and ddof=0, the default here, unbiased=False",
+    "as_tuple": "leave as_tuple= out: the result is a tuple; fnp.argwhere(x) has a row for each position",
+    "enable_gqa": "leave enable_gqa= out: key and value may have fewer heads than the query",
+    "softplus.beta": "nn.softplus(beta * x) / beta",
+    "softplus.threshold": "leave threshold= out: large values do not overflow",
+    **dict.fromkeys(("softmax.dtype", "log_softmax.dtype"), "convert with x.astype(dtype) before"),
+    "svd.some": "full_matrices=False is what PyTorch calls some=True",
+    "qr.some": "mode='reduced' is what PyTorch calls some=True, and mode='complete' some=False",
+    "solve.left": "x @ inv(a) is fnp.linalg.solve(a.T, x.T).T",
+    "driver": "leave driver= out: there is one method",
+    "searchsorted.right": "side='right' is what PyTorch calls right=True",
+    **dict.fromkeys(
+        ("normal.loc", "normal.scale", "normal.mean", "normal.std"), "mean + std * ft.random.normal(key, shape)"
+    ),
+    "exponential.scale": "scale * ft.random.exponential(key, shape)",
+    "gamma.scale": "scale * ft.random.gamma(key, a, shape)",
     "vmap.strict": "leave strict= out: results that depend on no mapped argument are repeated",
     "jit.backend": "leave backend= out: XLA compiles; with ft.disable_jit(): functions run without it",
     "jit.disable": "with ft.disable_jit(): functions run as plain Python",
@@ -72,6 +101,7 @@ _BODIES = {
     "functional_call": "it calls fun(params, *args); a class whose attributes are its parameters is a pytree first: "
     "ft.tree.register_dataclass(Model)",
 }
+_UNKNOWN = re.compile(r"unexpected keyword argument '(\w+)'")
 _TUPLE = re.compile(r"^(bad operand type|unsupported operand type).*'tuple'")
 _NONE = re.compile(r"^unsupported operand type.*'NoneType'")
 
@@ -101,22 +131,52 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
         return
     name = name_of(fun)
     if error.__traceback__.tb_next is None:  # the call of `fun` failed, not one inside of it
-        parameters = inspect.signature(fun).parameters
-        renamed = [
-            f"; what {library} calls {foreign} is {own}"
-            for library, foreign, own in _RENAMED
-            if f"'{foreign}'" in str(error) and own in parameters and foreign not in parameters
-        ]
-        renamed += [f"; {remedy}" for option, remedy in _LEFT_OUT.items() if _is_of(option, fun, error)]
-        made_of = {"fun": "f", "fun_jit": "ft.jit(f)"}.get(next(iter(parameters), ""))
-        if next(iter(parameters), "") == "prim":
-            renamed.append(f"; it is a policy itself: ft.checkpoint(f, policy={name})")
-        if match[2] == "takes" and made_of is not None:
-            renamed.append(f"; {name} makes a function, which takes the arguments: {name}({made_of})(x)")
-        error.add_note(call_of(fun) + "".join(renamed[:1]))
+        error.add_note(_remedy(fun, str(error)))
     elif called_wrongly(error) and (fun.__module__ == f"{_PACKAGE}.lax" or _plain_name(fun) in _BODIES):
         form = f"; {_BODIES[fun.__name__]}" if _plain_name(fun) in _BODIES else ""
         error.add_note(f"{name} called {match[1]}{form}; help({name}) says with which arguments")
+
+
+def wrong_call(fun: Callable[..., Any], message: str, count: int) -> TypeError:
+    """Return the error for arguments that a function does not take, with a note, in the form of Python's.
+
+    Args:
+        fun: a public function.
+        message: that of `Signature.bind`.
+        count: number of the positional arguments.
+    """
+    if message.startswith("too many"):
+        most = len(inspect.signature(fun).parameters)
+        message = f"takes {most} positional argument{'s' * (most > 1)} but {count} were given"
+    elif "positional only" in message:
+        names = message.partition(" parameter")[0]
+        message = f"got some positional-only arguments passed as keyword arguments: {names}"
+    error = TypeError(f"{fun.__name__}() {message}")
+    error.add_note(_remedy(fun, str(error)))
+    return error
+
+
+def _remedy(fun: Callable[..., Any], message: str) -> str:
+    """Return the parameters of a function, and what is right in place of the argument that a message is about."""
+    parameters = inspect.signature(fun).parameters
+    renamed = [
+        f"; what {library} calls {foreign} is {own}"
+        for library, foreign, own in _RENAMED
+        if f"'{foreign}'" in message and own in parameters and foreign not in parameters
+    ]
+    renamed += [f"; {remedy}" for option, remedy in _LEFT_OUT.items() if _is_of(option, fun, message)]
+    made_of = {"fun": "f", "fun_jit": "ft.jit(f)"}.get(next(iter(parameters), ""))
+    if next(iter(parameters), "") == "prim":
+        renamed.append(f"; it is a policy itself: ft.checkpoint(f, policy={name_of(fun)})")
+    if "() takes" in message and made_of is not None:
+        name = name_of(fun)
+        renamed.append(f"; {name} makes a function, which takes the arguments: {name}({made_of})(x)")
+    if "() takes" in message and _plain_name(fun) in ("transpose", "permute_dims"):
+        renamed.append("; the axes are one tuple: (1, 0); what exchanges two axes is fnp.swapaxes(x, 0, 1)")
+    unknown = _UNKNOWN.search(message)
+    if unknown is not None:
+        renamed.append(nearest(unknown[1], parameters, likeness=0.75))
+    return call_of(fun) + "".join(renamed[:1])
 
 
 def called_wrongly(error: TypeError) -> bool:
@@ -125,10 +185,10 @@ def called_wrongly(error: TypeError) -> bool:
     return _MISMATCH.match(str(error)) is not None and traceback is not None and _inside(traceback)
 
 
-def _is_of(option: str, fun: Callable[..., Any], error: TypeError) -> bool:
+def _is_of(option: str, fun: Callable[..., Any], message: str) -> bool:
     """Return True if an error is about an option, which may be that of one function: "jit.backend"."""
     owner, _, name = option.rpartition(".")
-    return f"'{name}'" in str(error) and owner in ("", _plain_name(fun))
+    return f"'{name}'" in message and owner in ("", _plain_name(fun))
 
 
 def call_of(fun: Callable[..., Any]) -> str:

@@ -27,12 +27,10 @@ from functorch_like.transforms.disable_jit import jit_is_disabled
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, PyTree
 
-_MISSING = object()
-
 
 def _operands(operands: tuple[Any, ...], operand: Any, name: str) -> tuple[Any, ...]:
     """Return operands that were passed by position or, a single one, by name."""
-    if operand is _MISSING:
+    if operand is tree.LEFT_OUT:
         return operands
     if operands:
         raise error(ArgumentError, f"lax.{name} got operands by position and operand=", "pass all of them by position")
@@ -44,7 +42,7 @@ def cond(
     true_fun: Callable[..., R],
     false_fun: Callable[..., R],
     *operands: PyTree,
-    operand: PyTree = _MISSING,
+    operand: PyTree = tree.LEFT_OUT,
 ) -> R:
     """Return `true_fun(*operands)` if the predicate holds, else `false_fun(*operands)`.
 
@@ -94,7 +92,9 @@ def cond(
     return choose(which, (false_fun, true_fun), operands, "cond", (1, 0))
 
 
-def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: PyTree, operand: PyTree = _MISSING) -> R:
+def switch(
+    index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: PyTree, operand: PyTree = tree.LEFT_OUT
+) -> R:
     """Return `branches[index](*operands)`; an index out of range is clamped.
 
     All branches are traced; one of them runs. Under `vmap` with an index that differs between elements all run, and

@@ -239,7 +239,7 @@ def unary(name: str, primitive: Callable[[Any], Any], summary: str, example: str
     body.__name__ = name
     fast = eager_jit(ints=True, checked=True)(body)
 
-    def function(x: ArrayLike, /) -> Array:
+    def function(x: ArrayLike) -> Array:
         if type(x) is ArrayImpl:
             return fast(x)
         return primitive(x) if isinstance(x, Tracer) else fast(*checked(x))
@@ -258,7 +258,7 @@ def binary(name: str, primitive: Callable[[Any, Any], Any], summary: str, exampl
     body.__name__ = name
     fast = eager_jit(ints=True, checked=True)(body)
 
-    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
+    def function(x: ArrayLike, y: ArrayLike) -> Array:
         if type(x) is ArrayImpl and type(y) is ArrayImpl:
             return fast(x, y)
         if isinstance(x, Tracer) or isinstance(y, Tracer):

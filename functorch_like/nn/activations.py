@@ -70,7 +70,7 @@ def plain(
         source=f"\n    {source}\n" if source else "",
         refused="booleans" if analytic else "complex numbers and booleans",
     )  # fmt: skip
-    made = promotion.unary(name, lambda x: body(real(x, name, ints, analytic)), doc)
+    made = promotion.unary(name, lambda x: body(real(x, name, ints, analytic)), doc, by_name=True)
     made.__module__ = promotion.caller()
     return made
 

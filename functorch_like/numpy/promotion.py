@@ -473,15 +473,33 @@ def _as_ufunc(function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
     return getattr(ufuncs.of(function), method)(*args, **kwargs)
 
 
-#: The signatures of elementwise functions for help() and editors. The functions themselves take NumPy's options, too,
-#: and refuse them. Python calls a function with defaults as fast as one without.
-_UNARY, _BINARY = (
-    inspect.Signature(
-        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY, annotation="ArrayLike") for name in names],
-        return_annotation="Array",
-    )
-    for names in (("x",), ("x1", "x2"))
-)
+def _signature(*names: str, by_name: bool = False) -> inspect.Signature:
+    """Return the signature of an elementwise function for help() and editors.
+
+    The functions themselves take any arguments, and refuse the others: NumPy's options, and what no function has.
+    """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD if by_name else inspect.Parameter.POSITIONAL_ONLY
+    parameters = [inspect.Parameter(name, kind, annotation="ArrayLike") for name in names]
+    return inspect.Signature(parameters, return_annotation="Array")
+
+
+#: Stands for an operand that is left out. Python calls a function with defaults as fast as one without.
+_LEFT_OUT: Any = inspect.Parameter.empty
+_OPTIONS = ("out", "where", "dtype", "casting")
+
+
+def _call_otherwise(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Call an elementwise function with NumPy's options, with operands by their names, or refuse the arguments."""
+    args = tuple(x for x in args if x is not _LEFT_OUT)
+    options = {name: named.pop(name, None) for name in _OPTIONS}
+    if len(args) == function.nin + 1 and options["out"] is None:
+        args, options["out"] = args[:-1], args[-1]
+    try:
+        operands = inspect.signature(function).bind(*args, **named).args
+    except TypeError as e:
+        raise argument_notes.wrong_call(function, str(e), len(args)) from None
+    _check_options(function, **options)
+    return function(*operands)
 
 
 def _check_options(function: Any, out: Any, where: Any, dtype: Any, casting: Any) -> None:
@@ -501,16 +519,17 @@ def _check_options(function: Any, out: Any, where: Any, dtype: Any, casting: Any
         raise error(UnsupportedArgumentError, f"{name} got casting={casting!r:.40}", fix)
 
 
-def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
-    """Make a user-level function of one array; `body` takes any value that has an aval."""
+def unary(name: str, body: Callable[[Any], Any], doc: str, by_name: bool = False) -> Unary:
+    """Make a user-level function of one array; `body` takes any value that has an aval.
+
+    With `by_name`, calls may name the operand.
+    """
     body.__name__ = name
     fast = eager_jit(ints=True, checked=True)(body)
 
-    def function(
-        x: ArrayLike, /, out: None = None, where: None = None, dtype: None = None, casting: None = None
-    ) -> Array:
-        if not (out is where is dtype is casting is None):
-            _check_options(function, out, where, dtype, casting)
+    def function(x: ArrayLike = _LEFT_OUT, /, *more: Any, **options: Any) -> Array:
+        if options or more or x is _LEFT_OUT:
+            return _call_otherwise(function, (x, *more), options)
         try:
             if type(x) is ArrayImpl:
                 return fast(x)
@@ -523,7 +542,7 @@ def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
             raise
 
     function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
-    function.__signature__ = _UNARY  # type: ignore[attr-defined]
+    function.__signature__ = _signature("x", by_name=by_name)  # type: ignore[attr-defined]
     _with_methods(function, name, 1, ("at",))
     return named(function, name, doc, caller())
 
@@ -535,11 +554,9 @@ def binary(
     body.__name__ = name
     fast = eager_jit(ints=True, checked=True)(body)
 
-    def function(
-        x1: ArrayLike, x2: ArrayLike, /, out: None = None, where: None = None, dtype: None = None, casting: None = None
-    ) -> Array:
-        if not (out is where is dtype is casting is None):
-            _check_options(function, out, where, dtype, casting)
+    def function(x1: ArrayLike = _LEFT_OUT, x2: ArrayLike = _LEFT_OUT, /, *more: Any, **options: Any) -> Array:
+        if options or more or x2 is _LEFT_OUT:
+            return _call_otherwise(function, (x1, x2, *more), options)
         try:
             if type(x1) is ArrayImpl and type(x2) is ArrayImpl:
                 return fast(x1, x2)
@@ -554,6 +571,6 @@ def binary(
             raise
 
     function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
-    function.__signature__ = _BINARY  # type: ignore[attr-defined]
+    function.__signature__ = _signature("x1", "x2")  # type: ignore[attr-defined]
     _with_methods(function, name, 2, ("accumulate", "at", "outer", "reduce", "reduceat"))
     return named(function, name, doc, caller())

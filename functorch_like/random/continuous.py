@@ -261,9 +261,11 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) ->
     >>> random.normal(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    if dtype is None or (result_dtype := dtypes.as_dtype(dtype)) not in dtypes.COMPLEX:
+    if dtype is None:
         return _real_normal(key, shape, dtype)
     key = check_key(key, "random.normal")
+    if (result_dtype := dtypes.as_dtype(dtype)) not in dtypes.COMPLEX:
+        return _real_normal(key, shape, dtype)
     return _complex_normal(key, shape=shape_of(shape, "random.normal"), dtype=result_dtype)
 
 

@@ -15,13 +15,13 @@ from functorch_like.source_info import name_of
 from functorch_like.transforms import vmap_axes
 from functorch_like.transforms.chunked_vmap import check_chunk_size
 from functorch_like.transforms.vmap_call import MappedCall, Options
+from functorch_like.tree import LEFT_OUT
 
 if TYPE_CHECKING:
     from functorch_like.typing import PyTree
 
 
 #: Default of arguments for which None has a meaning.
-_UNSAID: Any = object()
 
 
 @transformation
@@ -33,8 +33,8 @@ def vmap(
     axis_size: int | None = None,
     spmd_axis_name: Hashable = None,
     *,
-    in_dims: PyTree = _UNSAID,
-    out_dims: PyTree = _UNSAID,
+    in_dims: PyTree = LEFT_OUT,
+    out_dims: PyTree = LEFT_OUT,
     chunk_size: int | None = None,
     randomness: str = "same",
     buckets: Sequence[int] | bool | None = None,
@@ -107,7 +107,7 @@ def vmap(
 
 def _either(axes: Any, dims: Any, side: str, name: str) -> Any:
     """Return the argument given under JAX's name or under torch.func's."""
-    if dims is _UNSAID:
+    if dims is LEFT_OUT:
         return axes
     if axes != 0:
         raise ArgumentError(

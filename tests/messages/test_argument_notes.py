@@ -49,10 +49,49 @@ def test_names_of_torch_compile_and_of_loaders():
         (lambda: ft.nn.elu(X, inplace=True), "leave inplace= out, and use the result"),
         (lambda: fnp.linspace(0, 1, steps=3), "what PyTorch calls steps is num"),
         (lambda: ft.export.export(ft.jit(fnp.sin), dynamic_shapes={}), "ft.export.symbolic_shape"),
+        (lambda: fnp.arange(0, end=3), "what PyTorch calls end is stop"),
+        (lambda: fnp.roll(X, 1, dims=0), "what PyTorch calls dims is axis"),
+        (lambda: fnp.tril(X, diagonal=1), "what PyTorch calls diagonal is k"),
+        (lambda: fnp.diagonal(X, dim1=1), "what PyTorch calls dim1 is axis1"),
+        (lambda: fnp.std(X, unbiased=False), "ddof=0, the default here, unbiased=False"),
+        (lambda: ft.nn.softplus(X, beta=2), "nn.softplus(beta * x) / beta"),
+        (lambda: random.normal(random.key(0), (), std=2), "mean + std * ft.random.normal(key, shape)"),
+        (lambda: fnp.transpose(X, 0, 1), "the axes are one tuple"),
     ],
 )
 def test_options_of_pytorch_2(work, remedy):
     assert remedy in notes(work)
+
+
+@pytest.mark.parametrize(
+    ("work", "message", "told"),
+    [
+        (lambda: ft.nn.relu(X, inplace=True), "'inplace'", "ft.nn.relu(x); arrays are immutable"),
+        (lambda: fnp.exp(X, dim=1), "'dim'", "fnp.exp(x, /)"),
+        (lambda: fnp.add(X), "'x2'", "fnp.add(x1, x2, /)"),
+        (lambda: fnp.add(X, X, X, X), "takes 2 positional arguments but 4 were given", "fnp.add(x1, x2, /)"),
+        (lambda: fnp.exp(x=X), "positional", "fnp.exp(x, /)"),
+        (lambda: lax.exp(X, dim=1), "'dim'", "ft.lax.exp(x)"),
+    ],
+)
+def test_elementwise_functions_name_their_parameters(work, message, told):
+    with pytest.raises(TypeError, match=message):
+        work()
+    assert notes(work).startswith(told)
+
+
+def test_functions_of_nn_and_lax_take_operands_by_their_names():
+    assert ft.nn.relu(x=-1.0) == 0 and lax.add(x=1.5, y=2.0) == 3.5 and lax.neg(x=1.0) == -1
+
+
+def test_an_unknown_option_gets_the_nearest_one_and_defaults_have_no_addresses():
+    assert notes(lambda: ft.jit(fnp.sin, static_argnum=0)).endswith("did you mean 'static_argnums'?")
+    assert "object at" not in notes(lambda: lax.cond(True, true_fn=1)) + notes(lambda: ft.vmap(fnp.sin, axis=1))
+
+
+def test_numpys_order_of_the_arguments_of_normal_is_refused_for_want_of_a_key():
+    with pytest.raises(ft.errors.DtypeError, match=r"random\.normal needs a key, got 0"):
+        random.normal(0, 1, (3,))
 
 
 def test_arguments_beside_the_function_go_to_what_is_made_of_it():
