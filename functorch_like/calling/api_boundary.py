@@ -62,14 +62,14 @@ def public(fun: F) -> F:
 
 
 def wrap_public_function(value: Any, module: str = "", name: str = "") -> Any:
-    """Return a Python function as a boundary; a boundary, or any other value, is returned as it is.
+    """Return a function, Python's or a compiled one, as a boundary; any other value is returned as it is.
 
     Args:
         value: any attribute of a module.
         module: the module that has the boundary, by which pickle finds it; left out for methods.
         name: its name there, or in its class.
     """
-    if not isinstance(value, types.FunctionType) or hasattr(value, "is_boundary"):
+    if not isinstance(value, (types.FunctionType, xla.PjitFunction)) or hasattr(value, "is_boundary"):
         return value
     made = public(value)
     if module:

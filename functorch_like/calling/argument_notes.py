@@ -130,7 +130,8 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
     if match is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
         return
     name = name_of(fun)
-    if error.__traceback__.tb_next is None:  # the call of `fun` failed, not one inside of it
+    own = match[1].rpartition(".")[2] == fun.__name__ and _inside(error.__traceback__)  # the package handed it on
+    if error.__traceback__.tb_next is None or own:  # the call of `fun` failed, not one inside of it
         error.add_note(_remedy(fun, str(error)))
     elif called_wrongly(error) and (fun.__module__ == f"{_PACKAGE}.lax" or _plain_name(fun) in _BODIES):
         form = f"; {_BODIES[fun.__name__]}" if _plain_name(fun) in _BODIES else ""

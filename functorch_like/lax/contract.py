@@ -119,7 +119,12 @@ def dot_general(
     >>> lax.dot_general(fnp.ones((5, 2, 3)), fnp.ones((5, 3, 4)), (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
     """
-    (lc, rc), (lb, rb) = dimension_numbers
+    try:
+        (lc, rc), (lb, rb) = dimension_numbers
+    except (TypeError, ValueError):
+        form = "((lhs contracting, rhs contracting), (lhs batch, rhs batch))"
+        fix = f"give tuples of dimensions, {form}: (((1,), (0,)), ((), ())) for the product of two matrices"
+        raise error(ArgumentError, f"dimension_numbers={dimension_numbers!r:.60} are not two pairs", fix) from None
     lc, rc, lb, rb = (ints(dims, "dimension_numbers") for dims in (lc, rc, lb, rb))
     left, right = of_one_dtype(lhs, rhs)
     return contract.dot_general(

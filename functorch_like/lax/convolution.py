@@ -49,6 +49,12 @@ def conv_dimension_numbers(
         )
     if dimension_numbers is None:
         return ConvDimensionNumbers(*(tuple(range(ndim)),) * 3)
+    if not isinstance(dimension_numbers, (tuple, list)) or len(dimension_numbers) != 3:
+        raise error(
+            ArgumentError,
+            f"dimension_numbers={dimension_numbers!r:.60} are not those of operand, kernel and result",
+            "give three strings, such as ('NHWC', 'HWIO', 'NHWC')",
+        )
     if isinstance(dimension_numbers, ConvDimensionNumbers) or not all(isinstance(n, str) for n in dimension_numbers):
         return ConvDimensionNumbers(*(ints(spec, "dimension_numbers") for spec in dimension_numbers))
     lhs, rhs, out = map(str, dimension_numbers)
@@ -95,6 +101,13 @@ def padtype_to_pads(
         )
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
+    if not len(in_shape) == len(window_shape) == len(window_strides):
+        raise error(
+            ShapeError,
+            f"padding={padding!r} got {len(in_shape)} sizes, {len(window_shape)} of the window and "
+            f"{len(window_strides)} strides",
+            "give one of each for each spatial dimension",
+        )
     total = [
         max((-(-n // s) - 1) * s + w - n, 0) for n, w, s in zip(in_shape, window_shape, window_strides, strict=True)
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.lax.operands import binary, error, ints, unary, value
+from functorch_like.lax.operands import binary, error, one_int, unary, value
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.elementwise.zeta import zeta
 
@@ -122,7 +122,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     >>> lax.integer_pow(2.0, -1).item()
     0.5
     """
-    (power,) = ints(y, "y")
+    power = one_int(y, "y")
     return elementwise.integer_pow(value(x), y=power)
 
 
@@ -262,8 +262,8 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
     """
     return elementwise.reduce_precision(
         value(operand),
-        exponent_bits=ints(exponent_bits, "exponent_bits")[0],
-        mantissa_bits=ints(mantissa_bits, "mantissa_bits")[0],
+        exponent_bits=one_int(exponent_bits, "exponent_bits"),
+        mantissa_bits=one_int(mantissa_bits, "mantissa_bits"),
     )
 
 

@@ -13,7 +13,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.matrix_updates import cholesky_update as cholesky_update
 from functorch_like.lax.matrix_updates import symmetric_product as symmetric_product
-from functorch_like.lax.operands import error, ints
+from functorch_like.lax.operands import error, ints, one_int
 from functorch_like.lax.polar_iterations import qdwh as qdwh
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import cholesky_lu, eigen
@@ -125,7 +125,8 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     >>> lax.linalg.lu_pivots_to_permutation(fnp.asarray([2, 2, 2]), 3).tolist()
     [2, 0, 1]
     """
-    return cholesky_lu.lu_pivots_to_permutation(pivots, permutation_size=permutation_size)
+    size = one_int(permutation_size, "permutation_size")
+    return cholesky_lu.lu_pivots_to_permutation(pivots, permutation_size=size)
 
 
 @eager_jit(static=("pivoting", "full_matrices"))
@@ -226,7 +227,7 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
     """
     if not aval_of(taus).shape[-1] or not aval_of(c).size:
         return structural.copy(c)
-    return orthogonal.ormqr(a, taus, c, left=left, transpose=transpose)
+    return orthogonal.ormqr(a, taus, c, left=bool(left), transpose=bool(transpose))
 
 
 class SvdAlgorithm(enum.StrEnum):
@@ -380,8 +381,8 @@ def eig(
     return tuple(
         eigen.eig(
             x,
-            compute_left_eigenvectors=compute_left_eigenvectors,
-            compute_right_eigenvectors=compute_right_eigenvectors,
+            compute_left_eigenvectors=bool(compute_left_eigenvectors),
+            compute_right_eigenvectors=bool(compute_right_eigenvectors),
         )
     )
 

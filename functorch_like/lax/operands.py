@@ -150,7 +150,8 @@ def ints(values: Any, what: str) -> tuple[int, ...]:
     if type(values) is tuple and all(type(v) is int for v in values):
         return values
     try:
-        each: Any = values if hasattr(values, "__iter__") and getattr(values, "ndim", 1) else (values,)
+        several = hasattr(values, "__iter__") and getattr(values, "ndim", 1) and not isinstance(values, (dict, set))
+        each: Any = values if several else (values,)
         return tuple(operator.index(v) for v in each)
     except (TypeError, FtError) as e:
         traced = isinstance(values, Tracer) or (
@@ -161,8 +162,20 @@ def ints(values: Any, what: str) -> tuple[int, ...]:
             f"{what}={values!r} must be ints",
             "sizes are fixed when a function is traced: use x.shape, or static_argnums"
             if traced
-            else "give a tuple of ints",
+            else "give an int, or a tuple of ints",
         ) from e
+
+
+def one_int(x: Any, what: str) -> int:
+    """Return one int, as `ints` reads it.
+
+    Raises:
+        ArgumentError: for none, or several.
+    """
+    values = ints(x, what)
+    if len(values) != 1:
+        raise error(ArgumentError, f"{what}={x!r} must be one int", "give an int")
+    return values[0]
 
 
 def axis_of(axis: Any, ndim: int, what: str = "axis") -> int:
@@ -171,7 +184,7 @@ def axis_of(axis: Any, ndim: int, what: str = "axis") -> int:
     Raises:
         AxisError: where there is no such dimension.
     """
-    (at,) = ints(axis, what)
+    at = one_int(axis, what)
     if not -ndim <= at < ndim:
         raise error(
             AxisError, f"{what}={at} is not a dimension of an array of rank {ndim}", f"use {-ndim} to {ndim - 1}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.lax.operands import axis_of, error, ints, same_rank, value
+from functorch_like.lax.operands import axis_of, error, ints, one_int, same_rank, value
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering import top_k as ranking
 from functorch_like.primitives.structural import tile_split_barrier
@@ -115,7 +115,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     operand = value(operand)
     last = aval_of(operand).ndim - 1
     at = axis_of(axis, last + 1)
-    (count,) = ints(k, "k")
+    count = one_int(k, "k")
     values, places = ranking.top_k(structural.move(operand, at, last), k=count)
     return structural.move(values, last, at), structural.move(places, last, at)
 

@@ -11,7 +11,7 @@ from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, array_of, aval_of, is_value
 from functorch_like.errors import ShapeError
 from functorch_like.lax.creation import convert
-from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, same_rank, value
+from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, one_int, same_rank, value
 from functorch_like.primitives import elementwise, structural
 
 if TYPE_CHECKING:
@@ -106,8 +106,9 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     """
     shape = aval_of(operand).shape
     ndim = len(shape)
-    stop = ndim if stop_dimension is None else stop_dimension + ndim if stop_dimension < 0 else stop_dimension
-    start = start_dimension + ndim if start_dimension < 0 else start_dimension
+    start = one_int(start_dimension, "start_dimension")
+    stop = ndim if stop_dimension is None else one_int(stop_dimension, "stop_dimension")
+    start, stop = start + ndim * (start < 0), stop + ndim * (stop < 0)
     if not 0 <= start <= stop <= ndim:
         raise error(
             ShapeError,

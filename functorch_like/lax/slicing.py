@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import BoundsError, ShapeError
-from functorch_like.lax.operands import axis_of, error, host, ints, same_rank, value
+from functorch_like.lax.operands import axis_of, error, host, ints, one_int, same_rank, value
 from functorch_like.lax.shapes import reshape, squeeze
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.updates import dynamic_slice as slicing
@@ -94,7 +94,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     """
     shape = aval_of(operand).shape
     at = axis_of(axis, len(shape))
-    (i,) = ints(index, "index")
+    i = one_int(index, "index")
     if not -shape[at] <= i < shape[at]:
         raise error(
             BoundsError,

@@ -115,7 +115,7 @@ def orthogonal(
             f"{what} gives floats or complex numbers, not {result_dtype.name}",
             "use float32, float64 or a complex dtype",
         )
-    sides = (*shape_of(n, what), *shape_of(n if m is None else m, what))
+    sides = shape_of((n, n if m is None else m), what)
     return _orthogonal(check_key(key, what), shape=shape_of(shape, what), sides=sides, dtype=result_dtype)
 
 

@@ -34,7 +34,7 @@ OF_OTHERS = {
     "fnp.bartlett: M=[1.5] is not a number": lambda: fnp.bartlett([1.5]),
     "fnp.diag_indices: n='zz' is not a number": lambda: fnp.diag_indices("zz"),
     "fnp.resize: new_shape='zz' is not a number": lambda: fnp.resize(X, "zz"),
-    "fnp.linalg.tensorinv: ind=(1, 2) is not a number": lambda: fnp.linalg.tensorinv(fnp.ones((2, 2, 4)), (1, 2)),
+    "fnp.linalg.tensorinv: ind=(1, 2) is not an int": lambda: fnp.linalg.tensorinv(fnp.ones((2, 2, 4)), (1, 2)),
     "fnp.array: ndmin=1.5 is not an int": lambda: fnp.array(X, ndmin=1.5),
     "fnp.insert: obj='zz' is not an int": lambda: fnp.insert(X, "zz", 9),
     "fnp.top_k: k=(1, 2) is not an int": lambda: fnp.top_k(X, (1, 2)),
@@ -326,3 +326,30 @@ def test_notes_on_calls_that_fail(use, note):
     with pytest.raises(TypeError) as caught:
         use()
     says(caught.value.__notes__[0], note)
+
+
+LAX = {
+    "dimension=(0, 1) must be one int": lambda: ft.lax.concatenate([X, X], (0, 1)),
+    "k={} must be ints": lambda: ft.lax.top_k(X, {}),
+    "start_dimension=1.5 must be ints": lambda: ft.lax.collapse(X, 1.5),
+    "exponent_bits=() must be one int": lambda: ft.lax.reduce_precision(1.0, (), 7),
+    "axes={} must be ints": lambda: ft.lax.reduce_sum(X, {}),
+    "dimension_numbers='zz' are not two pairs": lambda: ft.lax.dot_general(X, X, "zz"),
+    "dimension_numbers='zz' are not those": lambda: ft.lax.conv_dimension_numbers((1, 1, 1), (1, 1, 1), "zz"),
+    "got 1 sizes, 2 of the window": lambda: ft.lax.padtype_to_pads((5,), (4, 4), (1,), "SAME"),
+    "x=[1, 2] of type list is not an array": lambda: ft.lax.linalg.cholesky([1, 2]),
+    "beta='zz' is not a number": lambda: ft.lax.linalg.symmetric_product(fnp.eye(2), fnp.eye(2), beta="zz"),
+    "random.orthogonal needs a shape": lambda: ft.random.orthogonal(ft.random.key(0), (2, 3)),
+    "ind=1.5 is not an int": lambda: fnp.linalg.tensorinv(fnp.eye(2), ind=1.5),
+}
+
+
+@pytest.mark.parametrize("text", LAX)
+def test_functions_of_lax_name_the_argument(text):
+    says(refusal(LAX[text]).head, text)
+
+
+def test_compiled_functions_show_their_parameters():
+    with pytest.raises(TypeError, match="'upper'") as caught:
+        ft.lax.linalg.cholesky(fnp.eye(2), upper=True)
+    says(caught.value.__notes__[0], "ft.lax.linalg.cholesky(x, *, symmetrize_input=True)")

@@ -125,7 +125,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     (4, 2, 2)
     """
     x = numpy_shapes.arr(a, "fnp.linalg.tensorinv")
-    shape = aval_of(x).shape
+    shape, ind = aval_of(x).shape, operator.index(ind)
     if ind < 1 or math.prod(shape[:ind]) != math.prod(shape[ind:]):
         why = f"fnp.linalg.tensorinv of {aval_of(x)!r} with ind={ind}"
         raise promotion.error(ShapeError, why, "the first `ind` axes must have as many elements as the others")

@@ -216,7 +216,7 @@ tree.register_pytree_node(Rotation, lambda r: ((r.quat,), None), lambda _, child
 
 def _axes(seq: str, lengths: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
     """Return the numbers of axes, and whether they turn."""
-    if len(seq) not in lengths or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
+    if not isinstance(seq, str) or len(seq) not in lengths or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
         raise promotion.error(
             ArgumentError, f"{seq!r} is not a sequence of {' or '.join(map(str, lengths))} axes",
             "use letters of 'xyz' for fixed axes, or of 'XYZ' for axes that turn",
