@@ -64,7 +64,10 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """
     if not cases:
         raise error(ArgumentError, "lax.select_n got no cases", "give at least one")
-    return elementwise.select_n(value(which), *match(*cases))
+    which = value(which)
+    if dtypes.is_integer(aval_of(which).dtype):
+        which = structural.convert_element_type(which, new_dtype=dtypes.int32)
+    return elementwise.select_n(which, *match(*cases))
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:

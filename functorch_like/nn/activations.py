@@ -32,14 +32,23 @@ _DOC = """{summary}
     """
 
 
-def real(x: Any, name: str, ints: bool = False, analytic: bool = False) -> Any:
-    """Convert the operand to a float; with `ints`, integers stay, and with `analytic`, complex numbers."""
+def real(x: Any, name: str, ints: bool = False, analytic: bool = False, weak: bool = False) -> Any:
+    """Convert the operand to a float; with `ints`, integers stay, and with `analytic`, complex numbers.
+
+    With `weak`, floats from integers are weak, as they are where Python floats meet integers.
+
+    Booleans are the Python ints 0 and 1.
+    """
     aval = aval_of(x)
-    if aval.dtype.kind in ("b" if analytic else "cb"):
-        taken = "numbers" if analytic else "real numbers"
-        raise promotion.error(DtypeError, f"nn.{name} takes {taken}, got {aval!r}", "convert with astype")
+    if aval.dtype.kind == "c" and not analytic:
+        raise promotion.error(DtypeError, f"nn.{name} takes real numbers, got {aval!r}", "use x.real, or abs(x)")
+    if aval.dtype == dtypes.bool_:
+        x = promotion.convert(x, dtypes.default_int(), weak=True)
+        aval = aval_of(x)
     if ints and dtypes.is_integer(aval.dtype):
         return promotion.convert(x, aval.dtype, aval.weak_type)
+    if weak and dtypes.is_integer(aval.dtype):
+        return promotion.convert(x, dtypes.default_float(), weak=True)
     return promotion.to_inexact(x)
 
 
@@ -52,6 +61,7 @@ def plain(
     source: str = "",
     ints: bool = False,
     analytic: bool = False,
+    weak: bool = False,
 ) -> Unary:
     """Make an activation without parameters.
 
@@ -64,22 +74,23 @@ def plain(
         source: reference of the formula.
         ints: True to keep integers as they are; otherwise they become floats.
         analytic: True for a function of complex numbers, too.
+        weak: True for weak floats from integers.
     """
     doc = _DOC.format(
         name=name, summary=summary, at=at, shows=shows, ints="stay integers" if ints else "become floats",
         source=f"\n    {source}\n" if source else "",
-        refused="booleans" if analytic else "complex numbers and booleans",
+        refused="values that are no arrays" if analytic else "complex numbers",
     )  # fmt: skip
-    made = promotion.unary(name, lambda x: body(real(x, name, ints, analytic)), doc, by_name=True)
+    made = promotion.unary(name, lambda x: body(real(x, name, ints, analytic, weak)), doc, by_name=True)
     made.__module__ = promotion.caller()
     return made
 
 
-def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def with_parameter(name: str, body: Callable[[Any, Any], Any], weak: bool = True) -> Callable[[Any, Any], Any]:
     """Make an activation with a parameter, a number or an array that broadcasts."""
 
     def traced(x: Any, a: Any) -> Any:
-        x = real(x, name)
+        x = real(x, name, weak=weak)
         aval = aval_of(x)
         return body(x, promotion.broadcast(promotion.convert(a, aval.dtype, aval_of(a).weak_type), aval.shape))
 
@@ -139,11 +150,19 @@ sparse_plus = plain("sparse_plus", _sparse_plus, "(x + 1)**2 / 4 for -1 < x < 1;
 sparse_sigmoid = plain(
     "sparse_sigmoid", _sparse_sigmoid, "(x + 1) / 2, limited to [0, 1]: the derivative of sparse_plus.", "0.5", "0.75"
 )
-identity = plain("identity", lambda x: x, "x itself.", "0.5", "0.5", ints=True, analytic=True)
+identity = promotion.unary(
+    "identity",
+    lambda x: promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type),
+    _DOC.format(
+        name="identity", summary="x itself.", at="0.5", shows="0.5", source="", ints="stay integers",
+        refused="values that are no arrays",
+    ),
+    by_name=True,
+)  # fmt: skip
 relu = plain("relu", _relu, "max(x, 0), with slope 0 at 0.", "-1.5", "0.0", ints=True)
-relu6 = plain("relu6", _relu6, "min(max(x, 0), 6).", "7.0", "6.0")
+relu6 = plain("relu6", _relu6, "min(max(x, 0), 6).", "7.0", "6.0", weak=True)
 hard_tanh = plain("hard_tanh", _hard_tanh, "min(max(x, -1), 1).", "0.5", "0.5", ints=True)
-hard_sigmoid = plain("hard_sigmoid", _hard_sigmoid, "relu6(x + 3) / 6.", "0.0", "0.5")
+hard_sigmoid = plain("hard_sigmoid", _hard_sigmoid, "relu6(x + 3) / 6.", "0.0", "0.5", weak=True)
 hard_silu = plain("hard_silu", lambda x: elementwise.mul(x, _hard_sigmoid(x)), "x relu6(x + 3) / 6.", "1.0", "0.6667")
 hard_swish = hard_silu
 _leaky_relu = with_parameter(
@@ -163,7 +182,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
         Floats, of the shape of x.
 
     Raises:
-        DtypeError: for complex numbers and booleans.
+        DtypeError: for complex numbers.
 
     >>> round(float(nn.leaky_relu(-1.0)), 4)
     -0.01

@@ -34,7 +34,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
         An array of that dtype with one more dimension, of size num_classes.
 
     Raises:
-        DtypeError: for indices that are neither integers nor booleans.
+        DtypeError: for indices that are neither integers nor booleans; under JAX's names floats are compared.
         ArgumentError: for a number of classes that is not a Python int.
         ShapeError: for an axis that the result does not have.
 
@@ -43,7 +43,8 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     """
     x = creation.operand_of(x)
     aval = aval_of(x)
-    if not dtypes.is_integer(aval.dtype) and aval.dtype != dtypes.bool_:
+    of_floats = dtypes.is_float(aval.dtype) and dtypes.STRONG_SCALARS.value  # JAX compares them
+    if not dtypes.is_integer(aval.dtype) and aval.dtype != dtypes.bool_ and not of_floats:
         raise promotion.error(DtypeError, f"nn.one_hot takes integers, got {aval!r}", "convert with astype")
     try:
         count = operator.index(num_classes)
@@ -66,6 +67,8 @@ def _one_hot(x: Any, count: int, dtype: Any, axis: int) -> Any:
     number = dtypes.int64 if aval.dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64) else dtypes.int32
     if aval.dtype == dtypes.uint64:
         number = dtypes.uint64
+    if dtypes.is_float(aval.dtype):  # what is no whole number belongs to no class
+        number = dtypes.float64 if aval.dtype == dtypes.float64 else dtypes.float32
     wide = structural.widen(promotion.convert(x, number), count, axis)
     places = structural.iota(dtype=number, shape=aval_of(wide).shape, dimension=axis)
     return promotion.convert(elementwise.eq(wide, places), dtype)

@@ -111,10 +111,10 @@ mish = plain(
 )
 selu = plain(
     "selu", _selu, "The exponential linear unit, scaled to keep mean and variance.", "1.0", "1.0507",
-    "G. Klambauer et al., \"Self-normalizing neural networks\", arXiv:1706.02515.",
+    "G. Klambauer et al., \"Self-normalizing neural networks\", arXiv:1706.02515.", weak=True,
 )  # fmt: skip
 _elu_of, _celu_of = with_parameter("elu", _elu), with_parameter("celu", _celu)
-_squareplus_of = with_parameter("squareplus", _squareplus)
+_squareplus_of = with_parameter("squareplus", _squareplus, weak=False)
 
 
 @with_kernel(1, values=("alpha",))
@@ -131,7 +131,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         Floats, of the shape of x.
 
     Raises:
-        DtypeError: for complex numbers and booleans.
+        DtypeError: for complex numbers.
 
     >>> round(float(nn.elu(-1.0)), 4)
     -0.6321
@@ -153,7 +153,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         Floats, of the shape of x.
 
     Raises:
-        DtypeError: for complex numbers and booleans.
+        DtypeError: for complex numbers.
 
     >>> round(float(nn.celu(-1.0)), 4)
     -0.6321
@@ -174,7 +174,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4.0) -> Array:
         Floats, of the shape of x.
 
     Raises:
-        DtypeError: for complex numbers and booleans.
+        DtypeError: for complex numbers.
 
     >>> round(float(nn.squareplus(0.0)), 4)
     1.0
@@ -196,7 +196,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
         Floats, of the shape of x.
 
     Raises:
-        DtypeError: for booleans; for complex numbers without the approximation.
+        DtypeError: for complex numbers without the approximation.
 
     >>> round(float(nn.gelu(1.0)), 4), round(float(nn.gelu(1.0, approximate=False)), 4)
     (0.8412, 0.8413)
@@ -233,7 +233,6 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
     Raises:
         ShapeError: for a dimension of odd size, or one that x does not have.
-        DtypeError: for booleans.
 
     >>> nn.glu(np.zeros((2, 6))).shape
     (2, 3)

@@ -126,7 +126,8 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 @eager_jit(static=("n", "increasing"))
 def _vander(x: Any, n: int, increasing: bool) -> Any:
-    if not dtypes.is_inexact(aval_of(x).dtype):  # powers soon outgrow small integers
+    kept = dtypes.STRONG_SCALARS.value and aval_of(x).dtype != dtypes.bool_  # JAX keeps narrow integers
+    if not dtypes.is_inexact(aval_of(x).dtype) and not kept:  # powers soon outgrow small integers
         x = promotion.convert(x, dtypes.result_type(aval_of(x).dtype, dtypes.narrow_int()))
     m = aval_of(x).size
     one = structural.full((m, min(n, 1)), 1, aval_of(x).dtype)

@@ -315,6 +315,7 @@ def take(
     d = axis_of(axis, aval_of(a).ndim, "fnp.take")
     where = indices if promotion.is_array(indices) else np.asarray(indices)
     where = where.astype(dtypes.default_int()) if isinstance(where, np.ndarray) and where.size == 0 else where
+    where = promotion.convert(where, dtypes.default_int()) if aval_of(where).dtype == dtypes.bool_ else where
     items = tuple(("cut", 0, n, 1) if k != d else ("arr", 0) for k, n in enumerate(aval_of(a).shape))
     how = mode_of(mode, "fill", "fnp.take")
     if (isinstance(where, np.ndarray) and not dtypes.is_integer(where.dtype)) or not dtypes.is_integer(

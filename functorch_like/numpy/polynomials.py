@@ -209,7 +209,8 @@ def polyint(p: ArrayLike, m: int = 1, k: int | None = None) -> Array:
 
 @eager_jit(static=("m",))
 def _polyint(p: Any, constants: Any, m: int) -> Any:
-    p = promotion.to_inexact(p)
+    of_bools = aval_of(p).dtype == dtypes.bool_
+    p = promotion.convert(p, dtypes.default_float()) if of_bools else promotion.to_inexact(p)
     if constants is not None:
         p, constants = promotion.promote(p, constants)
     for i in range(m):

@@ -134,7 +134,7 @@ def lexsort(keys: Arrays, axis: int = -1) -> Array:
     """Positions that sort by several keys, of which the last has priority.
 
     Args:
-        keys: sequence of arrays of one shape, or an array of them.
+        keys: sequence of arrays of one shape, or an array of them; the order of numbers is 0.
         axis: int: the axis.
 
     Returns:
@@ -154,6 +154,8 @@ def lexsort(keys: Arrays, axis: int = -1) -> Array:
 
 @eager_jit(static=("axis",))
 def _lexsort(keys: Any, axis: int) -> Any:
+    if not aval_of(keys[0]).shape and axis in (0, -1):
+        return structural.full((), 0, dtypes.default_int())
     d = axis_of(axis, aval_of(keys[0]).ndim, "fnp.lexsort")
     places = structural.iota(dtype=dtypes.default_int(), shape=aval_of(keys[0]).shape, dimension=d)
     return sorting.sort(*keys[::-1], places, dimension=d, is_stable=True, num_keys=len(keys))[-1]

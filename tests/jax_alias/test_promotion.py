@@ -74,3 +74,21 @@ def test_values_of_numpy_beside_weak_traced_numbers(run):
                     assert result.dtype == dtype and result.weak_type == expected, (value, f, result.weak_type)
     """
     run(text)
+
+
+def test_functions_of_narrow_integers_and_booleans(run):
+    text = """
+    import jax, jax.numpy as jnp
+    jax.config.update("jax_enable_x64", True)
+    for dtype in ("int8", "uint8", "int32"):
+        assert jnp.vander(jnp.arange(3, dtype=dtype)).dtype == dtype
+    assert jnp.polyint(jnp.array([True, False])).dtype == "float64"
+    assert jax.lax.select_n(1, jnp.zeros(3), jnp.ones(3)).tolist() == [1, 1, 1]
+    assert jax.nn.one_hot(jnp.array([0.0, 2.0, 0.5]), 3).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
+    half, small = jnp.ones(3, "float16"), jnp.arange(3, dtype="int8")
+    for name in ("relu6", "leaky_relu", "elu", "celu", "selu", "hard_sigmoid"):
+        made = getattr(jax.nn, name)(small)
+        assert made.weak_type and made.dtype == "float64" and (made * half).dtype == "float16", name
+    assert jax.nn.relu(jnp.array([True])).dtype == "int64" and jax.nn.identity(jnp.array([True])).dtype == "bool"
+    """
+    run(text)

@@ -72,6 +72,7 @@ def test_the_order_with_nan():
     same(fnp.sort(values), np.sort(values))
     same(fnp.argsort(values), np.argsort(values, kind="stable"))
     same(fnp.lexsort((values,)), np.lexsort((values,)))
+    assert fnp.lexsort((1, 2)) == np.lexsort((1, 2)) and fnp.lexsort(fnp.arange(3)) == np.lexsort(np.arange(3))
     inside = np.sort(values)
     for side in ("left", "right"):
         same(fnp.searchsorted(inside, values, side), np.searchsorted(inside, values, side))

@@ -100,6 +100,7 @@ def test_out_of_bounds():
     assert x.at[i].add(1.0, mode="clip").tolist() == [1, 2, 3]
     assert np.isnan(np.asarray(fnp.take(x, i))).tolist() == [False, True, True]
     assert fnp.take(x, i, mode="clip").tolist() == [1, 2, 0]
+    assert fnp.take(fnp.arange(5, 9), [True, False]).tolist() == np.take(np.arange(5, 9), [True, False]).tolist()
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "complex64"])

@@ -64,9 +64,10 @@ def test_activations(name):
     assert f(1).dtype == np.float32 or name in ("relu", "hard_tanh")
     if name == "tanh":  # NumPy's function
         return
-    for x in [np.array([True]), *([] if name in ANALYTIC else [np.array([1j])])]:
+    np.testing.assert_array_equal(f(np.array([True, False])), f(np.array([1, 0])))
+    if name not in ANALYTIC:
         with pytest.raises(DtypeError):
-            f(x)
+            f(np.array([1j]))
 
 
 @pytest.mark.parametrize("name", [n for n in ACTIVATIONS if n != "tanh"])
