@@ -94,7 +94,7 @@ def flatten_values(out: Any) -> tuple[list[Any], Any]:
             path = tree.leaf_paths(out_tree)[i]
             raise DtypeError(
                 f"the function returned {value!r:.60} of type {type(value).__name__}{f' at {path}' if path else ''}",
-                fix=getattr(type(value), "_remedy", "return arrays, numbers, None, or pytrees of these"),
+                fix=foreign_values.result_remedy(value),
                 chain=transform_stack(state.trace),
             )
     return outs, out_tree

@@ -74,6 +74,11 @@ _KINDS = (
         by_value=True,
     ),
     _Kind(re.compile(r"(?:^must be|or a) real number, not '?([\w.]+)'?$"), "is not a number", _number),
+    _Kind(
+        re.compile(r"^flatten\(\): incompatible function arguments[\s\S]*, ([\w.]+)$"),
+        "is not a function",
+        lambda x: "give a function that returns True for what counts as a leaf",
+    ),
     _Kind(re.compile(r"^can't multiply sequence by non-int of type '([\w.]+)'$"), "is not an int", _int),
     _Kind(re.compile(r"^bad operand type for [^:]+: '([\w.]+)'$"), "is not a number", _number),
     _Kind(re.compile(rf"{_OPERANDS} {_NUMBER} and '([\w.]+)'$"), "is not a number", _number),
@@ -169,6 +174,8 @@ def name_argument(error: FtError, fun: Callable[..., Any], args: Any, kwargs: An
 def name_function(error: FtError, fun: Callable[..., Any]) -> None:
     """Name the function that the user called, where the error names one that this function is made of."""
     called = argument_notes.name_of(fun) if hasattr(fun, "is_boundary") else ""
+    if called and error.reason.endswith(" is not a dtype") and error.reason[0] not in "'\"":  # no misspelt name
+        error.fix += f"; the arguments are {argument_notes.call_of(fun)}"
     if called.startswith("fnp."):
         error.reason = _OF_NUMPY.sub(called, error.reason, count=1)
 

@@ -83,6 +83,24 @@ INSTEAD = {
     "copy_": "x = y: arrays never change",
     "zero_": "x = fnp.zeros_like(x): arrays never change",
     "scatter_": "x = x.at[i].set(y): arrays never change",
+    **{
+        name: f"x {sign} y"
+        for name, sign in (
+            ("eq", "=="),
+            ("ne", "!="),
+            ("lt", "<"),
+            ("le", "<="),
+            ("gt", ">"),
+            ("ge", ">="),
+        )
+    },
+    "where": "fnp.where(mask, x, y)",
+    "narrow": "x[start : start + length]",
+    "new_zeros": "fnp.zeros(shape, x.dtype)",
+    "new_ones": "fnp.ones(shape, x.dtype)",
+    "new_full": "fnp.full(shape, value, x.dtype)",
+    "new_tensor": "fnp.asarray(values, x.dtype)",
+    "is_cuda": 'x.device.platform == "gpu"',
     "resize": "fnp.resize(x, shape)",
     "itemset": "x = x.at[i].set(value): arrays never change",
     "scatter_add": "x.at[i].add(y)",

@@ -24,6 +24,16 @@ def remedy(x: Any) -> str:
     return _of_library(x) or ANY
 
 
+def result_remedy(x: Any) -> str:
+    """Return the remedy for a value that is not an array among the results of a function."""
+    name = type(x).__name__
+    if name == "generator":
+        return "a function with `yield` gives a generator: collect the values in a list, and return it"
+    if name == "coroutine":
+        return "an `async` function gives a coroutine: leave out `async`, and await outside of the function"
+    return getattr(type(x), "_remedy", "return arrays, numbers, None, or pytrees of these")
+
+
 def transformation_remedy(kind: str) -> str:
     """Return how values of a type reach the function that a transformation is given."""
     if kind in ("str", "bytes", "function", "builtin_function_or_method", "type"):

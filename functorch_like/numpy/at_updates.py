@@ -91,6 +91,12 @@ class IndexUpdate:
     def __call__(self, *index: Any) -> Never:
         raise ArgumentError("x.at is indexed, not called", fix="x = x.at[i].set(value), in square brackets")
 
+    if not TYPE_CHECKING:  # type checkers find missing attributes without it
+
+        def __getattr__(self, name: str) -> Never:
+            method = name if hasattr(IndexRef, name) else "set"
+            raise AttributeError(f"x.at has no attribute {name!r}; use x.at[i].{method}(value)", name=name)
+
     def __repr__(self) -> str:
         return f"IndexUpdate({self.array!r})"
 

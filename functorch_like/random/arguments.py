@@ -32,10 +32,13 @@ def check_key(key: Any, what: str) -> Any:
         raise promotion.error(DtypeError, f"{what} needs a key, got {text}", "make one with random.key(seed)")
     if aval.ndim != 1 or aval.shape[0] not in words:
         many = aval.ndim > 1 and aval.shape[-1] in generators.BY_WORDS
+        remedy = "map over an array of keys with vmap" if many else "make one with random.key(seed)"
+        if not aval.ndim:
+            remedy = "this is one word of a key: give vmap an array of keys, random.split(key, n)"
         raise promotion.error(
             ShapeError,
             f"{what} needs one key, which is a u32[2], got {aval!r}",
-            "map over an array of keys with vmap" if many else "make one with random.key(seed)",
+            remedy,
         )
     key_reuse.use(key, what)
     return key

@@ -68,7 +68,8 @@ def flat_in_axes(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], na
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ArgumentError(
             f"in_axes={in_axes!r} of vmap({name}) has {len(in_axes)} entries for {len(args)} positional arguments",
-            fix="give one entry for each positional argument, or one int for all",
+            fix="give one entry for each positional argument, or one int for all"
+            + ("; arguments with names are mapped along axis 0: pass the others by position" if kwargs else ""),
             **error_context(),
         )
     return [*prefix(in_axes, args, "in_axes", name), *[0] * len(xla.flatten(kwargs)[0])]

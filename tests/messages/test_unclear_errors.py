@@ -1,5 +1,7 @@
 """Errors of Python and NumPy that name no argument are raised again with the function, the argument and the remedy."""
 
+import warnings
+
 import numpy as np
 import pytest
 from support.messages import refusal, says
@@ -353,3 +355,50 @@ def test_compiled_functions_show_their_parameters():
     with pytest.raises(TypeError, match="'upper'") as caught:
         ft.lax.linalg.cholesky(fnp.eye(2), upper=True)
     says(caught.value.__notes__[0], "ft.lax.linalg.cholesky(x, *, symmetrize_input=True)")
+
+
+def test_values_in_the_place_of_a_dtype_show_the_parameters():
+    says(
+        refusal(lambda: ft.random.uniform(ft.random.key(0), (3,), 1, 0)).remedy,
+        "ft.random.uniform(key, shape=(), dtype",
+    )
+    assert "arguments" not in refusal(lambda: fnp.zeros(3, "float23")).remedy
+
+
+@pytest.mark.parametrize("call", [ft.tree.leaves, ft.tree.structure, ft.tree.flatten])
+def test_what_is_no_function_of_leaves_is_named(call):
+    says(refusal(lambda: call(X, "a"), TypeError).head, "is_leaf='a' is not a function")
+
+
+def test_keys_that_vmap_takes_apart_and_arguments_by_name():
+    message = refusal(lambda: ft.vmap(ft.random.normal)(ft.random.key(0)), errors.ShapeError)
+    says(message.remedy, "random.split(key, n)")
+    message = refusal(lambda: ft.vmap(lambda a, b: a, in_axes=(0, None))(X, b=1.0), errors.ArgumentError)
+    says(message.remedy, "arguments with names are mapped along axis 0")
+
+
+def test_generators_and_coroutines_among_results():
+    def later(x):
+        yield x
+
+    async def awaited(x):
+        return x
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of newer jaxlibs, whose pytrees will refuse generators
+        says(refusal(lambda: ft.jit(later)(X)).remedy, "`yield`", "list")
+    coroutine = awaited(X)
+    says(refusal(lambda: ft.jit(lambda x: coroutine)(X)).remedy, "`async`")
+    coroutine.close()
+
+
+def test_methods_of_arrays_and_of_at_that_are_missing():
+    for work, text in (
+        (lambda: X.eq(X), "x == y"),
+        (lambda: X.narrow(0, 0, 1), "x[start : start + length]"),
+        (lambda: X.new_zeros(3), "fnp.zeros(shape, x.dtype)"),
+        (lambda: X.at.add(0, 1.0), "x.at[i].add(value)"),
+    ):
+        with pytest.raises(AttributeError) as caught:
+            work()
+        says(str(caught.value), text)
