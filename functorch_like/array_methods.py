@@ -456,5 +456,8 @@ def install() -> None:
     for name in foreign_methods.INSTEAD:
         xla.attach(name, foreign_methods.Renamed(name))
         setattr(Tracer, name, foreign_methods.Renamed(name))
+    for name, remedy in foreign_methods.OF_VALUES.items():
+        reason = f"a traced value has no attribute {name!r}: it is on no device yet; {remedy}"
+        setattr(Tracer, name, foreign_methods.Missing(name, reason))
     for module, adapter in _ADAPTED.items():
         on_import(module, ("functorch_like.adapters", adapter))

@@ -200,6 +200,20 @@ def _reduce_device(device: Any) -> tuple[Any, ...]:
 
 
 copyreg.pickle(xc.Device, _reduce_device)
+_attribute_of: Any = getattr(xc.Device, "__getattr__", None)
+
+
+def _attribute(device: Any, name: str) -> Any:
+    """Return an attribute that C++ looks up; its error has no text."""
+    try:
+        return _attribute_of(device, name)
+    except AttributeError:
+        remedy = "; use device.platform" if name == "type" else "; use device.id" if name == "index" else ""
+        raise AttributeError(f"a device has no attribute {name!r}{remedy}", name=name) from None
+
+
+if _attribute_of is not None:
+    setattr(xc.Device, "__getattr__", _attribute)  # noqa: B010 - type checkers do not know it
 
 
 def _names() -> str:

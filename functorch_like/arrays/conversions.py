@@ -62,11 +62,13 @@ def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
         fix = fix.replace(_FOLLOW, "") + _TOO_LARGE if tracer.aval.size > 1 else _UNKNOWN
     made = tracer.creation_site()
     line = source_info.user_line(made) if made is not None else None
-    aval = tracer.aval
+    aval, chain = tracer.aval, transform_stack(tracer._trace)
+    if chain.rpartition(" > ")[2].startswith("checkpoint("):
+        fix = fix.replace("static: jit(", "static: checkpoint(")
     raise KINDS.get(what, ConcretizationError)(
         f"a {aval!r} is only traced and has no value yet" + (f"; it was made at {line}" if line else ""),
         operation=f"{what}({aval!r})",
-        chain=transform_stack(tracer._trace),
+        chain=chain,
         at=_at(),
         fix=fix,
     )

@@ -166,6 +166,8 @@ def _remedy(fun: Callable[..., Any], message: str) -> str:
         if f"'{foreign}'" in message and own in parameters and foreign not in parameters
     ]
     renamed += [f"; {remedy}" for option, remedy in _LEFT_OUT.items() if _is_of(option, fun, message)]
+    if "() takes" in message and fun.__name__ == "shard_map":
+        renamed.append("; options have names: ft.shard_map(f, mesh=mesh, in_specs=..., out_specs=...)(x)")
     made_of = {"fun": "f", "fun_jit": "ft.jit(f)"}.get(next(iter(parameters), ""))
     if next(iter(parameters), "") == "prim":
         renamed.append(f"; it is a policy itself: ft.checkpoint(f, policy={name_of(fun)})")

@@ -329,8 +329,10 @@ def check_hashable(static: Static, args: Sequence[Any], kwargs: dict[str, Any], 
             hash(value)
         except TypeError:
             kind = type(value).__name__
+            fix = "pass a tuple instead of a list, a frozenset instead of a set; "
+            if hasattr(value, "__dataclass_fields__"):
+                fix = f"freeze the class, @dataclasses.dataclass(frozen=True) above class {kind}; "
             raise ArgumentError(
                 f"static {label} of {name} is of type {kind}, which is not hashable: {value!r:.60}",
-                fix="pass a tuple instead of a list, a frozenset instead of a set; "
-                "an array should not be static: leave it out of static_argnums",
+                fix=fix + "an array should not be static: leave it out of static_argnums",
             ) from None

@@ -118,17 +118,32 @@ INSTEAD = {
 }
 
 
-class Renamed:
-    """A name that an array does not have; reading and assigning it are an AttributeError with a remedy.
+#: What arrays have and traced values do not, which are nowhere yet.
+OF_VALUES = dict.fromkeys(
+    ("device", "devices", "sharding", "addressable_shards", "global_shards", "is_fully_addressable", "committed",
+     "is_deleted", "delete", "copy_to_host_async", "unsafe_buffer_pointer"),
+    "look at the arrays outside of the function; inside, lax.with_sharding_constraint(x, sharding) splits x",
+)  # fmt: skip
 
-    `hasattr` is False. Assignments would go unnoticed without an error: `x.requires_grad = True` changes nothing.
+
+class Missing:
+    """A name that an array or a traced value does not have: reading it is an AttributeError, and `hasattr` is False."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+
+    def __get__(self, array: Any, kind: type | None = None) -> Any:
+        raise AttributeError(self.reason, name=self.name)
+
+
+class Renamed(Missing):
+    """A name for which arrays have another; assigning it is an AttributeError, too.
+
+    Assignments would go unnoticed without an error: `x.requires_grad = True` changes nothing.
     """
 
     def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, array: Any, kind: type | None = None) -> Any:
-        raise AttributeError(f"an array has no attribute {self.name!r}; use {INSTEAD[self.name]}", name=self.name)
+        super().__init__(name, f"an array has no attribute {name!r}; use {INSTEAD[name]}")
 
     def __set__(self, array: Any, value: Any) -> None:
         self.__get__(array)

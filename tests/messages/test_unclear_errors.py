@@ -1,5 +1,6 @@
 """Errors of Python and NumPy that name no argument are raised again with the function, the argument and the remedy."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -402,3 +403,28 @@ def test_methods_of_arrays_and_of_at_that_are_missing():
         with pytest.raises(AttributeError) as caught:
             work()
         says(str(caught.value), text)
+
+
+@pytest.mark.parametrize("name", ["device", "devices", "sharding"])
+def test_traced_values_are_on_no_device(name):
+    with pytest.raises(AttributeError, match="on no device yet") as caught:
+        ft.jit(lambda x: getattr(x, name))(X)
+    says(str(caught.value), repr(name), "lax.with_sharding_constraint")
+    assert getattr(X, name) and not ft.eval_shape(lambda x: [0] * hasattr(x, name), X)
+
+
+def test_devices_name_an_attribute_that_is_missing():
+    with pytest.raises(AttributeError, match=r"'type'; use device.platform"):
+        _ = X.device.type
+    assert not hasattr(X.device, "nothing") and X.device.device_kind
+
+
+def test_static_arguments_of_checkpoint_and_of_classes_without_a_hash():
+    @dataclasses.dataclass
+    class Options:
+        size: int = 3
+
+    message = refusal(lambda: ft.jit(lambda o, x: x, static_argnums=0)(Options(), X))
+    says(message.remedy, "@dataclasses.dataclass(frozen=True) above class Options")
+    message = refusal(lambda: ft.checkpoint(lambda x, flag: x if flag else -x)(X, True))
+    says(message.remedy, "static: checkpoint(static_argnums=...)")
