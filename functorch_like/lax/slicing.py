@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import BoundsError, ShapeError
+from functorch_like.errors import BoundsError, DtypeError, ShapeError
 from functorch_like.lax.operands import axis_of, error, host, ints, one_int, same_rank, value
 from functorch_like.lax.shapes import reshape, squeeze
 from functorch_like.primitives import elementwise, structural
@@ -137,6 +137,12 @@ def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int], wrap
             known.append(min(max(i, 0), max(n - size, 0)))
         else:
             known.append(start)
+    for s in known:
+        if type(s) is not int and dtypes.is_inexact(aval_of(s).dtype):
+            text = repr(s) if isinstance(s, float) else repr(aval_of(s))
+            raise error(
+                DtypeError, f"the start {text} is not an integer", "divide with //, or convert with astype(int)"
+            )
     start_dtypes = [aval_of(s).dtype for s in known if type(s) is not int]
     wide = any(d not in (dtypes.int32, dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16) for d in start_dtypes)
     dtype = dtypes.int64 if wide or any(n >= 2**31 for n in shape) else dtypes.int32
@@ -183,6 +189,7 @@ def dynamic_slice(
     Raises:
         ShapeError: where the window is larger than the operand, or starts do not fit its rank.
         BoundsError: for a negative Python int, with allow_negative_indices=False.
+        DtypeError: for starts that are not integers.
 
     >>> lax.dynamic_slice(fnp.arange(6), [5], [3]).tolist()
     [3, 4, 5]

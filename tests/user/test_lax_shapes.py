@@ -118,3 +118,21 @@ def test_helpers_of_custom_rules():
     f.defvjp(fwd, lambda p, ct: ({"a": ct * p["b"], "b": ct * p["a"]},), symbolic_zeros=True)
     got = ft.grad(f)({"a": 2.0, "b": 5.0})
     assert float(got["a"]) == 5.0 and float(got["b"]) == 2.0
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda i: lax.dynamic_slice(X, (i, 0), (1, 1)),
+        lambda i: lax.dynamic_index_in_dim(X, i),
+        lambda i: lax.dynamic_slice_in_dim(X, i, 1),
+        lambda i: lax.dynamic_update_slice(X, X[:1], (0, i)),
+    ],
+)
+def test_starts_that_are_no_integers_are_refused(work):
+    for start in (1.5, 1.0, np.float32(1), fnp.asarray(1.0)):
+        with pytest.raises(errors.DtypeError, match="is not an integer"):
+            work(start)
+    with pytest.raises(errors.DtypeError, match=r"the start f32\[\] is not an integer"):
+        ft.jit(work)(1.0)
+    work(1), work(np.uint8(1)), ft.jit(work)(1)
