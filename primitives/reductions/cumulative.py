@@ -26,7 +26,7 @@ from functorch_like.primitives.reductions.running_loop import LONG, rows, runnin
 #: Elements of a block, and how many elements are folded without blocks.
 BLOCK, FEW = 8, 32
 #: The most elements of an array that a loop folds, which runs on one thread. In larger ones, it folds totals of blocks.
-MANY = 2**18
+MANY = 2**20
 
 
 def _as_loop(kind: Any, aval: ShapedArray, axis: int) -> bool:
@@ -64,7 +64,7 @@ class Fold(NamedTuple):
         if not kernels.allowed(self.e):
             return self.blocked(x, aval)
         both = lambda e, a, b, part: [self.both(e, *a, *b, part)]
-        return running_loop(self.e, [x], aval, self.axis, self.reverse, both, [self.identity])
+        return running_loop(self.e, [x], aval, self.axis, self.reverse, both, [self.identity], not callable(self.kind))
 
     def pad(self, x: Any, aval: ShapedArray, before: int, after: int) -> tuple[Any, ShapedArray]:
         """Identities put before and after along the axis, or cut away where negative."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from functorch_like.avals import ShapedArray
 #: Elements after which a new partial fold begins, and such folds after which the next one does. Rounding errors then
 #: grow with the number of levels, and not with that of the elements.
 SPAN = 32
-#: Elements that a step folds where rows are short, and the length from which on a row is long.
-UNROLLED, LONG = 4, 8
+#: Elements that a step folds where rows are short: by operations of few instructions, which it folds by halves, and by
+#: others. The length from which on a row is long.
+CHEAP, UNROLLED, LONG = 8, 4, 8
 #: Rows that a step goes on with, where nothing is behind the axis: none waits for the addition of another. The last
 #: rows may be folded twice, so that there must be some times as many.
 LANES, TIMES = (8, 4), 5
@@ -25,9 +27,18 @@ def rows(aval: ShapedArray, axis: int) -> int:
     return math.prod(aval.shape[axis + 1 :])
 
 
+def _prefixes(elements: list[Any], both: Callable[[Any, Any], Any]) -> list[Any]:
+    """Fold all prefixes by halves: few operations wait for one another."""
+    if len(elements) == 1:
+        return elements
+    half = len(elements) // 2
+    first, last = _prefixes(elements[:half], both), _prefixes(elements[half:], both)
+    return [*first, *(both(first[-1], x) for x in last)]
+
+
 def running_loop(
     e: Any, xs: Sequence[Any], aval: ShapedArray, axis: int, reverse: bool, both: Callable[..., list[Any]],
-    identities: Sequence[Any],
+    identities: Sequence[Any], cheap: bool = False,
 ) -> Any:  # fmt: skip
     """Emit a running fold along one axis as nested loops in one kernel.
 
@@ -39,6 +50,7 @@ def running_loop(
         reverse: True to fold from the end.
         both: folds two elements: emits `(emitter, components, components, aval) -> components`.
         identities: one for each component.
+        cheap: whether `both` takes few instructions, so that a step may repeat it.
 
     Returns:
         The last component of all prefixes.
@@ -53,6 +65,7 @@ def running_loop(
     levels = [1]
     while levels[-1] * SPAN < n and aval.dtype.kind not in "iu":  # integers have no rounding errors
         levels.append(levels[-1] * SPAN)
+    unrolled = CHEAP if cheap else UNROLLED
     number = lambda e, i: e.constant(np.int32(i))
     add = lambda e, a, b: e.op("stablehlo.add", [a, b], [index])
     before_end = lambda e, k, end: [e.compare("LT", k, end, flag, "SIGNED")]
@@ -83,28 +96,37 @@ def running_loop(
         def elements(many: int) -> Callable[..., list[Any]]:
             def step(e: Any, first: Any, k: Any, end: Any, *values: Any) -> list[Any]:
                 before, partial, xs, out = pieces(values)
+                two = lambda a, b: both(e, a, b, part)
+                places, runs = [], []
                 for i in range(many):
                     place = add(e, k, number(e, i)) if i else k
                     if reverse:
                         place = e.op("stablehlo.subtract", [number(e, n - 1), place], [index])
-                    at = [first, place, number(e, 0)]
-                    element = [e.op("stablehlo.dynamic_slice", [x, *at], [part], {"slice_sizes": sizes}) for x in xs]
-                    partial = both(e, partial, element, part)
-                    y = both(e, before, partial, part)[-1]
+                    places.append([first, place, number(e, 0)])
+                    at = {"slice_sizes": sizes}
+                    runs.append([e.op("stablehlo.dynamic_slice", [x, *places[-1]], [part], at) for x in xs])
+                if cheap and many > 1:
+                    runs = _prefixes(runs, two)
+                    before_all, partial = two(before, partial), two(partial, runs[-1])
+                else:
+                    _, *runs = accumulate(runs, two, initial=partial)
+                    before_all, partial = before, runs[-1]
+                for at, run in zip(places, runs, strict=True):
+                    y = two(before_all, run)[-1]
                     out = e.op("stablehlo.dynamic_update_slice", [out, y, *at], [flat])
                 return [first, add(e, k, number(e, many)), end, *before, *partial, *xs, out]
 
             return step
 
         def several(e: Any, first: Any, k: Any, end: Any, *_: Any) -> list[Any]:
-            return before_end(e, add(e, k, number(e, UNROLLED - 1)), end)
+            return before_end(e, add(e, k, number(e, unrolled - 1)), end)
 
         values = [first, begin, end, *before, *none(e), *xs, out]
         if level:
             values = e.loop(values, avals, less, spans)
         else:
             if inner < LONG and lanes == 1:
-                values = e.loop(values, avals, several, elements(UNROLLED))
+                values = e.loop(values, avals, several, elements(unrolled))
             values = e.loop(values, avals, less, elements(1))
         _, folded, _, out = pieces(values[3:])
         return out, folded
@@ -117,7 +139,7 @@ def running_loop(
         return [add(e, k, number(e, lanes)), end, *xs, out]
 
     xs = [e.op("stablehlo.reshape", [x], [flat]) for x in xs]
-    first = [number(e, 0), number(e, outer), *xs, e.full(identities[-1], flat)]
+    first = [number(e, 0), number(e, outer), *xs, xs[-1]]  # the operand is copied, which takes less than filling
     below = lambda e, k, end, *_: before_end(e, k, end)
     y = e.loop(first, [index, index, *[flat] * (count + 1)], below, folds, one_kernel=True)[-1]
     return e.op("stablehlo.reshape", [y], [aval])
