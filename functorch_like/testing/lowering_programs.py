@@ -36,7 +36,7 @@ class LoweringDrawer(Drawer):
             self._many_features, self._quantile, self._by_columns, self._special, self._recurrent, self._long,
             self._complex, self._folded_integers, self._placed, self._placed, self._with_holes, self._true,
             self._ragged, self._sorted, self._by_columns, self._greatest, self._skipping, self._tiled,
-            self._stepped, self._placed, self._traces,
+            self._stepped, self._placed, self._traces, self._small_systems,
             *[self._double] * 6,
         ]  # fmt: skip
         return self.c.pick(kinds)()
@@ -299,6 +299,18 @@ class LoweringDrawer(Drawer):
         n, many = self.c.pick((2, 1, 3, 4)), self.c.pick((1024, 1023, 5))
         x = self.w.argument((many, n, n)).name
         return self.w.write(f"lax.linalg.cholesky({x} @ fnp.swapaxes({x}, -1, -2) + 2.0 * fnp.eye({n}, dtype=F))")
+
+    def _small_systems(self) -> Value | None:
+        """Solutions of many small systems, and determinants."""
+        if self.w.main not in ("float32", "float64"):
+            return None
+        n, many = self.c.pick((2, 3, 1, 4)), self.c.pick((64, 63, 300))
+        x, y = self.w.argument((many, n, n)).name, self.w.argument((many, n, self.c.pick((1, 3, 4)))).name
+        heavy = f"({x} + 3.0 * fnp.eye({n}, dtype=F))[:, ::-1]"
+        solved = f"fnp.linalg.solve({heavy}, {y})"
+        triangle = f"lax.linalg.triangular_solve({x} + 3.0 * fnp.eye({n}, dtype=F), {y}, left_side=True, lower=True)"
+        forms = (solved, f"fnp.linalg.inv({heavy})", f"fnp.linalg.slogdet({heavy})[1]", triangle)
+        return self.w.write(self.c.pick(forms))
 
     def _convolved(self, x: tuple[int, ...], kernel: tuple[int, ...], more: str) -> Value | None:
         layout = ("NCHW", "OIHW", "NCHW") if self.c.below(2) else ("NHWC", "HWIO", "NHWC")

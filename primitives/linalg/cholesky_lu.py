@@ -18,6 +18,7 @@ from functorch_like.primitives.base.rows_at import rows_at
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_cpu import WRITTEN_OUT
 from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, routine, square
+from functorch_like.primitives.linalg.small_systems_cpu import LU
 from functorch_like.primitives.linalg.triangular_solve import triangular_solve
 
 
@@ -137,7 +138,7 @@ def turned(x: Any) -> Any:
 
 #: P A = L U: both factors in one matrix (the diagonal of L is one), the rows swapped in turn, and their order.
 lu = linalg_primitive(
-    "lu", (2,), shape=_lu_shape, ref=_lu_ref, lower=_lu_lower, jvp=_lu_jvp,
+    "lu", (2,), shape=_lu_shape, ref=_lu_ref, lower=_lu_lower, jvp=_lu_jvp, alternatives=[LU],
     samples=lambda: [
         SampleInput((ShapedArray(s, d),), prepare=turned)
         for s, d in [

@@ -14,6 +14,7 @@ from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import lu, turned
 from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, routine, square
+from functorch_like.primitives.linalg.small_systems_cpu import SOLVE
 from functorch_like.primitives.linalg.triangular_solve import folded, triangular_solve
 from functorch_like.primitives.ordering.sort import sort
 
@@ -89,7 +90,7 @@ def _solve_batch(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> Any:
 #: A X = B, or with the transpose of A. Of a singular matrix the result is infinite or NaN.
 solve = linalg_primitive(
     "solve", (2, 2), shape=_solve_shape, ref=_solve_ref, lower=_solve_lower, jvp=_solve_jvp,
-    transpose=_solve_transpose, batch=_solve_batch, multiple_results=False, linear=1,
+    transpose=_solve_transpose, batch=_solve_batch, multiple_results=False, linear=1, alternatives=[SOLVE],
     samples=lambda: [
         SampleInput((ShapedArray((*lead, n, n), d), ShapedArray((*lead, n, m), d)), {"transpose_a": t}, prepare=_heavy)
         for lead, n, m, d, t in [

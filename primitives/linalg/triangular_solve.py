@@ -14,6 +14,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, routine, square, transposed_aval
+from functorch_like.primitives.linalg.small_systems_cpu import TRIANGULAR
 
 
 # ---------------------------------------------------------------------------------------------------- triangular_solve
@@ -145,7 +146,7 @@ def _heavy(x: Any) -> Any:
 
 triangular_solve = linalg_primitive(
     "triangular_solve", (2, 2), shape=_shape, ref=_ref, lower=_lower, jvp=_jvp, transpose=_transpose, batch=_batch,
-    samples=_samples, multiple_results=False, gpu=_lower_gpu, linear=1,
+    samples=_samples, multiple_results=False, gpu=_lower_gpu, linear=1, alternatives=[TRIANGULAR],
 )  # fmt: skip
 
 
