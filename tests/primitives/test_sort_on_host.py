@@ -17,6 +17,8 @@ from functorch_like.primitives.ordering.sort_cpu import MANY
 from functorch_like.testing import count_compiles
 
 N = MANY
+#: A row of which two elements are selected, where there are two such rows.
+LONG = 2048
 TARGET = host_kernels.TARGET
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -144,18 +146,19 @@ def test_what_is_made_of_sorts():
 
 # ----------------------------------------------------------------------------------------------------------- selection
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "int64", "uint64"])
-@pytest.mark.parametrize("place", [-(2**31), -1, 0, 1, N // 2, N - 2, N - 1, N, 2**31 - 1])
+@pytest.mark.parametrize("place", [-(2**31), -1, 0, 1, LONG // 2, LONG - 2, LONG - 1, LONG, 2**31 - 1])
 def test_selection_gives_what_sorting_puts_there(dtype, place):
-    x, at = drawn(dtype, (3, N)), min(max(place, 0), N - 1)
+    x, at = drawn(dtype, (3, LONG)), min(max(place, 0), LONG - 1)
     select = ft.jit(order_statistics)
     assert TARGET in select.lower(x, np.int32(0)).as_text()
     found = select(x, np.asarray(place, np.int32))
     same(
-        found, in_order(x)[:, [at, min(at + 1, N - 1)]] if dtype[0] == "f" else np.sort(x)[:, [at, min(at + 1, N - 1)]]
+        found,
+        in_order(x)[:, [at, min(at + 1, LONG - 1)]] if dtype[0] == "f" else np.sort(x)[:, [at, min(at + 1, LONG - 1)]],
     )
 
 
-@pytest.mark.parametrize("size", [N, N + 1])
+@pytest.mark.parametrize("size", [LONG, LONG + 1])
 def test_medians_are_selected(size):
     x = np.random.default_rng(3).standard_normal((2, size))
     median = ft.jit(lambda v: fnp.median(v, axis=1))
