@@ -202,13 +202,15 @@ def narrowed(dtype: DType) -> DType:
     return _HALVES.get(dtype, dtype) if _NARROW.value else dtype
 
 
-def of_host(x: Any) -> DType:
-    """Return the dtype that a NumPy array or scalar has as an operand.
+def is_constant(x: np.ndarray[Any, Any] | np.generic) -> bool:
+    """Return True for a constant of the package: a read-only array of rank 0 that is not a view."""
+    return type(x) is np.ndarray and not x.ndim and not x.flags.writeable and x.flags.owndata
 
-    Constants of the package, which are read-only arrays of rank 0, keep theirs.
-    """
+
+def of_host(x: Any) -> DType:
+    """Return the dtype that a NumPy array or scalar has as an operand; constants of the package keep theirs."""
     result = exact_dtype(x.dtype)
-    if _NARROW.value and result in _HALVES and (x.ndim or x.flags.writeable or type(x) is not np.ndarray):
+    if _NARROW.value and result in _HALVES and not is_constant(x):
         return _HALVES[result]
     return result
 

@@ -21,7 +21,7 @@ from functorch_like.backends import xla
 from functorch_like.backends.xla.configuration import explicit_resolved
 from functorch_like.caches import cleared
 from functorch_like.core import Primitive, Trace, UndefinedPrimal, as_argument, aval_of, new_trace, signature_of, state
-from functorch_like.dtypes import accumulator
+from functorch_like.dtypes import accumulator, is_constant
 from functorch_like.errors import FtError
 from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
@@ -124,7 +124,7 @@ class LinearMap:
                 for a in e.inputs:
                     if type(a) is np.ndarray and id(a) not in copies:
                         copies[id(a)] = a, a.copy()
-                        copies[id(a)][1].setflags(write=a.flags.writeable)  # which tells constants of the package
+                        copies[id(a)][1].setflags(write=not is_constant(a))
                 e.inputs = [copies[id(a)][1] if type(a) is np.ndarray else a for a in e.inputs]
 
     def places(self) -> list[list[tuple[int, int]]]:

@@ -158,7 +158,7 @@ class StageTrace(Trace):
             if host is value and host.flags.writeable:  # the user may change it before the jaxpr runs again
                 host = host.copy()
             if not host.ndim:
-                host.flags.writeable = False  # read-only arrays of rank 0 are never narrowed (`dtypes.of_host`)
+                host.flags.writeable = False  # read-only arrays of rank 0 are never narrowed (`dtypes.is_constant`)
             literal = Literal(host, aval)
             if host is value:
                 return self._remembered(value, literal)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from functorch_like import dtypes, tree
 from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, array_of, aval_of, is_value
@@ -135,7 +137,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     (3, 2)
     """
     x, order = value(operand), ints(permutation, "permutation")
-    if order == tuple(range(aval_of(x).ndim)):
+    if order == tuple(range(aval_of(x).ndim)) and not isinstance(x, np.ndarray):
         return x
     return structural.transpose(x, permutation=order)
 

@@ -205,3 +205,22 @@ def test_sequences_of_wide_ints_are_refused_as_single_ints_are(run):
             raise AssertionError(value)
     assert jnp.asarray([2**31, 1], "uint32").tolist() == [2**31, 1]
     """)
+
+
+def test_read_only_arrays_of_rank_0_are_32_bits_wide(run):
+    run("""
+    import jax, jax.numpy as jnp, numpy as np
+    # `broadcast_to` gives views that cannot be written to, as numpyro's numbers of values of a distribution are.
+    for number, dtype in ((3, "int32"), (0.5, "float32"), (1j, "complex64")):
+        view = np.broadcast_to(number, ())
+        assert not view.flags.writeable
+        vector, unravel = jax.flatten_util.ravel_pytree({"a": view})
+        for made in (view + jnp.zeros((), dtype), jnp.asarray(view), vector, jax.lax.transpose(view, ())):
+            assert made.dtype == dtype and np.all(made == number), made
+        assert jax.jit(lambda: view * 2)().dtype == dtype
+        if number != 3:
+            assert jax.vjp(lambda x: x * view, jnp.ones((), dtype))[1](view)[0].dtype == dtype
+    assert jax.lax.fori_loop(0, np.broadcast_to(3, ()) - 1, lambda i, c: c + i, np.broadcast_to(4, ())) == 5
+    count = jax.jit(lambda n: jax.lax.fori_loop(0, jnp.stack([np.broadcast_to(3, ())])[n] - 1, lambda i, c: c + 1, 0))
+    assert count(0) == 2
+    """)
