@@ -11,7 +11,7 @@ from support.nestings import DERIVATIVES, REVERSE, nested, nestings
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like.custom_derivatives import CustomVJPPrimal, SymbolicZero
-from functorch_like.errors import TreeError
+from functorch_like.errors import DtypeError, TreeError
 from functorch_like.testing import check_grads
 
 X = ft.device_put(np.asarray(0.7))  # in double precision
@@ -176,6 +176,26 @@ def test_integer_results_have_float0_cotangents():
     f.defvjp(lambda x, n: (f(x, n), None), bwd)
     assert float(ft.grad(lambda x: f(x, 3)[0])(2.0)) == 7.0
     assert float(ft.jit(ft.grad(lambda x, n: f(x, n)[0]))(2.0, 3)) == 7.0
+
+
+@pytest.mark.parametrize("wrap", [lambda g: g, ft.jit], ids=["eager", "jit"])
+def test_what_a_rule_returns_for_integers_is_ignored(wrap):
+    """Rules return zeros, or the integer itself."""
+    for of in (fnp.zeros_like, lambda n: n, lambda n: 0, lambda n: 1.5, lambda n: np.zeros(n.shape, ft.float0)):
+        f = ft.custom_vjp(lambda x, p: x * p["n"] * p["w"])
+        f.defvjp(
+            lambda x, p: (x * p["n"] * p["w"], (x, p)),
+            lambda r, g, of=of: (g * r[1]["n"] * r[1]["w"], {"n": of(r[1]["n"]), "w": g * r[0] * r[1]["n"]}),
+        )
+        p = {"n": fnp.asarray(3), "w": fnp.asarray(5.0)}
+        assert float(wrap(ft.grad(f))(2.0, p)) == 15.0
+        along = lambda w, f=f: ft.vmap(lambda n: f(2.0, {"n": n, "w": w}))(fnp.arange(3)).sum()
+        assert float(wrap(ft.grad(along))(5.0)) == 6.0
+        pulled = ft.vjp(f, 2.0, p)[1](1.0)[1]
+        assert float(pulled["w"]) == 6.0 and pulled["n"].dtype == ft.float0
+    f.defvjp(lambda x, p: (x, None), lambda _, g: (g, {"n": 0, "w": fnp.ones((), "int32")}))  # of a float
+    with pytest.raises(DtypeError, match="cotangent needed"):
+        wrap(ft.grad(f))(2.0, p)
 
 
 def test_symbolic_zeros():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
@@ -111,7 +112,7 @@ class custom_vjp(CustomFunction[P, R]):
             bwd: `(*nondiff, residuals, cotangent) -> cotangents`. The cotangent has the structure, shapes and dtypes
                 of the result (float0 zeros for integers). It gives a tuple with one entry for each argument that is
                 not nondiff, of its structure, shapes and dtypes; None for zero, at any level. For a Python number any
-                float dtype is converted. Cotangents of integers are None or float0 zeros.
+                float dtype is converted. What belongs to an integer is ignored.
             symbolic_zeros: `fwd` is given a `CustomVJPPrimal` for each leaf of the arguments, and `bwd` a
                 `SymbolicZero` for each cotangent that is zero.
             optimize_remat: where a staged program turns out not to need the residuals, as the first pass of
@@ -240,6 +241,8 @@ class _Backward:
             )
         result = _spread(in_tree, back)
         leaves, treedef = xla.flatten(back) if result is None else (result, in_tree)
+        if treedef == in_tree:  # whatever belongs to an integer is ignored, as in JAX
+            leaves = [x if dtypes.is_inexact(a.dtype) else None for x, a in zip(leaves, self.in_avals, strict=True)]
         expected = Column("cotangent needed", in_tree, [tangent_aval(a) for a in self.in_avals])
         report.derivative("cotangent returned", treedef, leaves, expected, self.in_avals)
         return leaves
