@@ -20,7 +20,7 @@ from functorch_like.ir.trace_to_jaxpr import CapturedRefs, stage
 from functorch_like.lax.operands import error, held_refs
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow import cond as cond_primitives
-from functorch_like.primitives.higher_order.control_flow.cond_branches import branches_memo, united
+from functorch_like.primitives.higher_order.control_flow.cond_branches import as_array, branches_memo, united
 from functorch_like.source_info import name_of
 from functorch_like.transforms.disable_jit import jit_is_disabled
 
@@ -179,19 +179,12 @@ def _apply(
     alone = len(bodies) == 1 or (state.trace.staging and not state.trace.all_branches)
     if isinstance(which, int) and alone:
         outs = evaluate(promoted[which], [*bodies[which].consts, *leaves])
-        outs = [_array(out, aval) for out, aval in zip(outs, promoted[which].out_avals, strict=True)]
+        outs = [as_array(out, aval) for out, aval in zip(outs, promoted[which].out_avals, strict=True)]
     else:
         consts, branches = _united(bodies, promoted)
         index = np.asarray(which, np.int32) if isinstance(which, int) else which
         outs = cond_primitives.cond(index, *consts, *leaves, branches=branches)
     return bodies[0].out_tree.unflatten(outs)
-
-
-def _array(out: Any, aval: ShapedArray) -> Any:
-    """Return a result as an array: an operand that a branch returns unchanged may be a number of the host."""
-    if not isinstance(out, (np.ndarray, np.generic)):
-        return out
-    return structural.convert_element_type(out, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
 def _with_refs(failed: FtError, which: Any, functions: Any, operands: Any, what: str, order: Sequence[int]) -> Any:

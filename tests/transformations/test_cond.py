@@ -134,6 +134,27 @@ def test_switch_takes_the_nearest_branch(wrap):
     np.testing.assert_allclose(np.asarray(slopes), [1.0, 3.0, 6.75], rtol=1e-6)
 
 
+def test_vmap_keeps_operands_that_all_branches_return_whole():
+    """They differ between elements only where the operands do, so `out_axes` may be None."""
+    k, y = np.arange(3), np.arange(6, dtype="f").reshape(2, 3)
+    branches = [lambda x, y: (x, y, y), lambda x, y: (x, y, x), lambda x, y: (x, y, y + x)]
+    f = lambda k, x, y: lax.switch(k, branches, x, y)
+    two = np.full(2, 2, "f")
+    want = np.stack([y[:, 0], two, y[:, 2] + 2])
+    for wrap in (lambda f: f, ft.jit):
+        whole, columns, chosen = wrap(ft.vmap(f, in_axes=(0, None, 1), out_axes=(None, 1, 0)))(k, two, y)
+        same(whole, two)
+        same(columns, y)
+        same(chosen, want)
+    x, _ = ft.vmap(lambda p, x: lax.cond(p, lambda x: (x, x), lambda x: (x, -x), x), (0, None), (None, 0))(k > 0, 3.0)
+    assert isinstance(x, ft.Array) and float(x) == 3.0
+    # Gradients are those of each branch.
+    square = lambda x, y: ft.vmap(lambda k, y: f(k, x, y)[2], (0, 1))(k, y).sum() + f(k[0], x, x)[0].sum() ** 2
+    gx, gy = ft.grad(square, (0, 1))(two, y)
+    same(gx, 5 * two)
+    same(gy, np.array([[1, 0, 1], [1, 0, 1]], "f"))
+
+
 def test_vmap_of_switch():
     k, x = np.array([0, 1, 2, 7, -4]), np.linspace(0.5, 1.5, 5)
     f = lambda k, x: lax.switch(k, POWERS, x)

@@ -26,8 +26,10 @@ from functorch_like.primitives.higher_order.call import CallSpec, call
 from functorch_like.primitives.higher_order.control_flow.cond_branches import (
     BranchesPartialEval,
     agreeing,
+    as_array,
     branches_memo,
     partial_eval_branches,
+    passed_through,
     united,
 )
 from functorch_like.primitives.higher_order.control_flow.cond_samples import samples
@@ -199,7 +201,10 @@ def _by_each(
         results.append(evaluate(derived, [*consts, *shielded]))
     over = lambda x: structural.broadcast_in_dim(index, shape=aval_of(x).shape, broadcast_dimensions=(0,))
     outs = [r[0] if len(r) == 1 else _choose(over(r[0]), r) for r in zip(*results, strict=True)]
-    return outs, [0] * len(outs)
+    # An operand that all branches return need not differ between elements.
+    passed = passed_through(branches)
+    outs = [o if k is None else as_array(operands[k], aval_of(operands[k])) for o, k in zip(outs, passed, strict=True)]
+    return outs, [0 if k is None else at[k] for k in passed]
 
 
 def _choose(index: Any, cases: Sequence[Any]) -> Any:

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
@@ -15,6 +17,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived
 from functorch_like.primitives.higher_order.partial_eval import PartialEval, partial_eval_jaxpr
+from functorch_like.primitives.structural import convert_element_type
 
 Branches = tuple[Jaxpr, ...]
 
@@ -60,6 +63,22 @@ def united(parts: Sequence[Any]) -> tuple[list[Any], Branches]:
         rest = jaxpr.inputs[len(consts) :]
         branches.append(Jaxpr([*first, *rest], jaxpr.equations, jaxpr.outputs, jaxpr.name, jaxpr.origin))
     return list(values.values()), tuple(branches)
+
+
+def passed_through(branches: Branches) -> list[int | None]:
+    """Return for each result the position of the operand that every branch returns there; None if there is none."""
+    at = [{v: k for k, v in enumerate(b.inputs)} for b in branches]
+    places = [
+        [known.get(o) if type(o) is Var else None for o in b.outputs] for known, b in zip(at, branches, strict=True)
+    ]
+    return [column[0] if len(set(column)) == 1 else None for column in zip(*places, strict=True)]
+
+
+def as_array(out: Any, aval: ShapedArray) -> Any:
+    """Return a result as an array: an operand that a branch returns unchanged may be a number of the host."""
+    if not isinstance(out, (np.ndarray, np.generic)):
+        return out
+    return convert_element_type(out, new_dtype=aval.dtype, weak_type=aval.weak_type)
 
 
 def agreeing(
