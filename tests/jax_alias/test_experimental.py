@@ -118,3 +118,22 @@ def test_arrays_of_several_devices_in_files(run, tmp_path):
     )
     assert told.splitlines()[0] == "[True] division by zero"
     assert "'a/b', which is relative" in told
+
+
+def test_managers_of_checkpoints_have_an_interface(run):
+    """orbax asks whether a checkpointer is such a manager."""
+    text = """
+    from jax.experimental.array_serialization import serialization
+    base = serialization.GlobalAsyncCheckpointManagerBase
+    names = ("check_for_errors", "wait_until_finished", "serialize", "deserialize")
+    whole = type("Whole", (base,), {name: lambda self, *args, **kw: (args, kw) for name in names})
+    assert isinstance(whole(), base) and not isinstance(object(), base)
+    assert whole().serialize([1], [{}], on_commit_callback=print) == (([1], [{}]), {"on_commit_callback": print})
+    for name in names:
+        try:
+            type("Part", (whole,), {name: base.__dict__[name]})()
+        except TypeError as error:
+            print(name in str(error))
+    assert isinstance(serialization.GlobalAsyncCheckpointManager(), base)
+    """
+    assert run(text).split() == ["True"] * 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import importlib
 import os
@@ -233,8 +234,32 @@ class AsyncManager:
             self.wait_until_finished()
 
 
-class GlobalAsyncCheckpointManagerBase:
-    """Base of classes that write and read arrays of several devices."""
+class GlobalAsyncCheckpointManagerBase(abc.ABC):
+    """Interface of managers that write checkpoints of arrays while the program goes on."""
+
+    @abc.abstractmethod
+    def check_for_errors(self) -> None:
+        """Raise the error of a write, if there was one, without waiting."""
+
+    @abc.abstractmethod
+    def wait_until_finished(self) -> None:
+        """Wait for the writes that have started."""
+
+    @abc.abstractmethod
+    def serialize(
+        self, arrays: Sequence[Any], tensorstore_specs: Sequence[Any], *, on_commit_callback: Callable[[], None]
+    ) -> None:
+        """Start to write arrays, and call a function after the last one."""
+
+    @abc.abstractmethod
+    def deserialize(
+        self,
+        shardings: Sequence[Any],
+        tensorstore_specs: Sequence[Any],
+        global_shapes: Sequence[Any] | None = None,
+        dtypes: Sequence[Any] | None = None,
+    ) -> Sequence[Any]:
+        """Read arrays, and place them as the shardings say."""
 
 
 class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
