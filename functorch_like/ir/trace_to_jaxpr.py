@@ -64,6 +64,7 @@ class StageTrace(Trace):
         hosts: the variables whose dtype NumPy chose, with descriptions; `dtype_origins.py` updates them.
         looked: numbers of equations and originals that `hosts` takes into account.
         originals: pairs of an added input, or the literal of an array, and its value from outside, before conversion.
+        added: inputs behind the function's arguments, which libraries add for their state.
         again: True if the function may be staged again, along other paths; it then has `traced_aux` (see `stage`).
         cells: contents of `ft.Ref`s from outside that were read or written; `ref/reference.py` sets them.
         follows: True if Python control flow on traced values is followed; None if it is not followed inside either.
@@ -71,7 +72,8 @@ class StageTrace(Trace):
     """
 
     __slots__ = (
-        "_atoms", "again", "cells", "const_vars", "consts", "equations", "hosts", "looked", "originals", "undecided",
+        "_atoms", "added", "again", "cells", "const_vars", "consts", "equations", "hosts", "looked", "originals",
+        "undecided",
     )  # fmt: skip
 
     follows: bool | None = False
@@ -81,6 +83,7 @@ class StageTrace(Trace):
         self.staging = True
         self.broadcasts = {}
         self.equations: list[Equation] = []
+        self.added: list[StageTracer] = []
         self.consts: list[Any] = []
         self.const_vars: list[Var] = []
         self.hosts: dict[Atom, str] = {}
@@ -288,6 +291,7 @@ def stage(
             if hosts:
                 trace.hosts = {inputs[i]._var: text for i, text in hosts.items()}
             outputs = [trace.lift(o) for o in fun(*inputs)]
+            inputs += trace.added
             if trace.cells is not None and (missing := [ref for ref, cell in trace.cells.items() if not cell.given]):
                 raise CapturedRefs(trace, missing)
     except (Undecided, Exception):

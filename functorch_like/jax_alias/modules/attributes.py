@@ -17,11 +17,13 @@ from functorch_like.calling.pickling import Transformed
 from functorch_like.compiler.lower import lower
 from functorch_like.core import Tracer
 from functorch_like.errors import UnsupportedError
+from functorch_like.interpreters.batching import BatchTracer
 from functorch_like.ir.jaxpr import Jaxpr, Literal
+from functorch_like.ir.trace_to_jaxpr import StageTrace
 from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.layout import Format, Layout
 from functorch_like.jax_alias.modules.memory import Space
-from functorch_like.random.typed_keys import KeyArray
+from functorch_like.random.typed_keys import KeyArray, KeyAval
 from functorch_like.ref import AbstractRef
 from functorch_like.transforms.jit_stages import ArgInfo, Compiled, Lowered, Traced
 
@@ -197,6 +199,8 @@ def _attach_to_specs() -> None:
 def _attach_to_keys() -> None:
     keys: Any = KeyArray
     of_words: Callable[..., Any] = lambda self, words: KeyArray(words, self._impl)
+    key: Any = KeyArray
+    key.is_deleted = lambda self: not isinstance(self._words, Tracer) and self._words.is_deleted()
     shards: Callable[[Any, Sequence[Any]], list[Any]] = lambda self, parts: [
         s._replace(index=s.index[: self.ndim], data=None if s.data is None else of_words(self, s.data)) for s in parts
     ]
@@ -219,9 +223,20 @@ def _to_device(x: Tracer, device: Any, *, stream: Any = None) -> Any:
     return device_put(x, device)
 
 
+def _new_arg(trace: StageTrace, aval: avals.ShapedArray, source_info: Any = None) -> Any:
+    """Return a traced value for an input of the program behind the arguments of its function."""
+    keys = isinstance(aval, KeyAval)
+    trace.added.append(trace.input(aval.words if keys else aval))
+    return KeyArray(trace.added[-1], aval.impl) if keys else trace.added[-1]
+
+
 def _attach_to_programs() -> None:
+    trace: Any = StageTrace
+    trace.new_arg = _new_arg
     tracer: Any = Tracer
     tracer.to_device = _to_device
+    batch_tracer: Any = BatchTracer
+    batch_tracer.batch_dim = property(lambda self: self.dim)
     jaxpr: Any = Jaxpr
     names = ("jaxpr", "eqns", "invars", "outvars", "consts", "constvars", "debug_info", "is_high", "map_jaxpr")
     for name in (*names, "pretty_print"):

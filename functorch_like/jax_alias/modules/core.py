@@ -51,6 +51,7 @@ ParamDict = dict[str, Any]
 Effects = frozenset[Any]
 InconclusiveDimensionOperation = JaxprTypeError = FtError
 set_current_trace = _core.set_current_trace
+trace_ctx = _core.state  #: its attribute `trace` is the trace in force
 ensure_compile_time_eval = eval_context = ft.ensure_compile_time_eval
 array_types = {_core.ArrayImpl}
 #: Libraries add their own types, with the entry of NumPy's arrays as the value. The package does not read it.

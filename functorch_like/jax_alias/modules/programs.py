@@ -26,6 +26,7 @@ from functorch_like.primitives.base.shapes import broadcast_in_dim
 from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, conv_general_dilated
 from functorch_like.primitives.effects.callbacks import debug_callback
 from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
+from functorch_like.random.typed_keys import KeyArray, is_keys
 from functorch_like.sharding import AbstractMesh
 
 no_effects: frozenset[Any] = frozenset()
@@ -217,6 +218,9 @@ class Jaxpr:
     #: Whether values of types of the user's own are in it; those of recorded programs are arrays.
     is_high = False
 
+    #: For each result the generator of typed keys, None for arrays; empty if no results are known to be keys.
+    key_impls: tuple[str | None, ...] = ()
+
     def __init__(
         self,
         constvars: Sequence[Any],
@@ -234,7 +238,10 @@ class Jaxpr:
     def replace(self, **changes: Any) -> Jaxpr:
         """Return the same with some attributes changed."""
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
-        return Jaxpr(**{name: getattr(self, name) for name in names} | changes)
+        made = Jaxpr(**{name: getattr(self, name) for name in names} | changes)
+        if "outvars" not in changes:
+            made.key_impls = self.key_impls
+        return made
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -330,14 +337,16 @@ def _recorded(value: Any) -> Any:
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list[Any]:
-    """Apply the equations of a program to arguments."""
+    """Apply the equations of a program to arguments. Typed keys are arrays of words in it."""
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
-    values.update(zip(jaxpr.invars, args, strict=True))
+    values.update(zip(jaxpr.invars, (x._words if is_keys(x) else x for x in args), strict=True))
     read: Callable[[Any], Any] = lambda atom: atom.operand if isinstance(atom, Literal) else values[atom]
     for eqn in jaxpr.eqns:
         out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
         values.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
-    return [read(atom) for atom in jaxpr.outvars]
+    impls = jaxpr.key_impls or (None,) * len(jaxpr.outvars)
+    results = zip(map(read, jaxpr.outvars), impls, strict=True)
+    return [x if impl is None else KeyArray(x, impl) for x, impl in results]
 
 
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:

@@ -107,6 +107,9 @@ def make_jaxpr(
         names = debug_info("jit", fun, args, kwargs, static_argnums=static_argnums)
         names = names._replace(result_paths=result_paths(traced.out_info))
         closed = programs.view(traced.jaxpr, traced.consts, names)
+        results = ft.tree.leaves(traced.out_info, is_leaf=is_keys)
+        if any(map(is_keys, results)):
+            closed.jaxpr.key_impls = tuple(x._impl if is_keys(x) else None for x in results)
         return (closed, traced.out_info) if return_shape else closed
 
     return made

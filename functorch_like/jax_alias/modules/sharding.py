@@ -186,9 +186,26 @@ def concrete(shardings: Any) -> Any:
     return _ft.tree.map(_concrete, shardings, is_leaf=lambda s: isinstance(s, _sharding.PartitionSpec))
 
 
+class _Unspecified:
+    """Type of the default value of shardings of `jit`."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+#: The default value of shardings of `jit`.
+unspecified = _Unspecified()
+
+
 def without_formats(shardings: Any) -> Any:
-    """Replace formats, as `jit` takes them, by their shardings."""
-    return _ft.tree.map(lambda leaf: _concrete(leaf) if isinstance(leaf, _Format) else leaf, shardings)
+    """Replace formats, as `jit` takes them, by their shardings, and what is not specified by None."""
+
+    def plain(leaf: Any) -> Any:
+        if leaf is unspecified:
+            return None
+        return _concrete(leaf) if isinstance(leaf, _Format) else leaf
+
+    return _ft.tree.map(plain, shardings)
 
 
 def _concrete(sharding: Any) -> Any:
