@@ -130,7 +130,7 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
     if match is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
         return
     name = name_of(fun)
-    own = match[1].rpartition(".")[2] == fun.__name__ and _inside(error.__traceback__)  # the package handed it on
+    own = match[1].rpartition(".")[2] == _plain_name(fun) and _inside(error.__traceback__)  # the package handed it on
     if error.__traceback__.tb_next is None or own:  # the call of `fun` failed, not one inside of it
         error.add_note(_remedy(fun, str(error)))
     elif called_wrongly(error) and (fun.__module__ == f"{_PACKAGE}.lax" or _plain_name(fun) in _BODIES):
@@ -166,7 +166,7 @@ def _remedy(fun: Callable[..., Any], message: str) -> str:
         if f"'{foreign}'" in message and own in parameters and foreign not in parameters
     ]
     renamed += [f"; {remedy}" for option, remedy in _LEFT_OUT.items() if _is_of(option, fun, message)]
-    if "() takes" in message and fun.__name__ == "shard_map":
+    if "() takes" in message and _plain_name(fun) == "shard_map":
         renamed.append("; options have names: ft.shard_map(f, mesh=mesh, in_specs=..., out_specs=...)(x)")
     made_of = {"fun": "f", "fun_jit": "ft.jit(f)"}.get(next(iter(parameters), ""))
     if next(iter(parameters), "") == "prim":
