@@ -12,16 +12,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from functorch_like import dtypes, source_info
-from functorch_like.avals import ShapedArray, is_symbolic
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct, is_symbolic
 from functorch_like.backends import xla
+from functorch_like.backends.xla.configuration import current_mesh
+from functorch_like.backends.xla.mesh import AbstractMesh, Mesh
+from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.calling import api_boundary
 from functorch_like.compiler import lower as lowering
+from functorch_like.compiler.placement import settle
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, NumberError, UnsupportedError
 from functorch_like.exporting import format as file_format
@@ -35,7 +40,7 @@ from functorch_like.exporting.nodes import register_pytree_node_serialization as
 from functorch_like.exporting.shapes import symbolic_args_specs as symbolic_args_specs
 from functorch_like.exporting.symbolic import MAGIC, exported_for, one_of, read
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
-from functorch_like.primitives.effects.call_exported import Artifact, call_exported
+from functorch_like.primitives.effects.call_exported import Artifact, Split, call_exported
 from functorch_like.transforms.jit import jit
 
 
@@ -49,6 +54,8 @@ class Exported:
         in_avals, out_avals: shapes and dtypes of their leaves.
         stablehlo_version: version of StableHLO that the program is written in.
         written_by: versions of functorch_like and jaxlib that lowered it; empty if a stored program has none.
+        mesh: the axes of the devices that the program is split over; None if it is for one device.
+        nr_devices: their number.
     """
 
     def __init__(
@@ -65,6 +72,58 @@ class Exported:
         self.fun_name, self.in_tree, self.out_tree = artifact.name, in_tree, out_tree
         self.platforms = tuple(name for name, _ in artifact.programs)
         self.in_avals, self.out_avals = artifact.in_avals, artifact.out_avals
+        self.mesh = None if artifact.split is None else artifact.split.mesh
+        self.nr_devices = 1 if self.mesh is None else self.mesh.size
+
+    @api_boundary.public
+    def in_shardings(self, mesh: AbstractMesh | None = None) -> tuple[NamedSharding | None, ...]:
+        """Return the sharding of each leaf of the arguments; None for those that the compiler splits.
+
+        Args:
+            mesh: a mesh with the axes of `self.mesh`, which is taken if None.
+
+        Raises:
+            ArgumentError: for another mesh.
+
+        Example:
+            >>> import functorch_like as ft
+            >>> from functorch_like.sharding import NamedSharding, PartitionSpec as P
+            >>> mesh = ft.make_mesh((1,), ("data",))
+            >>> x = ft.ShapeDtypeStruct((4,), "float32", sharding=NamedSharding(mesh, P("data")))
+            >>> ft.export.export(ft.jit(lambda x: 2 * x))(x).in_shardings(mesh)
+            (NamedSharding(Mesh('data': 1), P('data')),)
+        """
+        return self._shardings(mesh, self._artifact.split and self._artifact.split.ins, self.in_avals)
+
+    @api_boundary.public
+    def out_shardings(self, mesh: AbstractMesh | None = None) -> tuple[NamedSharding | None, ...]:
+        """Return the sharding of each leaf of the result; see `in_shardings`.
+
+        Args:
+            mesh: a mesh with the axes of `self.mesh`, which is taken if None.
+
+        Raises:
+            ArgumentError: for another mesh.
+
+        Example:
+            >>> import functorch_like as ft
+            >>> ft.export.export(ft.jit(lambda x: 2 * x))(ft.ShapeDtypeStruct((4,), "float32")).out_shardings()
+            (None,)
+        """
+        return self._shardings(mesh, self._artifact.split and self._artifact.split.outs, self.out_avals)
+
+    def _shardings(
+        self, mesh: AbstractMesh | None, specs: Sequence[Any] | None, avals: Sequence[ShapedArray]
+    ) -> tuple[Any, ...]:
+        if specs is None or self.mesh is None:
+            return (None,) * len(avals)
+        where = self.mesh if mesh is None else mesh
+        if where.shape_tuple != self.mesh.shape_tuple:
+            raise ArgumentError(
+                f"{self.fun_name} was exported for {self.mesh!r}, and is given {where!r}",
+                fix="give a mesh of these axes",
+            )
+        return tuple(None if spec is None else NamedSharding(where, spec) for spec in specs)
 
     @api_boundary.public
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -202,7 +261,9 @@ class Exported:
         """
         stored = (self.in_tree, self.out_tree, self.in_avals, self.out_avals, self._artifact.programs, self.written_by)
         derivative = self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else b""
-        return file_format.pack(Contents(self.fun_name, self.stablehlo_version, *stored, derivative))
+        return file_format.pack(
+            Contents(self.fun_name, self.stablehlo_version, *stored, derivative, self._artifact.split)
+        )
 
     def __repr__(self) -> str:
         avals = ", ".join(map(repr, self.in_avals))
@@ -213,7 +274,8 @@ class Exported:
 def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[..., Exported]:
     """Lower a jitted function to a program that can be stored, and called elsewhere.
 
-    Closed-over values become part of the program; static arguments are compiled in; donation is not kept.
+    Closed-over values become part of the program; static arguments are compiled in; donation is not kept. A function of
+    arrays on a mesh becomes a program for as many devices, which `Exported.in_shardings` places.
     The program has no compile options: those of the process that calls it apply, and so do its settings of `backends`
     (but settings that change the lowering have had their effect).
 
@@ -249,11 +311,21 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
 
         if any(map(is_symbolic, xla.flatten((args, kwargs))[0])):
             return exported_for(exported, args, kwargs, source_info.name_of(fun_jit))
-        traced = fun_jit.trace(*args, **kwargs)
-        jaxpr = _with_constants(traced.jaxpr, traced.consts)
+        with _mesh_of(args, kwargs):
+            traced = fun_jit.trace(*args, **kwargs)
+            jaxpr = _with_constants(traced.jaxpr, traced.consts)
+            place = xla.default_device() if traced.place is None else traced.place
+            partitioning = settle(jaxpr, [], traced.in_avals, place)
         programs, version = [], ""
         for platform in names:
-            lowered = lowering.lower(jaxpr, name=traced.spec.name, keep_unused=True, platform=platform, portable=True)
+            lowered = lowering.lower(
+                jaxpr,
+                name=traced.spec.name,
+                keep_unused=True,
+                platform=platform,
+                partitioning=partitioning,
+                portable=True,
+            )
             if lowered.calls_python or "ffi_call" in str(jaxpr):
                 raise UnsupportedError(
                     f"{traced.spec.name} calls functions of this process, which are not there in another one",
@@ -263,8 +335,11 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
             programs.append((platform, program))
         avals = tuple(a.strong() for a in traced.in_avals), tuple(traced.jaxpr.out_avals)
         in_tree = _without_static(traced.in_tree, traced.statics, len(traced.in_avals))
-        artifact = Artifact(traced.spec.name, tuple(programs), *avals)
-        backward = functools.cache(lambda: export(jit(backward_of(jaxpr)), platforms=names)(*backward_avals(artifact)))
+        split = None if partitioning is None else _split(partitioning, len(avals[1]))
+        artifact = Artifact(traced.spec.name, tuple(programs), *avals, split)
+        mesh = None if partitioning is None else partitioning.mesh
+        inputs = functools.partial(backward_avals, artifact, mesh)
+        backward = functools.cache(lambda: export(jit(backward_of(jaxpr)), platforms=names)(*inputs()))
         return Exported(artifact, in_tree, traced.out_tree, version, backward=backward)
 
     return exported
@@ -300,7 +375,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         symbolic: Any = read(bytes(blob), deserialize)
         return symbolic
     stored = file_format.unpack(bytes(blob))
-    artifact = Artifact(stored.name, stored.programs, stored.in_avals, stored.out_avals)
+    artifact = Artifact(stored.name, stored.programs, stored.in_avals, stored.out_avals, stored.split)
     backward = functools.cache(lambda: deserialize(stored.derivative)) if stored.derivative else None
     return Exported(artifact, stored.in_tree, stored.out_tree, stored.stablehlo, stored.written_by, backward)
 
@@ -326,6 +401,22 @@ def _checked(x: Any, aval: ShapedArray, place: Callable[[], str], name: str) -> 
 def _rank(dtype: np.dtype[Any]) -> int:
     """Return the kind of a dtype as a number: 0 for bool, 1 for integers, 2 for floats, 3 for complex numbers."""
     return 0 if dtype == dtypes.bool_ else 1 if dtypes.is_integer(dtype) else 3 if dtypes.is_complex(dtype) else 2
+
+
+@contextmanager
+def _mesh_of(args: Any, kwargs: Any) -> Generator[None]:
+    """Have the mesh without devices of shapes that are given as arguments in force, unless a mesh is."""
+    meshes = (getattr(x.sharding, "mesh", None) for x in xla.flatten((args, kwargs))[0] if type(x) is ShapeDtypeStruct)
+    abstract = next((m for m in meshes if isinstance(m, AbstractMesh) and not isinstance(m, Mesh)), None)
+    with nullcontext() if abstract is None or current_mesh.value is not None else current_mesh.held(abstract):
+        yield
+
+
+def _split(partitioning: Any, count: int) -> Split:
+    """Return how a program is split, for its file."""
+    specs = lambda each: tuple(None if where is None else where.spec for where in each)
+    outs = (None,) * count if partitioning.outs is None else partitioning.outs
+    return Split(partitioning.mesh.shape_tuple, specs(partitioning.ins), specs(outs))
 
 
 def _without_static(in_tree: Any, statics: Any, count: int) -> Any:

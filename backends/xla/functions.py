@@ -40,8 +40,16 @@ class Functions:
         symbol = self._functions.get(key)
         if symbol is not None:
             return symbol
-        functions = list(module.body.operations)
+        functions: list[Any] = []
+        for made in list(module.body.operations):
+            if made.operation.name == "sdy.mesh":
+                self._adopt_mesh(made, module)
+            else:
+                functions.append(made)
         for made in functions:
+            for attribute in ("arg_attrs", "res_attrs"):  # shardings, which hold at the borders of programs alone
+                if attribute in made.attributes:
+                    del made.attributes[attribute]
             old = ir.StringAttr(made.attributes["sym_name"]).value
             new = self._unique(name if old == "main" else f"{name}_{old}")
             # Through a temporary name, because the new name may be another function's old one.
@@ -58,6 +66,13 @@ class Functions:
         assert symbol is not None
         self._functions[key] = symbol
         return symbol
+
+    def _adopt_mesh(self: Any, made: Any, module: ir.Module) -> None:
+        """Have another module's functions refer to a mesh of this module instead of their own."""
+        old = ir.StringAttr(made.attributes["sym_name"]).value
+        symbol = self.mesh_of(made.attributes["mesh"])
+        ir.SymbolTable.replace_all_symbol_uses(old, f"{symbol}.moved", module.operation)
+        ir.SymbolTable.replace_all_symbol_uses(f"{symbol}.moved", symbol, module.operation)
 
     def call(
         self: Any,

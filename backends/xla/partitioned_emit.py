@@ -50,11 +50,14 @@ class Partitioned:
 
     def mesh_symbol(self, mesh: AbstractMesh) -> str:
         """The name of a mesh in this module, which is defined there at its first use."""
-        key = mesh.shape_tuple
-        symbol = self._meshes.get(key)
+        return self.mesh_of(mlir.parsed(mesh_attribute(mesh)))
+
+    def mesh_of(self, attribute: Any) -> str:
+        """The name of the mesh that an attribute describes."""
+        symbol = self._meshes.get(attribute)
         if symbol is None:
-            symbol = self._meshes[key] = "mesh" if not self._meshes else f"mesh_{len(self._meshes)}"
-            attrs = {"sym_name": mlir.string(symbol), "mesh": mlir.parsed(mesh_attribute(mesh))}
+            symbol = self._meshes[attribute] = "mesh" if not self._meshes else f"mesh_{len(self._meshes)}"
+            attrs = {"sym_name": mlir.string(symbol), "mesh": attribute}
             at = ir.InsertionPoint.at_block_begin(self._module.body)
             ir.Operation.create("sdy.mesh", [], [], attrs, None, 0, mlir.unknown, at)
         return symbol

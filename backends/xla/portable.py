@@ -42,7 +42,9 @@ def written(module: ir.Module) -> tuple[bytes, str]:
         copied = mlir.copied(module)
         try:
             _in_stablehlo_alone().run(copied.operation)
-            return stablehlo.serialize_portable_artifact(copied, version), version
+            # Shardings are of another dialect, of which StableHLO promises nothing.
+            split = "mhlo.num_partitions" in copied.operation.attributes
+            return stablehlo.serialize_portable_artifact(copied, version, split), version
         except (ir.MLIRError, ValueError, RuntimeError) as error:
             raise UnsupportedError(
                 f"the program has operations that are not portable: {error}", fix="leave them out of what is exported"
@@ -80,6 +82,9 @@ def _targets(operation: Any) -> Iterator[str]:
             yield ir.StringAttr(inner.attributes["call_target_name"]).value
 
 
+_FRAME = frozenset(("func.func", "func.return", "sdy.mesh", "sdy.return", "stablehlo.return"))
+
+
 def operation_counts(artifact: bytes) -> dict[str, int]:
     """The count of each operation of a program, by its name.
 
@@ -89,7 +94,7 @@ def operation_counts(artifact: bytes) -> dict[str, int]:
     module = read(artifact)
     with mlir.lock:
         names = Counter(inner.name for inner in mlir.operations_in(module.operation))
-    return {name: n for name, n in names.most_common() if name not in ("func.func", "func.return", "stablehlo.return")}
+    return {name: n for name, n in names.most_common() if name not in _FRAME}
 
 
 def _check_signature(
@@ -97,7 +102,7 @@ def _check_signature(
 ) -> None:
     """Compare the types of a program's `main` with those that its file states."""
     with mlir.lock:
-        functions: list[Any] = list(module.body.operations)
+        functions: list[Any] = [f for f in module.body.operations if f.operation.name == "func.func"]
         main = [f.type for f in functions if ir.StringAttr(f.attributes["sym_name"]).value == "main"]
         signatures = [(list(t.inputs), list(t.results)) for t in main]
         stated = [mlir.types[a] for a in in_avals], [mlir.types[a] for a in out_avals]

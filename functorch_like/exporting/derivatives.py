@@ -7,6 +7,7 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.primitives.effects.call_exported import Artifact
 from functorch_like.transforms.custom.custom_vjp import custom_vjp
@@ -39,10 +40,15 @@ def backward_of(jaxpr: Jaxpr) -> Callable[..., list[Any]]:
     return backward
 
 
-def backward_avals(artifact: Artifact) -> list[ShapeDtypeStruct]:
-    """Return what the derivative of a program takes."""
-    cts = [a for a, keep in zip(artifact.out_avals, _inexact(artifact.out_avals), strict=True) if keep]
-    return [ShapeDtypeStruct(a.shape, a.dtype) for a in (*artifact.in_avals, *cts)]
+def backward_avals(artifact: Artifact, mesh: Any = None) -> list[ShapeDtypeStruct]:
+    """Return what the derivative of a program takes, on the mesh that the program is split over."""
+    split, kept = artifact.split, _inexact(artifact.out_avals)
+    avals = [*artifact.in_avals, *(a for a, keep in zip(artifact.out_avals, kept, strict=True) if keep)]
+    if split is None:
+        return [ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+    specs = [*split.ins, *(s for s, keep in zip(split.outs, kept, strict=True) if keep)]
+    where = [None if spec is None else NamedSharding(mesh, spec) for spec in specs]
+    return [ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in zip(avals, where, strict=True)]
 
 
 def with_backward(

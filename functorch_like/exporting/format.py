@@ -16,6 +16,7 @@ import hashlib
 import json
 import math
 import sys
+from collections.abc import Sequence
 from types import NoneType
 from typing import Any, NamedTuple, NoReturn
 
@@ -23,12 +24,14 @@ from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import guard
+from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.errors import ArgumentError, FtError, TreeError, UnsupportedError
 from functorch_like.exporting import nodes
+from functorch_like.primitives.effects.call_exported import Split
 
 MAGIC = b"functorch_like program\n"
-#: The newest format that this version reads, and the one that it writes.
-FORMAT = 1
+#: The newest format that this version reads: that of programs for several devices. Others are written in format 1.
+FORMAT = 2
 _PLATFORMS = ("cpu", "gpu")
 _DEEPEST = 200
 _MOST_ELEMENTS = 2**62
@@ -45,6 +48,7 @@ class Contents(NamedTuple):
         programs: pairs of platform and portable artifact.
         written_by: versions of functorch_like and jaxlib; empty where the file has none.
         derivative: the file of the derivative in reverse mode; empty where there is none.
+        split: how the programs are split over several devices; None where they are for one.
     """
 
     name: str
@@ -56,6 +60,7 @@ class Contents(NamedTuple):
     programs: tuple[tuple[str, bytes], ...]
     written_by: dict[str, str]
     derivative: bytes = b""
+    split: Split | None = None
 
 
 def argument_names(in_tree: Any) -> list[str]:
@@ -91,7 +96,7 @@ def pack(contents: Contents) -> bytes:
         UnsupportedError: where arguments or results are of other containers than dicts, lists, tuples and None.
     """
     header = {
-        "format": FORMAT,
+        "format": 1 if contents.split is None else 2,
         "name": contents.name,
         "stablehlo": contents.stablehlo,
         "in_tree": _node_data(contents.in_tree, contents.name),
@@ -102,6 +107,8 @@ def pack(contents: Contents) -> bytes:
         "written_by": contents.written_by,
         "derivative": base64.b64encode(contents.derivative).decode(),
     }
+    if contents.split is not None:
+        header |= contents.split._asdict()
     text = json.dumps(header).encode()
     body = len(text).to_bytes(8, "little") + text + b"".join(program for _, program in contents.programs)
     return MAGIC + hashlib.sha256(body).digest() + body
@@ -159,7 +166,35 @@ def unpack(data: bytes) -> Contents:
         programs=_programs(header, body[8 + size :]),
         written_by=_written_by(header),
         derivative=_derivative(header),
+        split=_split(header, len(in_avals), len(out_avals)) if header["format"] == 2 else None,
     )
+
+
+def _split(header: dict[str, Any], ins: int, outs: int) -> Split:
+    """Return how a program is split over several devices."""
+    axes = tuple((name, size) for name, size in _items(header, "axes", 2))
+    names = [name for name, _ in axes]
+    if not all(type(name) is str and type(size) is int and size > 0 for name, size in axes) or len(set(names)) < len(
+        names
+    ):
+        _refuse(f"its mesh is {axes!r:.60}")
+    return Split(axes, _specs(header, "ins", ins, names), _specs(header, "outs", outs, names))
+
+
+def _specs(header: dict[str, Any], key: str, count: int, names: Sequence[str]) -> tuple[PartitionSpec | None, ...]:
+    stored = header.get(key)
+    if type(stored) is not list or len(stored) != count:
+        _refuse(f"its field {key!r} is {stored!r:.60}, not a list of {count} specs")
+    specs: list[PartitionSpec | None] = []
+    for entries in stored:
+        try:
+            spec = None if entries is None else PartitionSpec(*(tuple(e) if type(e) is list else e for e in entries))
+            if spec is not None and not set(spec.mentioned()) <= set(names):
+                raise ValueError
+        except (FtError, TypeError, ValueError):
+            _refuse(f"its field {key!r} has the spec {entries!r:.60}")
+        specs.append(spec)
+    return tuple(specs)
 
 
 def _derivative(header: dict[str, Any]) -> bytes:

@@ -266,6 +266,11 @@ def exported_for(exported: Callable[..., Any], args: tuple[Any, ...], kwargs: di
         solved([s.shape for s in specs], [concrete(s, samples[0]).shape for s in specs], name)
         try:
             made = [(values, exported_at(values)) for values in samples]
+            if made[0][1].mesh is not None:
+                raise UnsupportedError(
+                    f"{name} runs on {made[0][1].mesh!r}, and sizes that vary are for programs on one device",
+                    fix="export it for known sizes",
+                )
             program = SymbolicExported(made, _patterns(made, specs), scope, exported_at)
             program.compare()
             return program

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from functorch_like.typing import PyTree
 
 
-#: Default of arguments for which None has a meaning.
-
-
 @transformation
 def vmap(
     fun: Callable[P, R],

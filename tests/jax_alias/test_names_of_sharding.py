@@ -206,3 +206,28 @@ def test_programs_run_on_the_mesh_of_set_mesh_and_their_results_stay_there(run):
         assert len(jnp.ones(2).devices()) == len((before + 1).devices()) == 1
     """
     run(text, FT_CPU_DEVICES="4")
+
+
+def test_exported_programs_of_several_devices(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax import export
+    from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec as P
+    jax.config.update("jax_num_cpu_devices", 4)
+    mesh = Mesh(jax.devices(), ("a",))
+    made = export.export(jax.jit(lambda x: jnp.add(x, x), in_shardings=NamedSharding(mesh, P("a"))))(np.arange(8))
+    again = export.deserialize(bytearray(made.serialize()))
+    for exported in (made, again):
+        assert exported.nr_devices == 4 and exported.in_shardings_jax(mesh) == (NamedSharding(mesh, P("a")),)
+        assert exported.in_shardings_hlo[0].tile_assignment_devices() == [0, 1, 2, 3]
+        assert exported.out_shardings_hlo == exported.out_shardings_jax(mesh) == (None,)
+        turned = Mesh(jax.devices()[::-1], ("a",))
+        result = exported.call(jax.device_put(np.arange(8), exported.in_shardings_jax(turned)[0]))
+        parts = [(s.device.id, s.data.tolist()) for s in result.addressable_shards]
+        assert sorted(parts) == [(0, [12, 14]), (1, [8, 10]), (2, [4, 6]), (3, [0, 2])], parts
+    alone = export.export(jax.jit(jnp.sin))(1.0)
+    assert alone.nr_devices == 1 and alone.in_shardings_hlo == alone.in_shardings_jax(mesh) == (None,)
+    where = NamedSharding(AbstractMesh((64,), ("a",)), P("a"))
+    assert export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((64,), "float32", sharding=where)).nr_devices == 64
+    """
+    run(text)

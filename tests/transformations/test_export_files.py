@@ -78,7 +78,7 @@ def nested(depth):
 
 HEADER, PROGRAMS = parts()
 HOSTILE = {
-    "a newer format": (changed(format=7), "stored in format 7, and this version reads up to 1"),
+    "a newer format": (changed(format=7), "stored in format 7, and this version reads up to 2"),
     "no format": (changed(format=None), "its format is None"),
     "format zero": (changed(format=0), "its format is 0"),
     "a format that is not a number": (changed(format="1; import os"), "its format is '1; import os'"),

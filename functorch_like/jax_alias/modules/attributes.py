@@ -199,8 +199,7 @@ def _attach_to_specs() -> None:
 def _attach_to_keys() -> None:
     keys: Any = KeyArray
     of_words: Callable[..., Any] = lambda self, words: KeyArray(words, self._impl)
-    key: Any = KeyArray
-    key.is_deleted = lambda self: not isinstance(self._words, Tracer) and self._words.is_deleted()
+    keys.is_deleted = lambda self: not isinstance(self._words, Tracer) and self._words.is_deleted()
     shards: Callable[[Any, Sequence[Any]], list[Any]] = lambda self, parts: [
         s._replace(index=s.index[: self.ndim], data=None if s.data is None else of_words(self, s.data)) for s in parts
     ]

@@ -49,15 +49,26 @@ def _attach(exported: Any) -> None:
     exported.uses_global_constants = False
     exported.calling_convention_version = maximum_supported_calling_convention_version
     exported.module_kept_var_idx = property(lambda self: tuple(range(len(self.in_avals))))
-    exported.in_shardings_hlo = property(lambda self: (None,) * len(self.in_avals))
-    exported.out_shardings_hlo = property(lambda self: (None,) * len(self.out_avals))
-    exported.in_shardings_jax = lambda self, mesh: (None,) * len(self.in_avals)
-    exported.out_shardings_jax = lambda self, mesh: (None,) * len(self.out_avals)
+    exported.in_shardings_hlo = property(lambda self: _hlo(self.in_shardings_jax(self.mesh), self.in_avals))
+    exported.out_shardings_hlo = property(lambda self: _hlo(self.out_shardings_jax(self.mesh), self.out_avals))
 
 
-for _class in (ft.export.Exported, SymbolicExported):
-    _attach(_class)
-ft.export.Exported.mlir_module_serialized = property(lambda self: self.portable_artifact())  # type: ignore[attr-defined]
+def _hlo(shardings: Any, avals: Any) -> tuple[Any, ...]:
+    """Return shardings as XLA has them."""
+    pairs = zip(shardings, avals, strict=True)
+    return tuple(None if s is None else s._to_xla_hlo_sharding(aval.ndim) for s, aval in pairs)
+
+
+_attach(ft.export.Exported)
+_attach(SymbolicExported)
+_exported: Any = ft.export.Exported
+_exported.mlir_module_serialized = property(lambda self: self.portable_artifact())
+_exported.in_shardings_jax = _exported.in_shardings
+_exported.out_shardings_jax = _exported.out_shardings
+_symbolic: Any = SymbolicExported
+_symbolic.mesh = None
+_symbolic.in_shardings_jax = lambda self, mesh: (None,) * len(self.in_avals)
+_symbolic.out_shardings_jax = lambda self, mesh: (None,) * len(self.out_avals)
 
 
 def default_export_platform() -> str:
