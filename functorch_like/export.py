@@ -267,7 +267,8 @@ class Exported:
 
     def __repr__(self) -> str:
         avals = ", ".join(map(repr, self.in_avals))
-        return f"<exported {self.fun_name}({avals}) for {', '.join(self.platforms)}>"
+        devices = "" if self.mesh is None else f" on {self.nr_devices} devices"
+        return f"<exported {self.fun_name}({avals}) for {', '.join(self.platforms)}{devices}>"
 
 
 @api_boundary.public

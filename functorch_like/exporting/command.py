@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.errors import FtError
 
 if TYPE_CHECKING:
@@ -65,8 +66,10 @@ def summary(program: Exported, title: str) -> Iterator[str]:
     yield f"{title}: {program.fun_name}"
     written = ", ".join(f"{name} {version}" for name, version in program.written_by.items())
     yield f"  written by: {written or 'a version that left no note'}; StableHLO {program.stablehlo_version}"
-    yield from _leaves("arguments", program.in_tree, program.in_avals)
-    yield from _leaves("results", program.out_tree, program.out_avals)
+    if program.mesh is not None:
+        yield f"  devices: {program.nr_devices}, {', '.join(f'{name} {n}' for name, n in program.mesh.shape.items())}"
+    yield from _leaves("arguments", program.in_tree, program.in_avals, program.in_shardings())
+    yield from _leaves("results", program.out_tree, program.out_avals, program.out_shardings())
     for platform in program.platforms:
         counts = program.operation_counts(platform)
         size = _size(len(program.portable_artifact(platform)))
@@ -74,13 +77,16 @@ def summary(program: Exported, title: str) -> Iterator[str]:
         yield f"    {', '.join(f'{name} {n}' for name, n in sorted(counts.items()))}"
 
 
-def _leaves(title: str, tree: xla.PyTreeDef, avals: Sequence[ShapedArray]) -> Iterator[str]:
+def _leaves(
+    title: str, tree: xla.PyTreeDef, avals: Sequence[ShapedArray], shardings: Sequence[NamedSharding | None]
+) -> Iterator[str]:
     yield f"  {title}: {len(avals)} arrays, {_size(sum(map(_bytes, avals)))}"
     entries, _ = xla.flatten_with_path(tree.unflatten(list(range(len(avals)))))
     names = ["".join(map(str, path)) or "(the whole)" for path, _ in entries]
     width = max(map(len, names), default=0)
-    for name, aval in zip(names, avals, strict=True):
-        yield f"    {name:<{width}}  {aval!r}  {_size(_bytes(aval))}"
+    for name, aval, where in zip(names, avals, shardings, strict=True):
+        split = "" if where is None else f"  {where.spec!r}"
+        yield f"    {name:<{width}}  {aval!r}  {_size(_bytes(aval))}{split}"
 
 
 def _bytes(aval: ShapedArray) -> int:

@@ -9,6 +9,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, export, lax
+from functorch_like.exporting.command import summary
 from functorch_like.sharding import AbstractMesh, Mesh, NamedSharding
 from functorch_like.sharding import PartitionSpec as P
 
@@ -53,6 +54,9 @@ def test_what_is_known_of_the_devices(program, mesh, split):
     assert program.in_shardings(mesh) == (split("a", "b"), None)
     assert program.out_shardings(mesh) == (split("b"), None)
     assert program.in_shardings()[0].spec == P("a", "b")
+    assert repr(program) == "<exported layer(f32[8,8], f32[8,8]) for cpu on 8 devices>"
+    lines = list(summary(program, "model.ft"))
+    assert "  devices: 8, a 4, b 2" in lines and "    [0][0]  f32[8,8]  256 bytes  P('a', 'b')" in lines
     with pytest.raises(errors.ArgumentError, match="was exported for AbstractMesh"):
         program.in_shardings(ft.make_mesh((8,), ("a",)))
     alone = export.export(ft.jit(fnp.sin))(X)
