@@ -14,7 +14,7 @@ from functorch_like.errors import DeviceError, UnsupportedError
 
 
 class Split(NamedTuple):
-    """How a program is split over several devices.
+    """Mesh of a program for several devices, and specs of its arguments and results.
 
     Attributes:
         axes: pairs of name and size: the mesh.
