@@ -40,39 +40,31 @@ class Functions:
         symbol = self._functions.get(key)
         if symbol is not None:
             return symbol
+        renamed: dict[str, str] = {}
         functions: list[Any] = []
         for made in list(module.body.operations):
+            old = ir.StringAttr(made.attributes["sym_name"]).value
             if made.operation.name == "sdy.mesh":
-                self._adopt_mesh(made, module)
-            else:
-                functions.append(made)
-        for made in functions:
+                renamed[old] = self.mesh_of(made.attributes["mesh"])
+                continue
+            functions.append(made)
             for attribute in ("arg_attrs", "res_attrs"):  # shardings, which hold at the borders of programs alone
                 if attribute in made.attributes:
                     del made.attributes[attribute]
-            old = ir.StringAttr(made.attributes["sym_name"]).value
-            new = self._unique(name if old == "main" else f"{name}_{old}")
-            # Through a temporary name, because the new name may be another function's old one.
+            renamed[old] = self._unique(name if old == "main" else f"{name}_{old}")
+        # Through temporary names, because a new name may be another symbol's old one.
+        for old, new in renamed.items():
             ir.SymbolTable.replace_all_symbol_uses(old, f"{new}.moved", module.operation)
-            ir.SymbolTable.set_symbol_name(made, f"{new}.moved")
-            symbol = new if old == "main" else symbol
+        for new in renamed.values():
+            ir.SymbolTable.replace_all_symbol_uses(f"{new}.moved", new, module.operation)
         for made in functions:
-            moved = ir.StringAttr(made.attributes["sym_name"]).value
-            ir.SymbolTable.replace_all_symbol_uses(moved, moved.removesuffix(".moved"), module.operation)
-            ir.SymbolTable.set_symbol_name(made, moved.removesuffix(".moved"))
+            ir.SymbolTable.set_symbol_name(made, renamed[ir.StringAttr(made.attributes["sym_name"]).value])
             ir.SymbolTable.set_visibility(made, "private")
+        symbol = renamed["main"]
         for made in functions:
             made.operation.clone(ip=self._end)
-        assert symbol is not None
         self._functions[key] = symbol
         return symbol
-
-    def _adopt_mesh(self: Any, made: Any, module: ir.Module) -> None:
-        """Have another module's functions refer to a mesh of this module instead of their own."""
-        old = ir.StringAttr(made.attributes["sym_name"]).value
-        symbol = self.mesh_of(made.attributes["mesh"])
-        ir.SymbolTable.replace_all_symbol_uses(old, f"{symbol}.moved", module.operation)
-        ir.SymbolTable.replace_all_symbol_uses(f"{symbol}.moved", symbol, module.operation)
 
     def call(
         self: Any,

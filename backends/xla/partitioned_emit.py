@@ -45,6 +45,7 @@ class Partitioned:
     place: Any
     _ip: Any
     _fill: Callable[..., Any]
+    _unique: Callable[[str], str]
     op: Callable[..., Any]
     forbid_template: Callable[[], None]
 
@@ -52,11 +53,11 @@ class Partitioned:
         """The name of a mesh in this module, which is defined there at its first use."""
         return self.mesh_of(mlir.parsed(mesh_attribute(mesh)))
 
-    def mesh_of(self, attribute: Any) -> str:
-        """The name of the mesh that an attribute describes."""
+    def mesh_of(self, attribute: Any, name: str = "mesh") -> str:
+        """The name of the mesh that an attribute describes, which is defined there at its first use."""
         symbol = self._meshes.get(attribute)
         if symbol is None:
-            symbol = self._meshes[attribute] = "mesh" if not self._meshes else f"mesh_{len(self._meshes)}"
+            symbol = self._meshes[attribute] = self._unique(name)
             attrs = {"sym_name": mlir.string(symbol), "mesh": attribute}
             at = ir.InsertionPoint.at_block_begin(self._module.body)
             ir.Operation.create("sdy.mesh", [], [], attrs, None, 0, mlir.unknown, at)
@@ -105,12 +106,8 @@ class Partitioned:
 
     def on_first_device(self, count: int) -> Any:
         """The shardings of an operation with `count` results that runs on the first device alone."""
-        if "first" not in self._meshes:
-            self._meshes["first"] = "first_device"
-            attrs = {"sym_name": mlir.string("first_device"), "mesh": mlir.parsed("#sdy.mesh<[], device_ids=[0]>")}
-            at = ir.InsertionPoint.at_block_begin(self._module.body)
-            ir.Operation.create("sdy.mesh", [], [], attrs, None, 0, mlir.unknown, at)
-        return mlir.parsed(f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * count)}]>")
+        symbol = self.mesh_of(mlir.parsed("#sdy.mesh<[], device_ids=[0]>"), "first_device")
+        return mlir.parsed(f"#sdy.sharding_per_value<[{', '.join([f'<@{symbol}, []>'] * count)}]>")
 
     def constrain(self, x: Any, mesh: AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> Any:
         """`x`, split by the spec."""

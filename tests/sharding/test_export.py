@@ -81,6 +81,24 @@ def test_other_meshes_of_as_many_devices(program):
     check(inside(X, W))
 
 
+def test_meshes_of_a_program_keep_their_meaning_beside_others(split):
+    """The names of meshes in the two programs are the other way round."""
+    line = ft.make_mesh((8,), ("a",))
+
+    def f(x):
+        y = lax.with_sharding_constraint(x, split("a", "b"))
+        total = ft.shard_map(lambda v: lax.psum(v, "a"), mesh=line, in_specs=P("a"), out_specs=P())
+        return y * total(fnp.sin(x))
+
+    made = export.export(ft.jit(f))(ft.ShapeDtypeStruct(X.shape, X.dtype, sharding=split("a")))
+    text = made.mlir_module()
+    assert text.count("sdy.mesh @") == 2
+    inside = ft.jit(lambda x: made.call(lax.with_sharding_constraint(x, NamedSharding(line, P(None, "a"))) + 0))
+    placed = ft.device_put(X, NamedSharding(line, P("a")))
+    np.testing.assert_allclose(inside(placed), X * np.sin(X).sum(0), rtol=1e-5, atol=1e-6)
+    assert "all-reduce" in inside.lower(placed).compile().as_text()
+
+
 def test_gradients(program, mesh):
     loss = lambda x: (program.call(x, W)["total"] ** 2).sum() + program.call(x, W)["rows"].sum()
 

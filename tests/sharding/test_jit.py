@@ -348,3 +348,18 @@ def test_stages_are_for_the_device_of_the_arguments():
     assert compiled(x).devices() == {ft.devices()[3]} and "cpu:3" in str(lowered)
     shape = ft.ShapeDtypeStruct(X.shape, X.dtype, sharding=SingleDeviceSharding(ft.devices()[2]))
     assert ft.jit(lambda x: x * 2).lower(shape).compile()(X).devices() == {ft.devices()[2]}
+
+
+def test_functions_may_have_the_names_of_meshes(split):
+    """Both are symbols of one module."""
+
+    def mesh(x):
+        return fnp.cumsum(x, 0)
+
+    def first_device(x):
+        return ft.io_callback(lambda v: v, ft.ShapeDtypeStruct(x.shape, x.dtype), ft.jit(mesh)(x))
+
+    f = ft.jit(lambda x: ft.jit(first_device)(lax.map(mesh, x)) + ft.jit(mesh)(x))
+    close(f(ft.device_put(X, split("x"))), np.cumsum(np.cumsum(X, 1), 0) + np.cumsum(X, 0), 1e-4)
+    made = ft.export.export(ft.jit(mesh))(ft.device_put(X, split("x")))
+    close(made.call(ft.device_put(X, split("x"))), np.cumsum(X, 0), 1e-4)
