@@ -40,7 +40,7 @@ from functorch_like.exporting.nodes import register_pytree_node_serialization as
 from functorch_like.exporting.shapes import symbolic_args_specs as symbolic_args_specs
 from functorch_like.exporting.symbolic import MAGIC, exported_for, one_of, read
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
-from functorch_like.primitives.effects.call_exported import Artifact, Split, call_exported
+from functorch_like.primitives.effects.call_exported import Artifact, Split, call_exported, shardings_on
 from functorch_like.transforms.jit import jit
 
 
@@ -114,7 +114,7 @@ class Exported:
 
     def _shardings(
         self, mesh: AbstractMesh | None, specs: Sequence[Any] | None, avals: Sequence[ShapedArray]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[NamedSharding | None, ...]:
         if specs is None or self.mesh is None:
             return (None,) * len(avals)
         where = self.mesh if mesh is None else mesh
@@ -123,7 +123,7 @@ class Exported:
                 f"{self.fun_name} was exported for {self.mesh!r}, and is given {where!r}",
                 fix="give a mesh of these axes",
             )
-        return tuple(None if spec is None else NamedSharding(where, spec) for spec in specs)
+        return shardings_on(where, specs)
 
     @api_boundary.public
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -315,8 +315,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
         with _mesh_of(args, kwargs):
             traced = fun_jit.trace(*args, **kwargs)
             jaxpr = _with_constants(traced.jaxpr, traced.consts)
-            place = xla.default_device() if traced.place is None else traced.place
-            partitioning = settle(jaxpr, [], traced.in_avals, place)
+            partitioning = settle(jaxpr, [], traced.in_avals, traced.target)
         programs, version = [], ""
         for platform in names:
             lowered = lowering.lower(
@@ -339,7 +338,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
         split = None if partitioning is None else _split(partitioning, len(avals[1]))
         artifact = Artifact(traced.spec.name, tuple(programs), *avals, split)
         mesh = None if partitioning is None else partitioning.mesh
-        inputs = functools.partial(backward_avals, artifact, mesh)
+        inputs = lambda: backward_avals(artifact, mesh)
         backward = functools.cache(lambda: export(jit(backward_of(jaxpr)), platforms=names)(*inputs()))
         return Exported(artifact, in_tree, traced.out_tree, version, backward=backward)
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapeDtypeStruct
-from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
-from functorch_like.primitives.effects.call_exported import Artifact
+from functorch_like.primitives.effects.call_exported import Artifact, shardings_on
 from functorch_like.transforms.custom.custom_vjp import custom_vjp
 from functorch_like.transforms.jvp_vjp import vjp
 
@@ -47,8 +46,8 @@ def backward_avals(artifact: Artifact, mesh: Any = None) -> list[ShapeDtypeStruc
     if split is None:
         return [ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
     specs = [*split.ins, *(s for s, keep in zip(split.outs, kept, strict=True) if keep)]
-    where = [None if spec is None else NamedSharding(mesh, spec) for spec in specs]
-    return [ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in zip(avals, where, strict=True)]
+    where = zip(avals, shardings_on(mesh, specs), strict=True)
+    return [ShapeDtypeStruct(a.shape, a.dtype, sharding=s) for a, s in where]
 
 
 def with_backward(

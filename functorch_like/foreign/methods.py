@@ -13,6 +13,7 @@ _FUNCTIONS = {
     "fnp.linalg": ("norm", "inverse", "det"),
 }  # fmt: skip
 _RENAMED = {"inverse": "inv"}
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 #: By PyTorch's names, unless NumPy has them.
 INSTEAD = {
     **{name: f"{room}.{_RENAMED.get(name, name)}(x)" for room, names in _FUNCTIONS.items() for name in names},
@@ -83,17 +84,7 @@ INSTEAD = {
     "copy_": "x = y: arrays never change",
     "zero_": "x = fnp.zeros_like(x): arrays never change",
     "scatter_": "x = x.at[i].set(y): arrays never change",
-    **{
-        name: f"x {sign} y"
-        for name, sign in (
-            ("eq", "=="),
-            ("ne", "!="),
-            ("lt", "<"),
-            ("le", "<="),
-            ("gt", ">"),
-            ("ge", ">="),
-        )
-    },
+    **{name: f"x {sign} y" for name, sign in _COMPARISONS.items()},
     "where": "fnp.where(mask, x, y)",
     "narrow": "x[start : start + length]",
     "new_zeros": "fnp.zeros(shape, x.dtype)",

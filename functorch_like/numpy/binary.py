@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.numpy import promotion
@@ -324,12 +325,15 @@ def _pow(x: Any, y: Any, known: bool = False) -> Any:
     base = aval_of(x)
     if base.dtype.kind == "b":
         x, y = (promotion.convert(v, dtypes.narrow_int()) for v in (x, y))
-    elif known or not base.weak_type or not dtypes.STRONG_SCALARS.value:
-        pass
-    elif not dtypes.is_inexact(base.dtype) or (dtypes.is_integer(exponent.dtype) and not exponent.weak_type):
-        # In JAX powers of weak integers are strong, and so are those of weak floats to strong integers.
+    elif base.weak_type and not known and _is_strong_in_jax(base, exponent):
         x, y = (promotion.convert(v, base.dtype) for v in (x, y))
     return elementwise.pow(x, y)
+
+
+def _is_strong_in_jax(base: ShapedArray, exponent: ShapedArray) -> bool:
+    """Return True under JAX's names for powers of weak integers, and of weak floats to strong integers."""
+    by_integers = dtypes.is_integer(exponent.dtype) and not exponent.weak_type
+    return dtypes.STRONG_SCALARS.value and (by_integers or not dtypes.is_inexact(base.dtype))
 
 
 def _eager_pow(x: Any, y: Any) -> Any:

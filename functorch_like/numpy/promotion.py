@@ -41,6 +41,7 @@ from functorch_like.core import (
 from functorch_like.errors import FtError, NumberError, ShapeError, UnsupportedArgumentError
 from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import eager_jit
+from functorch_like.tree import LEFT_OUT
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -229,8 +230,13 @@ def promote(*xs: Any, notify: bool = True) -> list[Any]:
     return [_cast(x, a, dtype, weak) for x, a in zip(xs, avals, strict=True)]
 
 
+def _strengthens(x: Any, weak: bool) -> bool:
+    """Return True for NumPy's scalars that are strong, as under JAX's names: inside of primitives they are weak."""
+    return isinstance(x, np.generic) and not weak
+
+
 def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
-    if aval.dtype == dtype and type(x) not in NUMBERS and not (isinstance(x, np.generic) and not weak):
+    if aval.dtype == dtype and type(x) not in NUMBERS and not _strengthens(x, weak):
         return x  # primitives take weak and strong operands together: the result is weak only if all operands are
     return convert(x, dtype, weak)
 
@@ -263,8 +269,8 @@ def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tup
     if kind in NUMBERS:
         x = _number_in(x, dtype, kind, _signs(x, kind))
         x = x[()] if weak else x  # NumPy's scalars are weak, its arrays of rank 0 are not
-    elif aval.dtype != dtype or (isinstance(x, np.generic) and not weak):
-        x = convert(x, dtype, weak)  # inside of primitives a scalar of NumPy is weak, and one of JAX's names is not
+    elif aval.dtype != dtype or _strengthens(x, weak):
+        x = convert(x, dtype, weak)
     if aval.shape == shape:
         return x
     return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=_last(aval.ndim, len(shape)))
@@ -483,14 +489,12 @@ def _signature(*names: str, by_name: bool = False) -> inspect.Signature:
     return inspect.Signature(parameters, return_annotation="Array")
 
 
-#: Stands for an operand that is left out. Python calls a function with defaults as fast as one without.
-_LEFT_OUT: Any = inspect.Parameter.empty
 _OPTIONS = ("out", "where", "dtype", "casting")
 
 
 def _call_otherwise(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Call an elementwise function with NumPy's options, with operands by their names, or refuse the arguments."""
-    args = tuple(x for x in args if x is not _LEFT_OUT)
+    args = tuple(x for x in args if x is not LEFT_OUT)
     options = {name: named.pop(name, None) for name in _OPTIONS}
     if len(args) == function.nin + 1 and options["out"] is None:
         args, options["out"] = args[:-1], args[-1]
@@ -527,8 +531,9 @@ def unary(name: str, body: Callable[[Any], Any], doc: str, by_name: bool = False
     body.__name__ = name
     fast = eager_jit(ints=True, checked=True)(body)
 
-    def function(x: ArrayLike = _LEFT_OUT, /, *more: Any, **options: Any) -> Array:
-        if options or more or x is _LEFT_OUT:
+    # Python calls a function with defaults as fast as one without.
+    def function(x: ArrayLike = LEFT_OUT, /, *more: Any, **options: Any) -> Array:
+        if options or more or x is LEFT_OUT:
             return _call_otherwise(function, (x, *more), options)
         try:
             if type(x) is ArrayImpl:
@@ -554,8 +559,8 @@ def binary(
     body.__name__ = name
     fast = eager_jit(ints=True, checked=True)(body)
 
-    def function(x1: ArrayLike = _LEFT_OUT, x2: ArrayLike = _LEFT_OUT, /, *more: Any, **options: Any) -> Array:
-        if options or more or x2 is _LEFT_OUT:
+    def function(x1: ArrayLike = LEFT_OUT, x2: ArrayLike = LEFT_OUT, /, *more: Any, **options: Any) -> Array:
+        if options or more or x2 is LEFT_OUT:
             return _call_otherwise(function, (x1, x2, *more), options)
         try:
             if type(x1) is ArrayImpl and type(x2) is ArrayImpl:

@@ -126,9 +126,12 @@ class Traced(Display):
 
     def lower(self, *, device: Any = None) -> Lowered:
         """Lower to StableHLO, for a device (the default one if None)."""
-        if device is not None:
-            return Lowered(self, xla.find_device(device))
-        return Lowered(self, xla.default_device() if self.place is None else self.place)
+        return Lowered(self, self.target if device is None else xla.find_device(device))
+
+    @property
+    def target(self) -> Any:
+        """The device, or the `Partitioning` over a mesh, that the arguments are bound to; else the default device."""
+        return xla.default_device() if self.place is None else self.place
 
     def as_text(self) -> str:
         """The jaxpr as text."""

@@ -23,9 +23,13 @@ from functorch_like.calling.call_signature import FlatCall, Static, argument_pat
 from functorch_like.calling.traced_function import check_callable, wraps
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
-from functorch_like.primitives.higher_order.shard_map.placeholders import resolved
 from functorch_like.primitives.higher_order.shard_map.replication import varying
-from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_scope, local, varied
+from functorch_like.primitives.higher_order.shard_map.shard_map import (
+    axes_in_scope,
+    local,
+    varied,
+    without_placeholders,
+)
 from functorch_like.primitives.higher_order.shard_map.shard_map import shard_map as primitive
 from functorch_like.source_info import name_of
 
@@ -131,14 +135,13 @@ class Mapped:
             what = f"argument {argument_path(call.tree, i)} of shard_map({self.name}), {aval!r},"
             named_sharding.check_divides(where, aval.shape, what)
         body, out_specs = self._staged(call, specs)
-        consts = tuple(PartitionSpec() for _ in body.consts)
         outs = primitive(
             *body.consts,
             *self._operands(call, specs),
             jaxpr=body.jaxpr,
             mesh=self.mesh,
             axes=self.axes,
-            in_specs=(*consts, *specs),
+            in_specs=self._of_inputs(body, specs),
             out_specs=out_specs,
             check=self.check,
         )
@@ -208,18 +211,23 @@ class Mapped:
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))
             out_specs = self.out_specs(body) if callable(self.out_specs) else self.out_specs
             out_specs = self._specs(out_specs, whole, "out_specs")
-            ins = (*(frozenset() for _ in body.consts), *varied(specs))
-            sizes = {name: self.mesh.shape[name] for name in self.axes}
-            body = body._replace(jaxpr=resolved(body.jaxpr, ins, sizes))
-            self._check(body, ins, out_specs)
+            in_specs = self._of_inputs(body, specs)
+            jaxpr = without_placeholders(body.jaxpr, in_specs, self.mesh, self.axes, self.check)
+            body = body._replace(jaxpr=jaxpr)
+            self._check(body, in_specs, out_specs)
         return body, out_specs
 
-    def _check(self, body: Any, ins: tuple[Any, ...], out_specs: Sequence[Any]) -> None:
+    def _of_inputs(self, body: Any, specs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The specs of all inputs of the body: what the function closes over is whole on each device."""
+        return (*(PartitionSpec() for _ in body.consts), *specs)
+
+    def _check(self, body: Any, in_specs: tuple[Any, ...], out_specs: Sequence[Any]) -> None:
         paths = tree.leaf_paths(body.out_tree)
         for path, spec, aval in zip(paths, out_specs, body.jaxpr.out_avals, strict=True):
             named_sharding.check_rank(spec, aval.ndim, f"result{path} of shard_map({self.name}), {aval!r}")
         if not self.check:
             return
+        ins = tuple(varied(in_specs))
         result = body.jaxpr.memo(("varying", ins), lambda: varying(body.jaxpr, ins))
         for path, spec, axes in zip(paths, out_specs, result, strict=True):
             missing = [a for a in self.axes if a in axes and a not in spec.mentioned() and self.mesh.shape[a] > 1]

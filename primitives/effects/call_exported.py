@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla.mesh import AbstractMesh
+from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.core import NotDefined, Primitive
 from functorch_like.errors import DeviceError, UnsupportedError
@@ -29,6 +30,11 @@ class Split(NamedTuple):
     @property
     def mesh(self) -> AbstractMesh:
         return AbstractMesh(tuple(size for _, size in self.axes), tuple(name for name, _ in self.axes))
+
+
+def shardings_on(mesh: AbstractMesh, specs: Sequence[PartitionSpec | None]) -> tuple[NamedSharding | None, ...]:
+    """Return the sharding of each spec on a mesh; None for what is left to the compiler."""
+    return tuple(None if spec is None else NamedSharding(mesh, spec) for spec in specs)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,6 +36,30 @@ def _prefixes(elements: list[Any], both: Callable[[Any, Any], Any]) -> list[Any]
     return [*first, *(both(first[-1], x) for x in last)]
 
 
+def _folded(
+    elements: list[Any], before: Any, partial: Any, both: Callable[[Any, Any], Any], by_halves: bool
+) -> tuple[list[Any], Any]:
+    """Fold elements after others.
+
+    Args:
+        elements: the elements.
+        before: the fold before the others.
+        partial: the fold of the others.
+        both: folds two.
+        by_halves: whether to fold the elements apart from the others, by halves.
+
+    Returns:
+        The result at each element, and the fold of the others and these.
+    """
+    if by_halves:
+        prefixes = _prefixes(elements, both)
+        before, partial = both(before, partial), both(partial, prefixes[-1])
+    else:
+        _, *prefixes = accumulate(elements, both, initial=partial)
+        partial = prefixes[-1]
+    return [both(before, x) for x in prefixes], partial
+
+
 def running_loop(
     e: Any, xs: Sequence[Any], aval: ShapedArray, axis: int, reverse: bool, both: Callable[..., list[Any]],
     identities: Sequence[Any], cheap: bool = False,
@@ -96,24 +120,18 @@ def running_loop(
         def elements(many: int) -> Callable[..., list[Any]]:
             def step(e: Any, first: Any, k: Any, end: Any, *values: Any) -> list[Any]:
                 before, partial, xs, out = pieces(values)
-                two = lambda a, b: both(e, a, b, part)
-                places, runs = [], []
+                places, found = [], []
                 for i in range(many):
                     place = add(e, k, number(e, i)) if i else k
                     if reverse:
                         place = e.op("stablehlo.subtract", [number(e, n - 1), place], [index])
                     places.append([first, place, number(e, 0)])
                     at = {"slice_sizes": sizes}
-                    runs.append([e.op("stablehlo.dynamic_slice", [x, *places[-1]], [part], at) for x in xs])
-                if cheap and many > 1:
-                    runs = _prefixes(runs, two)
-                    before_all, partial = two(before, partial), two(partial, runs[-1])
-                else:
-                    _, *runs = accumulate(runs, two, initial=partial)
-                    before_all, partial = before, runs[-1]
-                for at, run in zip(places, runs, strict=True):
-                    y = two(before_all, run)[-1]
-                    out = e.op("stablehlo.dynamic_update_slice", [out, y, *at], [flat])
+                    found.append([e.op("stablehlo.dynamic_slice", [x, *places[-1]], [part], at) for x in xs])
+                two = lambda a, b: both(e, a, b, part)
+                results, partial = _folded(found, before, partial, two, cheap and many > 1)
+                for at, result in zip(places, results, strict=True):
+                    out = e.op("stablehlo.dynamic_update_slice", [out, result[-1], *at], [flat])
                 return [first, add(e, k, number(e, many)), end, *before, *partial, *xs, out]
 
             return step

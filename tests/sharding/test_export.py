@@ -1,10 +1,10 @@
 """Exported programs for several devices."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.exported_files import changed
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -136,19 +136,6 @@ def test_symbolic_sizes_are_for_one_device(split):
     f = ft.jit(lambda x: x * 2, in_shardings=split("a"))
     with pytest.raises(errors.UnsupportedError, match="programs on one device"):
         export.export(f)(ft.ShapeDtypeStruct(export.symbolic_shape("4*n, 3"), "float32"))
-
-
-def changed(stored, **fields):
-    """Return a file with other fields in its header, and the checksum of these."""
-    import hashlib
-
-    from functorch_like.exporting.format import MAGIC
-
-    body = stored[len(MAGIC) + 32 :]
-    size = int.from_bytes(body[:8], "little")
-    header = json.dumps(json.loads(body[8 : 8 + size]) | fields).encode()
-    body = len(header).to_bytes(8, "little") + header + body[8 + size :]
-    return MAGIC + hashlib.sha256(body).digest() + body
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Files of exported programs: old ones load, damaged and hostile ones are refused, and the command shows them."""
 
 import contextlib
-import hashlib
 import json
 import random
 import subprocess
@@ -12,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from support import exported_files
+from support.exported_files import signed
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, export
 from functorch_like.exporting import command, nodes
-from functorch_like.exporting import format as file_format
 
 FOLDER = Path(__file__).parent / "exported"
 FILES = sorted(FOLDER.glob("*.ft"))
@@ -51,22 +51,11 @@ def test_files_of_earlier_versions(path):
 
 # -------------------------------------------------------------------------------------------------------- refused files
 def parts(data=None):
-    """Return the header and the programs of a file."""
-    body = (data or (FOLDER / "format_1.ft").read_bytes())[len(file_format.MAGIC) + 32 :]
-    size = int.from_bytes(body[:8], "little")
-    return json.loads(body[8 : 8 + size]), body[8 + size :]
-
-
-def signed(header, programs=b"", size=None):
-    """Return a file with a correct checksum."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    body = (len(text) if size is None else size).to_bytes(8, "little") + text + programs
-    return file_format.MAGIC + hashlib.sha256(body).digest() + body
+    return exported_files.parts(data or (FOLDER / "format_1.ft").read_bytes())
 
 
 def changed(**fields):
-    header, programs = parts()
-    return signed({**header, **fields}, programs)
+    return exported_files.changed((FOLDER / "format_1.ft").read_bytes(), **fields)
 
 
 def nested(depth):

@@ -84,6 +84,15 @@ def varied(specs: Specs) -> list[Axes]:
     return [frozenset(spec.mentioned()) for spec in specs]
 
 
+def without_placeholders(jaxpr: Jaxpr, specs: Specs, mesh: Any, axes: Sequence[str], check: bool) -> Jaxpr:
+    """The jaxpr of parts that specs describe, as derivatives leave it."""
+    return resolved(jaxpr, varied(specs), _sizes(mesh, axes)) if check else jaxpr
+
+
+def _sizes(mesh: Any, axes: Sequence[str]) -> dict[str, int]:
+    return {name: mesh.shape[name] for name in axes}
+
+
 def _shape(
     *avals: ShapedArray, jaxpr: Jaxpr, mesh: Any, axes: tuple[str, ...], in_specs: Specs, out_specs: Specs, check: bool
 ) -> tuple[ShapedArray, ...]:
@@ -112,7 +121,7 @@ def _lower(
     ins = [names | around for names in varied(in_specs)]
     simple = jaxpr.memo(
         ("lowered", tuple(ins)),
-        lambda: passes.simplify(without_needless(jaxpr, ins, {name: mesh.shape[name] for name in axes})),
+        lambda: passes.simplify(without_needless(jaxpr, ins, _sizes(mesh, axes))),
     )
     body = lambda inner, *args: emit(inner, simple, args, inlined=True)
     outs = list(e.outs)
@@ -143,13 +152,6 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
 # In the rules `place` is the mesh, the axes and the check.
 def _picked(items: Sequence[Any], mask: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(item for item, m in zip(items, mask, strict=True) if m)
-
-
-def _resolved(jaxpr: Jaxpr, specs: Specs, mesh: Any, axes: Sequence[str], check: bool) -> Jaxpr:
-    """The jaxpr of parts that specs describe, with no placeholders."""
-    if not check:
-        return jaxpr
-    return resolved(jaxpr, varied(specs), {name: mesh.shape[name] for name in axes})
 
 
 def _nowhere(count: int, specs: Specs, others: Specs) -> Specs:
@@ -183,7 +185,7 @@ def _jvp(
         *consts,
         *primals,
         *_picked(tangents, some),
-        jaxpr=_resolved(derived, specs, **place),
+        jaxpr=without_placeholders(derived, specs, **place),
         in_specs=specs,
         out_specs=(*out_specs, *_picked(out_specs, has)),
         **place,
@@ -217,7 +219,7 @@ def _batch(
     outs = shard_map(
         *consts,
         *args,
-        jaxpr=_resolved(derived, specs, mesh, axes, check),
+        jaxpr=without_placeholders(derived, specs, mesh, axes, check),
         mesh=mesh,
         axes=manual,
         in_specs=specs,
@@ -266,7 +268,7 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
     flags = [not u for u in unknown]
     spec = type((*in_specs, *out_specs)[0])
     known_specs = (spec(),) * len(consts) + _picked(in_specs, flags)
-    known = _resolved(known, known_specs, **place)
+    known = without_placeholders(known, known_specs, **place)
     operands = [*consts, *_picked(args, flags)]
     extra = _differing(known, known_specs)[first:] if params["check"] else (axes,) * (len(known.outputs) - first)
     results = (
@@ -288,7 +290,7 @@ def _partial_eval(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str
             shard_map,
             [*values, *_picked(args, unknown)],
             {
-                "jaxpr": _resolved(linear, linear_specs, **place),
+                "jaxpr": without_placeholders(linear, linear_specs, **place),
                 "in_specs": linear_specs,
                 "out_specs": _picked(out_specs, parts.unknown_out),
                 **place,
@@ -356,7 +358,7 @@ def _transpose(
         *consts,
         *_picked(args, known),
         *_picked(cts, some),
-        jaxpr=_resolved(derived, specs, **place),
+        jaxpr=without_placeholders(derived, specs, **place),
         in_specs=specs,
         out_specs=_picked(in_specs, has),
         **place,
