@@ -66,8 +66,8 @@ def axis_of(axis: Any, ndim: int, what: str) -> int:
     return d % ndim
 
 
-def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
-    """Return axes counted from 0 and sorted; all of them for None.
+def ordered_axes(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+    """Return axes counted from 0, in the order in which they are named; all of them for None.
 
     Raises:
         AxisError: for axes that do not exist.
@@ -77,10 +77,15 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
         return tuple(range(ndim))
     if not isinstance(axis, Sequence):
         return (axis_of(axis, ndim, what),)
-    result = tuple(sorted(axis_of(a, ndim, what) for a in axis))
+    result = tuple(axis_of(a, ndim, what) for a in axis)
     if len(set(result)) != len(result):
         raise promotion.error(ShapeError, f"{what}: axis={tuple(axis)} names an axis twice", "name each axis once")
     return result
+
+
+def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+    """Return axes counted from 0 and sorted; all of them for None. Raises as `ordered_axes` does."""
+    return tuple(sorted(ordered_axes(axis, ndim, what)))
 
 
 def hashable(axis: Any) -> Any:

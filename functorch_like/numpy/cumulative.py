@@ -11,11 +11,12 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.coordinates import distance
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype, _widened, plain
-from functorch_like.numpy.shapes import arr, ndim
+from functorch_like.numpy.shapes import arr, expand_dims, moveaxis, ndim
 from functorch_like.numpy.unary import _isfinite
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import cumulative
@@ -270,6 +271,10 @@ def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
     y = promotion.to_inexact(
         y if x is None else promotion.promote(y, x)[0]
     )  # integers combined with float64 keep their digits
+    if x is not None and aval_of(x).ndim not in (1, aval_of(y).ndim):
+        y, x = (moveaxis(v, axis, -1) for v in (y, x))
+        rank, axis = max(aval_of(y).ndim, aval_of(x).ndim), -1
+        y, x = (expand_dims(v, tuple(range(rank - aval_of(v).ndim))) for v in (y, x))
     d = axis_of(axis, aval_of(y).ndim, "fnp.trapezoid")
     n = aval_of(y).shape[d]
     if x is None and aval_of(dx).ndim == 0 and n > 1:
@@ -278,11 +283,13 @@ def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
     middle = elementwise.add(_cut(y, d, min(1, n), n), _cut(y, d, 0, max(n - 1, 0)))
     if x is None:
         width = dx
-    elif aval_of(x).ndim == 1:
-        width = _diff.inline(x, 1, 0)
-        width = structural.broadcast_in_dim(width, shape=aval_of(middle).shape, broadcast_dimensions=(d,))
     else:
-        width = _diff.inline(x, 1, d)
+        along = 0 if aval_of(x).ndim == 1 else d
+        size = aval_of(x).shape[along]
+        width = distance(_cut(x, along, min(1, size), size), _cut(x, along, 0, max(size - 1, 0)))
+        width = promotion.convert(width, promotion.inexact_dtype(aval_of(x).dtype))
+        if aval_of(x).ndim == 1:
+            width = structural.broadcast_in_dim(width, shape=aval_of(middle).shape, broadcast_dimensions=(d,))
     middle, width = promotion.promote_and_broadcast(middle, width)
     half = elementwise.mul(elementwise.mul(middle, width), structural.full_like(middle, 0.5))
     return structural.reduce_sum(half, axes=(d,))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.coordinates import distance
 from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
@@ -87,27 +89,28 @@ def gradient(
 
 @eager_jit(static=("d", "order"), ints=True)
 def _along(f: Any, h: Any, d: int, order: int) -> Any:
-    f = promotion.to_inexact(f)
+    dtype, weak = dtypes.promote(*(aval_of(promotion.to_inexact(v)) for v in (f, h)))
     n, rank = aval_of(f).shape[d], aval_of(f).ndim
     at = lambda start, stop: _cut(f, d, start, stop)
-    end = lambda k: at(k % n, k % n + 1)
+    rises = distance(at(1, n), at(0, n - 1))
+    rise = lambda k: _cut(rises, d, k % (n - 1), k % (n - 1) + 1)
     if not aval_of(h).ndim:
-        inner = (at(2, n) - at(0, n - 2)) / (2 * h)
+        inner = distance(at(2, n), at(0, n - 2)) / (2 * h)
         if order == 1:
-            first, last = (end(1) - end(0)) / h, (end(-1) - end(-2)) / h
+            first, last = rise(0) / h, rise(-1) / h
         else:
-            first = (-1.5 * end(0) + 2.0 * end(1) - 0.5 * end(2)) / h
-            last = (1.5 * end(-1) - 2.0 * end(-2) + 0.5 * end(-3)) / h
+            first, last = (1.5 * rise(0) - 0.5 * rise(1)) / h, (1.5 * rise(-1) - 0.5 * rise(-2)) / h
     else:  # parabolas through three points
-        steps = promotion.to_inexact(fnp.diff(h))
+        steps = distance(h[1:], h[:-1])
         wide = lambda s: fnp.reshape(s, [-1 if k == d else 1 for k in range(rank)])
         a, b = wide(steps[:-1]), wide(steps[1:])
-        inner = -b / (a * (a + b)) * at(0, n - 2) + (b - a) / (a * b) * at(1, n - 1) + a / (b * (a + b)) * at(2, n)
+        before, after = _cut(rises, d, 0, n - 2), _cut(rises, d, 1, n - 1)
+        inner = b / (a * (a + b)) * before + a / (b * (a + b)) * after
         p, q = steps[0], steps[-1]
         if order == 1:
-            first, last = (end(1) - end(0)) / p, (end(-1) - end(-2)) / q
+            first, last = rise(0) / p, rise(-1) / q
         else:
             r, s = steps[1], steps[-2]
-            first = -(2 * p + r) / (p * (p + r)) * end(0) + (p + r) / (p * r) * end(1) - p / (r * (p + r)) * end(2)
-            last = q / (s * (s + q)) * end(-3) - (q + s) / (s * q) * end(-2) + (2 * q + s) / (q * (s + q)) * end(-1)
-    return fnp.concatenate([first, inner, last], d)
+            first = (2 * p + r) / (p * (p + r)) * rise(0) - p / (r * (p + r)) * rise(1)
+            last = (2 * q + s) / (q * (s + q)) * rise(-1) - q / (s * (s + q)) * rise(-2)
+    return promotion.convert(fnp.concatenate([first, inner, last], d), dtype, weak)

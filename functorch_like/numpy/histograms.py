@@ -72,7 +72,9 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
             raise promotion.error(
                 ArgumentError, f"{what}: bins={bins!r}", f"give a number, edges, or one of {', '.join(_RULES)}"
             )
-        bins = len(np.histogram_bin_edges(values.astype(np.float64), bins, range)) - 1
+        # Of integers the rules make bins of width 1 at least.
+        values = values if values.dtype.kind in "iu" else values.astype(np.float64)
+        bins = len(np.histogram_bin_edges(values, bins, range)) - 1
     if _several(bins):
         return promotion.to_inexact(given(a, bins)[1])
     try:
@@ -297,7 +299,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
             )
         if values.size and values.min() < 0:
             raise promotion.error(ArgumentError, f"fnp.bincount of the negative number {values.min()}", "use x >= 0")
-        length = max(int(values.max()) + 1 if values.size else 0, operator.index(minlength))
+        length = max(int(values.max()) + 1 if values.size else 0, checked_size(minlength, "minlength"))
     return _bincount(x, weights, length=checked_size(length, "length"))
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.coordinates import distance
 from functorch_like.numpy.indexing import elements
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
@@ -70,7 +72,11 @@ def interp(
 @eager_jit(static=("beyond",), ints=True)
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond: tuple[str, ...]) -> Any:
     x, xp = promotion.promote(x, xp)
-    x, xp, fp = promotion.to_inexact(x), promotion.to_inexact(xp), promotion.to_inexact(fp)
+    fp = promotion.to_inexact(fp)
+    dtype, weak = dtypes.promote(aval_of(promotion.to_inexact(x)), aval_of(fp))
+    fit = lambda v: promotion.convert(v, dtypes.real_part(dtype), weak)
+    if period is not None or dtypes.is_inexact(aval_of(xp).dtype):
+        x, xp = fit(x), fit(xp)
     if period is not None:
         period = fnp.abs(period)
         x, xp = x % period, xp % period
@@ -80,13 +86,14 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
         fp = fnp.concatenate([fp[-1:], fp, fp[:1]])
     n = aval_of(xp).size
     if n == 1:
-        out = fp[0] + fnp.zeros_like(x)
+        out = fp[0] + fit(fnp.zeros_like(x))
     else:
         i = fnp.clip(fnp.searchsorted(xp, x, side="right"), 1, n - 1)
         (x0, x1), (y0, y1) = ([elements(v, i - 1), elements(v, i)] for v in (xp, fp))
-        width = x1 - x0
+        width = distance(x1, x0)
         jump = width == 0
-        out = fnp.where(jump, y1, y0 + (x - x0) / fnp.where(jump, 1, width) * (y1 - y0))
+        part = fit(distance(x, x0) / fnp.where(jump, 1, width))
+        out = fnp.where(jump, y1, y0 + part * (y1 - y0))
         out = fnp.where(x == x1, y1, out)  # exact at the points
     if period is None:
         if "left" not in beyond:

@@ -8,7 +8,7 @@ from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion, reductions
-from functorch_like.numpy.axes import axes_of, hashable
+from functorch_like.numpy.axes import axes_of, hashable, ordered_axes
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
@@ -215,7 +215,7 @@ def average(
     Args:
         a: array.
         axis: int, tuple of ints, or None for all.
-        weights: array of the shape of `a`, or of the size of one axis; equal weights if None.
+        weights: array of the shape of `a`, or of the sizes of the axes in their order; equal weights if None.
         returned: return the sum of the weights too.
         keepdims: keep the reduced axes, with size 1.
 
@@ -239,14 +239,15 @@ def average(
 def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> tuple[Any, Any]:
     shape = aval_of(a).shape
     if aval_of(weights).shape != shape:
-        axes = axes_of(axis, len(shape), "fnp.average")
+        axes = ordered_axes(axis, len(shape), "fnp.average")
         if axis is None or tuple(shape[d] for d in axes) != aval_of(weights).shape:
             raise promotion.error(
                 ArgumentError,
                 f"weights {aval_of(weights)!r} do not fit {aval_of(a)!r} along axis={axis}",
-                "give weights of the shape of the array, or of the size of the axis",
+                "give weights of the shape of the array, or of the sizes of the axes in their order",
             )
-        weights = structural.broadcast_in_dim(weights, shape=shape, broadcast_dimensions=axes)
+        weights = structural.transpose(weights, permutation=tuple(sorted(range(len(axes)), key=axes.__getitem__)))
+        weights = structural.broadcast_in_dim(weights, shape=shape, broadcast_dimensions=tuple(sorted(axes)))
     a, weights = promotion.align_inexact(a, weights)
     dtype = aval_of(a).dtype
     a, weights = (promotion.convert(v, dtypes.accumulator(dtype)) for v in (a, weights))

@@ -171,6 +171,7 @@ def test_selection():
     agrees("clip", y, None, y[0])
     agrees("select", [y > 1, y > 0], [y, -y], 7.0)
     agrees("nan_to_num", np.array([np.nan, np.inf, -np.inf, 1]), nan=3.0, posinf=5.0)
+    agrees("nan_to_num", np.array([np.nan, np.inf, -np.inf, 1]), nan=np.inf, posinf=-np.inf, neginf=5.0)
     for decimals in (0, 2, -1):
         agrees("round", 100 * y, decimals)
     agrees("round", np.array([15, 25, -15, 35, 149, -151]), -1)
