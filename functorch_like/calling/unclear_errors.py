@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from functorch_like import source_info
 from functorch_like.calling import argument_notes, second_calls
 from functorch_like.errors import ArgumentError, FtError, ShapeError
@@ -196,11 +198,13 @@ def _assigned(cause: FtError, message: str) -> FtError | None:
 
 def _of_type(kind: str, fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[tuple[str, Any, Any]]:
     """Arguments of a type, or with elements of it: the parameter, its value, and the part of that type."""
+    kind = kind.rpartition(".")[2]
     for name, value in _given(fun, args, kwargs).items():
-        if type(value).__name__ == kind.rpartition(".")[2]:
+        if type(value).__name__ == kind:
             yield name, value, value
-        elif isinstance(value, (list, tuple)):
-            parts = [part for part in value if type(part).__name__ == kind]
+        elif isinstance(value, (list, tuple, np.ndarray)):
+            listed = value.reshape(-1)[:1] if isinstance(value, np.ndarray) else value
+            parts = [part for part in listed if type(part).__name__ == kind]
             if parts:
                 yield name, value, parts[0]
 

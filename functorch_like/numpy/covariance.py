@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.operands import given
+from functorch_like.numpy.operands import given, known
 from functorch_like.numpy.reductions import _dtype
 from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
@@ -47,7 +47,8 @@ def cov(
 
     Raises:
         ShapeError: for more than two dimensions, or weights that do not fit.
-        ArgumentError: where ddof is not an int.
+        DtypeError: for fweights that are not whole numbers.
+        ArgumentError: where ddof is not an int, or a weight is negative.
 
     >>> fnp.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
@@ -56,6 +57,15 @@ def cov(
     for a in (m, y):
         if a is not None and aval_of(a).ndim > 2:
             raise promotion.error(ShapeError, f"fnp.cov of {aval_of(a)!r}", "give at most two dimensions")
+    if fweights is not None and aval_of(fweights).dtype.kind not in "biu":
+        why = f"fnp.cov counts observations by fweights, got {aval_of(fweights)!r}"
+        raise promotion.error(DtypeError, why, "give whole numbers, or pass them as aweights")
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        values = None if weights is None else known(weights)
+        if values is not None and (values < 0).any():
+            raise promotion.error(
+                ArgumentError, f"fnp.cov with the negative weight {values.min()}", f"give {name} >= 0"
+            )
     if ddof is not None and ddof != int(ddof):
         raise promotion.error(ArgumentError, f"fnp.cov with ddof={ddof}", "give an int")
     ddof = ddof if ddof is not None else 0 if bias else 1

@@ -205,7 +205,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     >>> [i.tolist() for i in fnp.diag_indices(2)]
     [[0, 1], [0, 1]]
     """
-    return (asarray(np.arange(n, dtype=dtypes.default_int())),) * ndim
+    return (asarray(np.arange(operator.index(n), dtype=dtypes.default_int())),) * operator.index(ndim)
 
 
 def _triangle_of(n: Any, k: Any, m: Any) -> tuple[int, int, int | None]:

@@ -41,7 +41,7 @@ def histogram_bin_edges(
         (bins + 1,), in floating point.
 
     Raises:
-        ArgumentError: for fewer than one bin, or a decreasing range.
+        ArgumentError: for fewer than one bin, decreasing edges, and a range that decreases or is not finite.
         ConcretizationError: for a rule's name where `a` is traced.
 
     >>> fnp.histogram_bin_edges(fnp.asarray([0.0, 4.0]), bins=2).tolist()
@@ -76,6 +76,9 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
         values = values if values.dtype.kind in "iu" else values.astype(np.float64)
         bins = len(np.histogram_bin_edges(values, bins, range)) - 1
     if _several(bins):
+        edges = known(bins)
+        if edges is not None and (edges[1:] < edges[:-1]).any():
+            raise promotion.error(ArgumentError, f"{what}: bins={bins!r}", "sort the edges: they must not decrease")
         return promotion.to_inexact(given(a, bins)[1])
     try:
         bins = operator.index(bins)
@@ -88,10 +91,13 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
     if range is not None:
         _, low, high = given(a, *range)
         ends = [known(low), known(high)]
-        if not any(e is None for e in ends) and not ends[0] <= ends[1]:  # type: ignore[operator]
-            raise promotion.error(
-                ArgumentError, f"{what}: range={range!r}", "the first number must not be the greater one"
-            )
+        if not any(e is None for e in ends):
+            if not ends[0] <= ends[1]:  # type: ignore[operator]
+                raise promotion.error(
+                    ArgumentError, f"{what}: range={range!r}", "the first number must not be the greater one"
+                )
+            if not np.isfinite(ends).all():  # type: ignore[arg-type]
+                raise promotion.error(ArgumentError, f"{what}: range={range!r}", "give two finite numbers")
         return _spaced(a, low, high, bins=bins)
     return _spaced(a, None, None, bins=bins)
 

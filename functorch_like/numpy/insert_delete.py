@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import lax
+from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
@@ -44,7 +44,7 @@ def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis
         An array of the dtype of `arr`; of one dimension if axis is None.
 
     Raises:
-        BoundsError: for known positions out of bounds.
+        BoundsError: for known positions out of bounds, and for floats.
 
     >>> fnp.insert(fnp.arange(3), 1, 9).tolist(), fnp.insert(fnp.arange(3), fnp.asarray([0, 2]), 9).tolist()
     ([0, 9, 1, 2], [9, 0, 1, 9, 2])
@@ -56,6 +56,10 @@ def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis
     values = fnp.asarray(values, aval_of(arr).dtype)
     obj = np.arange(n)[obj] if isinstance(obj, slice) else obj
     places = known(obj)
+    kind = aval_of(obj).dtype if places is None else places.dtype
+    if dtypes.is_inexact(kind) and (places is None or places.size):
+        why = f"fnp.insert before {obj!r}: positions must be integers"
+        raise promotion.error(BoundsError, why, "convert with x.astype(int), if it counts")
     scalar = (places.ndim if places is not None else aval_of(obj).ndim) == 0
     if aval_of(values).ndim < len(shape):
         values = fnp.reshape(values, (1,) * (len(shape) - aval_of(values).ndim) + aval_of(values).shape)

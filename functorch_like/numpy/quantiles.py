@@ -15,6 +15,7 @@ from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.numpy import promotion, reductions
 from functorch_like.numpy.axes import axes_of, hashable
+from functorch_like.numpy.operands import given
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering import sort
 from functorch_like.primitives.ordering.order_statistics import order_statistics
@@ -24,7 +25,7 @@ from functorch_like.transforms.eager_jit import eager_jit, with_kernel
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, Axis
+    from functorch_like.typing import ArrayLike, Axis, NestedArrayLike
 
 #: alpha and beta: of n elements, the quantile q stands at n q + alpha + q (1 - alpha - beta) - 1, counted from 0.
 _PLACES = {
@@ -58,6 +59,7 @@ def _public(
     a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool, skip: bool, weights: Any, what: str, end: int = 1
 ) -> Any:
     promotion.no_out(out, what)
+    q = given(a, q)[1] if isinstance(q, (list, tuple)) else q
     if method not in _PLACES:
         raise promotion.error(
             ArgumentError, f"{what}: method={method!r} is unknown", f"use one of {', '.join(_PLACES)}"
@@ -88,7 +90,7 @@ def _check_range(q: Any, end: int, what: str) -> None:
 
 def quantile(
     a: ArrayLike,
-    q: ArrayLike,
+    q: NestedArrayLike,
     axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
@@ -126,7 +128,7 @@ def quantile(
 
 def percentile(
     a: ArrayLike,
-    q: ArrayLike,
+    q: NestedArrayLike,
     axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
@@ -190,7 +192,7 @@ def _complex_median(a: Any, axis: Any, keepdims: bool) -> Any:
 
 def nanquantile(
     a: ArrayLike,
-    q: ArrayLike,
+    q: NestedArrayLike,
     axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
@@ -222,7 +224,7 @@ def nanquantile(
 
 def nanpercentile(
     a: ArrayLike,
-    q: ArrayLike,
+    q: NestedArrayLike,
     axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,

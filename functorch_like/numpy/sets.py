@@ -264,6 +264,7 @@ def isin(
     invert: bool = False,
     *,
     method: str = "auto",
+    kind: str | None = None,
 ) -> Array:
     """Return True where elements are among the test elements; NaN never is.
 
@@ -274,12 +275,13 @@ def isin(
         invert: return True for those that are not.
         method: "compare_all" compares all pairs; "binary_search" (or "sort") sorts the test elements and looks
             each element up; "auto" is "compare_all" for up to 16 test elements and for complex ones.
+        kind: NumPy's choice of a method, None, "sort" or "table"; ignored.
 
     Returns:
         Booleans, of the shape of `element`.
 
     Raises:
-        ArgumentError: for another method.
+        ArgumentError: for another method, or kind.
 
     >>> fnp.isin(fnp.asarray([1, 2, 3]), fnp.asarray([2, 5])).tolist()
     [False, True, False]
@@ -288,6 +290,8 @@ def isin(
         raise promotion.error(
             ArgumentError, f"fnp.isin: method={method!r} is unknown", f"use one of {', '.join(_METHODS)}"
         )
+    if kind not in (None, "sort", "table"):
+        raise promotion.error(ArgumentError, f"fnp.isin: kind={kind!r} is unknown", "leave it out: it is NumPy's")
     element, test = (x if promotion.is_array(x) else asarray(x) for x in (element, test_elements))
     search = method in _METHODS[2:] or (method == "auto" and aval_of(test).size > 16)
     return _isin(element, test, invert=bool(invert), search=search)

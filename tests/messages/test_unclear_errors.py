@@ -35,7 +35,7 @@ OF_INTS = {
 OF_OTHERS = {
     "fnp.fft.fftfreq: d='zz' is not a number": lambda: fnp.fft.fftfreq(4, "zz"),
     "fnp.bartlett: M=[1.5] is not a number": lambda: fnp.bartlett([1.5]),
-    "fnp.diag_indices: n='zz' is not a number": lambda: fnp.diag_indices("zz"),
+    "fnp.diag_indices: n='zz' is not an int": lambda: fnp.diag_indices("zz"),
     "fnp.resize: new_shape='zz' is not a number": lambda: fnp.resize(X, "zz"),
     "fnp.linalg.tensorinv: ind=(1, 2) is not an int": lambda: fnp.linalg.tensorinv(fnp.ones((2, 2, 4)), (1, 2)),
     "fnp.array: ndmin=1.5 is not an int": lambda: fnp.array(X, ndmin=1.5),
@@ -99,7 +99,7 @@ def test_a_traced_value_assigned_to_an_element_of_a_numpy_array(transformed):
 @pytest.mark.parametrize(
     ("start", "use"),
     [
-        ("fnp.percentile: q=[25, 50] of type list", lambda: fnp.percentile(X, [25, 50])),
+        ("fnp.percentile: a=[1.0, 2.0] of type list", lambda: fnp.percentile([1.0, 2.0], [25, 50])),
         ("fnp.where: condition=[True, False] of type list", lambda: fnp.where([True, False], 1, 2)),
         ("fnp.mean: a=[1.0, 2.0] of type list", lambda: fnp.mean([1.0, 2.0])),
         ("ft.random.randint: maxval=(10,) of type tuple", lambda: ft.random.randint(ft.random.key(0), (3,), 0, (10,))),
