@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -40,10 +41,16 @@ _DOC = """{summary}
     """
 
 
-def _binary(name: str, body: Callable[[Any, Any], Any], summary: str, at: str = "3.5, -2.0") -> Binary:
-    made = promotion.binary(name, body, _DOC.format(summary=summary, name=name, at=at))
+def _binary(
+    name: str, body: Callable[[Any, Any], Any], summary: str, at: str = "3.5, -2.0", adapt: Any = None
+) -> Binary:
+    made = promotion.binary(name, body, _DOC.format(summary=summary, name=name, at=at), adapt)
     made.__module__ = __name__
     return made
+
+
+#: Functions whose results are in floating point: Python's ints need not fit the integers beside them.
+_real = functools.partial(_binary, adapt=promotion.floats_beyond)
 
 
 def _promoted(
@@ -66,7 +73,7 @@ def _inexact(primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         a = argument_aval(x)
         if a is argument_aval(y) and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
             return primitive(x, y)
-        x, y = promotion.promote_and_broadcast2(x, y)
+        x, y = promotion.promote_and_broadcast2(*promotion.floats_beyond(x, y))
         if aval_of(x).dtype.kind not in "fc":
             x, y = promotion.to_inexact(x), promotion.to_inexact(y)
         return primitive(x, y)
@@ -83,7 +90,7 @@ def _no_bool_subtract(x: Any, y: Any) -> Any:
 add = _binary("add", _promoted(elementwise.add, elementwise.or_), "Sum; for booleans, logical or.")
 subtract = _binary("subtract", _promoted(elementwise.sub, _no_bool_subtract), "Difference.")
 multiply = _binary("multiply", _promoted(elementwise.mul, elementwise.and_), "Product; for booleans, logical and.")
-divide = _binary("divide", _inexact(elementwise.div), "Quotient, in floating point for integers too.")
+divide = _real("divide", _inexact(elementwise.div), "Quotient, in floating point for integers too.")
 true_divide = divide
 
 
@@ -179,14 +186,14 @@ floor_divide = _binary(
 remainder = _binary("remainder", _remainder, "x1 - x2 * floor(x1 / x2): has the sign of x2, as Python's %.")
 fmod = _binary("fmod", _fmod, "The remainder of division rounded towards zero: has the sign of x1.")
 mod = remainder
-arctan2 = _binary(
+arctan2 = _real(
     "arctan2",
     lambda y, x: elementwise.atan2(*promotion.align_inexact(y, x)),
     "The angle of the point (x2, x1), in radians.",
 )
 atan2 = arctan2
-copysign = _binary("copysign", lambda x, y: _with_sign(*promotion.align_inexact(x, y)), "x1 with the sign of x2.")
-nextafter = _binary(
+copysign = _real("copysign", lambda x, y: _with_sign(*promotion.align_inexact(x, y)), "x1 with the sign of x2.")
+nextafter = _real(
     "nextafter",
     lambda x, y: elementwise.nextafter(*promotion.align_inexact(x, y)),
     "The next representable number after x1 towards x2.",
@@ -270,7 +277,7 @@ def _hypot(x: Any, y: Any) -> Any:
     )
 
 
-hypot = _binary("hypot", _hypot, "sqrt(x1**2 + x2**2), without overflow.")
+hypot = _real("hypot", _hypot, "sqrt(x1**2 + x2**2), without overflow.")
 
 
 def _log_add(base: float) -> Callable[[Any, Any], Any]:
@@ -313,8 +320,8 @@ def complex_log_add(x: Any, y: Any, base: float = 1.0) -> Any:
     )
 
 
-logaddexp = _binary("logaddexp", _log_add(1.0), "log(exp(x1) + exp(x2)), without overflow.")
-logaddexp2 = _binary("logaddexp2", _log_add(math.log(2)), "log2(2**x1 + 2**x2), without overflow.")
+logaddexp = _real("logaddexp", _log_add(1.0), "log(exp(x1) + exp(x2)), without overflow.")
+logaddexp2 = _real("logaddexp2", _log_add(math.log(2)), "log2(2**x1 + 2**x2), without overflow.")
 
 
 def _pow(x: Any, y: Any, known: bool = False) -> Any:
@@ -418,7 +425,7 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> float(fnp.float_power(2, -1))
     0.5
     """
-    return _float_power(*promotion.numbers(x1, x2))
+    return _float_power(*promotion.numbers(*promotion.floats_beyond(x1, x2)))
 
 
 @eager_jit(ints=True, checked=True)

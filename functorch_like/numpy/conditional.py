@@ -17,6 +17,7 @@ from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.cumulative import cumsum
 from functorch_like.numpy.indexing import take, take_along_axis
 from functorch_like.numpy.logic import truth
+from functorch_like.numpy.operands import given
 from functorch_like.numpy.selection import clip, select, where
 from functorch_like.numpy.shapes import ndim, ravel, reshape
 from functorch_like.numpy.sorting_searching import nonzero
@@ -58,7 +59,8 @@ def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise")
         raise promotion.error(
             DtypeError, f"fnp.choose takes integers, got {aval_of(a)!r}", "convert with astype('int32')"
         )
-    arrays = [choices[i] for i in range(len(choices))] if promotion.is_array(choices) else [_array(c) for c in choices]
+    listed = [choices[i] for i in range(len(choices))] if promotion.is_array(choices) else given(*choices)
+    arrays = [_array(c) for c in listed]
     n = len(arrays)
     if not n:
         raise promotion.error(ArgumentError, "fnp.choose got no choices", "give one or more")
@@ -309,6 +311,7 @@ def put(
     """
     _refuse(inplace, "put")
     x, places, new = _array(a), ravel(_array(ind)), ravel(_array(v))
+    promotion.check_int(v, aval_of(x).dtype)
     if not aval_of(places).size or not aval_of(new).size:
         return x
     repeated = np.arange(aval_of(places).size, dtype=np.int32) % aval_of(new).size

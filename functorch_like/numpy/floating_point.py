@@ -286,6 +286,7 @@ heaviside = promotion.binary(
         args="x1: array or number.\n        x2: array or number; the two broadcast.",
         extra="", example="fnp.heaviside(fnp.asarray([-2.0, 0.0, 3.0]), 0.5).tolist()", value="[0.0, 0.5, 1.0]",
     ),
+    promotion.floats_beyond,
 )  # fmt: skip
 i0 = promotion.unary(
     "i0",

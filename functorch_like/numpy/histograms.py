@@ -89,7 +89,8 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
     if bins < 1:
         raise promotion.error(ArgumentError, f"{what} of {bins} bins", "use at least 1")
     if range is not None:
-        _, low, high = given(a, *range)
+        digits = a if dtypes.is_inexact(aval_of(a).dtype) else None  # integers need not hold the ends
+        _, low, high = given(digits, *range)
         ends = [known(low), known(high)]
         if not any(e is None for e in ends):
             if not ends[0] <= ends[1]:  # type: ignore[operator]

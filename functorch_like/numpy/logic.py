@@ -51,7 +51,7 @@ def _binary(
 # --------------------------------------------------------------------------------------------------------- comparisons
 def _compare(name: str, primitive: Callable[[Any, Any], Any], summary: str, ordered: bool = False) -> Binary:
     doc = _DOC.format(summary=summary, name=name, at="1, 2", takes="", gives="A boolean", extra="")
-    made = promotion.binary(name, _comparison(primitive, ordered), doc, _comparable)
+    made = promotion.binary(name, _comparison(primitive, ordered), doc, promotion.comparable)
     made.__module__ = __name__
     return made
 
@@ -60,27 +60,13 @@ def _comparison(primitive: Callable[[Any, Any], Any], ordered: bool = False) -> 
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is not b or type(x) in promotion.NUMBERS:
-            x, y = promotion.promote_and_broadcast2(*_comparable(x, y), notify=False)
+            x, y = promotion.promote_and_broadcast2(*promotion.comparable(x, y), notify=False)
             a = aval_of(x)
         if ordered and a.dtype.kind == "c":  # as in NumPy: by the real parts, then the imaginary ones
             return _lexical(primitive, x, y)
         return primitive(x, y)
 
     return body
-
-
-def _comparable(x: Any, y: Any) -> tuple[Any, ...]:
-    """Replace an int outside of the range of the other operand's dtype by an infinity, which compares the same way."""
-    return _beyond(x, y), _beyond(y, x)
-
-
-def _beyond(number: Any, other: Any) -> Any:
-    if type(number) is int and type(other) not in promotion.NUMBERS and promotion.is_array(other):
-        dtype = aval_of(other).dtype
-        if dtypes.is_integer(dtype):
-            low, high = promotion.bounds(dtype)
-            return np.float64(-np.inf) if number < low else np.float64(np.inf) if number > high else number
-    return number
 
 
 def _lexical(primitive: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
@@ -235,7 +221,7 @@ def isclose(
     >>> bool(fnp.isclose(1.0, 1.000001))
     True
     """
-    return _isclose(*promotion.numbers(a, b, rtol, atol), equal_nan=bool(equal_nan))
+    return _isclose(*promotion.numbers(*promotion.comparable(a, b), rtol, atol), equal_nan=bool(equal_nan))
 
 
 @eager_jit(static=("equal_nan",), ints=True, checked=True)

@@ -360,6 +360,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     >>> fnp.kron(fnp.asarray([1, 10]), fnp.asarray([1, 2])).tolist()
     [1, 2, 10, 20]
     """
+    a, b = promotion.numbers(a, b)
     return _kron(arr(a, "fnp.kron"), arr(b, "fnp.kron"))
 
 

@@ -168,6 +168,7 @@ def _extreme(name: str, fold: Any, primitive: Any, summary: str, value: str) -> 
         where: ArrayLike | None = None,
     ) -> Array:
         promotion.no_out(out, f"fnp.{name}")
+        promotion.check_int(initial, aval_of(a).dtype)
         return body(*promotion.numbers(a), hashable(axis), bool(keepdims), initial, where)
 
     doc = _DOC.format(

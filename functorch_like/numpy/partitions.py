@@ -161,7 +161,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
     >>> fnp.digitize(fnp.asarray([0.5, 1.0, 9.0]), fnp.asarray([0.0, 1.0, 2.0])).tolist()
     [1, 2, 3]
     """
-    x, bins = (v if promotion.is_array(v) else asarray(v) for v in (x, bins))
+    bins = bins if promotion.is_array(bins) else asarray(bins)
+    x = x if promotion.is_array(x) else asarray(promotion.comparable(x, bins)[0])
     if method not in METHODS:
         raise promotion.error(ArgumentError, f"fnp.digitize: method={method!r} is unknown", "leave method out")
     if ndim(bins) != 1:

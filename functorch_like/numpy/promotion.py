@@ -84,6 +84,27 @@ def check_int(x: Any, dtype: np.dtype[Any]) -> None:
             )
 
 
+def beyond(number: Any, other: Any) -> int:
+    """Return -1 or 1 for a Python int below or above the range of an array's integer dtype; 0 for all others."""
+    if type(number) is int and type(other) not in NUMBERS and is_array(other):
+        dtype = aval_of(other).dtype
+        if dtypes.is_integer(dtype):
+            low, high = bounds(dtype)
+            return (number > high) - (number < low)
+    return 0
+
+
+def comparable(x: Any, y: Any) -> tuple[Any, Any]:
+    """Replace an int outside of the range of the other operand's dtype by an infinity, which compares the same way."""
+    sides = beyond(x, y), beyond(y, x)
+    return tuple(np.float64(side * np.inf) if side else v for v, side in zip((x, y), sides, strict=True))  # type: ignore[return-value]
+
+
+def floats_beyond(x: Any, y: Any) -> tuple[Any, Any]:
+    """Replace an int outside of the range of the other operand's dtype by a float, for results in floating point."""
+    return float(x) if beyond(x, y) else x, float(y) if beyond(y, x) else y
+
+
 @functools.cache
 def bounds(dtype: np.dtype[Any]) -> tuple[int, int]:
     """Return the least and greatest number of an integer dtype."""
@@ -351,6 +372,7 @@ def promote_and_broadcast(*xs: Any, notify: bool = True) -> list[Any]:
 
 def align_inexact(*xs: Any) -> list[Any]:
     """Return operands in one float or complex dtype and one shape."""
+    xs = floats_beyond(*xs) if len(xs) == 2 else xs
     return [to_inexact(x) for x in promote_and_broadcast(*xs)]
 
 

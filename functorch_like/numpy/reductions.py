@@ -136,15 +136,18 @@ def _run(fold: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any,
     """Call the body for tracers, the compiled function for other operands."""
     axis = tuple(axis) if isinstance(axis, list) else axis
     dtype = None if dtype is None else dtypes.as_dtype(dtype)
+    run = fold
     if type(a) is not ArrayImpl:
         if isinstance(a, Tracer):
-            fold = fold.inline
+            run = fold.inline
         else:
             (a,) = promotion.numbers(a)
     if initial is None and where is None:
-        return fold(a, axis, dtype, bool(keepdims))
+        return run(a, axis, dtype, bool(keepdims))
+    if fold in (_max, _min):
+        promotion.check_int(initial, aval_of(a).dtype)
     where, initial = promotion.numbers(where)[0], promotion.numbers(initial)[0]
-    return fold(a, axis, dtype, bool(keepdims), initial, where)
+    return run(a, axis, dtype, bool(keepdims), initial, where)
 
 
 def _unless_boolean(dtype: Any) -> Any:

@@ -122,11 +122,14 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
 
     Raises:
         DtypeError: for complex numbers.
-        NumberError: where a Python int does not fit an integer dtype.
+        NumberError: where an integer dtype holds no number that is within a bound.
 
     >>> fnp.clip(fnp.arange(5), 1, 3).tolist()
     [1, 1, 2, 3, 3]
     """
+    if type(min) is int or type(max) is int:
+        min = None if promotion.beyond(min, arr) < 0 else min
+        max = None if promotion.beyond(max, arr) > 0 else max
     if isinstance(arr, Tracer) or isinstance(min, Tracer) or isinstance(max, Tracer):
         return _clip(arr, min, max)
     return _clip_kernel(*promotion.numbers(arr, min, max))

@@ -67,8 +67,15 @@ _DOC = """{summary}, sorted and without repetition.
     """
 
 
+def _operands(x: Any, y: Any) -> list[Any]:
+    """Return two arrays; of a Python int that the integers beside it cannot hold, one in a dtype that can."""
+    sides = (x, y), (y, x)
+    wide = lambda v, w: asarray([v]).reshape(()) if promotion.beyond(v, w) else asarray(v)
+    return [v if promotion.is_array(v) else wide(v, w) for v, w in sides]
+
+
 def _two(ar1: Any, ar2: Any) -> list[Any]:
-    pair = promotion.promote(*(a if promotion.is_array(a) else asarray(a) for a in (ar1, ar2)))
+    pair = promotion.promote(*_operands(ar1, ar2))
     return [structural.reshape(a, shape=(aval_of(a).size,)) for a in pair]
 
 
@@ -138,7 +145,7 @@ def _set_function(name: str, selection: Callable[[Any, Any], Any], summary: str,
         size: int | None = None,
         fill_value: ArrayLike | None = None,
     ) -> Array:
-        ar1 = ar1 if promotion.is_array(ar1) else asarray(ar1)
+        ar1, ar2 = _operands(ar1, ar2)
         a, b = _two(ar1, ar2)
         dtype = aval_of(ar1 if name == "setdiff1d" else a).dtype
         in_order = bool(assume_unique) and name == "setdiff1d"
@@ -292,7 +299,7 @@ def isin(
         )
     if kind not in (None, "sort", "table"):
         raise promotion.error(ArgumentError, f"fnp.isin: kind={kind!r} is unknown", "leave it out: it is NumPy's")
-    element, test = (x if promotion.is_array(x) else asarray(x) for x in (element, test_elements))
+    element, test = _operands(element, test_elements)
     search = method in _METHODS[2:] or (method == "auto" and aval_of(test).size > 16)
     return _isin(element, test, invert=bool(invert), search=search)
 

@@ -200,7 +200,7 @@ def searchsorted(
         )
     if sorter is not None:
         a = getitem(a, sorter)
-    return _searchsorted(*promotion.numbers(a, listed(v)), side=side)
+    return _searchsorted(*promotion.numbers(*promotion.comparable(a, listed(v))), side=side)
 
 
 def _precedes(is_complex: bool, side: str) -> Any:
