@@ -1,4 +1,4 @@
-"""Python's ints that the integer dtype beside them cannot hold: right results where there is one, and errors elsewhere."""
+"""Python's ints beyond the integer dtype beside them: right results where there is one, and errors elsewhere."""
 
 import numpy as np
 import pytest
