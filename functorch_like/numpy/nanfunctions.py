@@ -248,7 +248,7 @@ def nanvar(
     1.0
     """
     promotion.no_out(out, "fnp.nanvar")
-    less = ddof if correction is None else correction
+    less = statistics.one_name(ddof, correction, "fnp.nanvar")
     return _nanvar(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), less, where, mean)
 
 
@@ -283,7 +283,7 @@ def nanstd(
     1.0
     """
     promotion.no_out(out, "fnp.nanstd")
-    less = ddof if correction is None else correction
+    less = statistics.one_name(ddof, correction, "fnp.nanstd")
     return _nanstd(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), less, where, mean)
 
 

@@ -111,7 +111,15 @@ def var(
     1.0
     """
     promotion.no_out(out, "fnp.var")
-    return _spread(_var, a, axis, dtype, keepdims, ddof if correction is None else correction, where, mean)
+    return _spread(_var, a, axis, dtype, keepdims, one_name(ddof, correction, "fnp.var"), where, mean)
+
+
+def one_name(ddof: Any, correction: Any, what: str) -> Any:
+    """Return the number to subtract from that of the elements, which has two names; raise where both are used."""
+    if correction is not None and ddof:
+        why = f"{what} got both ddof={ddof} and correction={correction}"
+        raise promotion.error(ArgumentError, why, "give one: they are two names of the same number")
+    return ddof if correction is None else correction
 
 
 def _spread(measure: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, ddof: Any, where: Any, mean: Any) -> Any:
@@ -172,7 +180,7 @@ def std(
     1.0
     """
     promotion.no_out(out, "fnp.std")
-    return _spread(_std, a, axis, dtype, keepdims, ddof if correction is None else correction, where, mean)
+    return _spread(_std, a, axis, dtype, keepdims, one_name(ddof, correction, "fnp.std"), where, mean)
 
 
 @eager_jit(static=(*_STATIC, "ddof"), checked=True)

@@ -23,6 +23,8 @@ REFUSED = {
     "edges that decrease in a dimension": lambda np: np.histogramdd(X, [2, 2, [1, 2, -3]]),
     "a range without an end": lambda np: np.histogram(X, 3, (0, np.inf)),
     "a range of no numbers": lambda np: np.histogram(X, 3, (np.nan, 1)),
+    "two numbers to subtract": lambda np: np.var(X, ddof=1, correction=1),
+    "two other numbers to subtract": lambda np: np.nanstd(X, ddof=1, correction=0),
     "another kind of search": lambda np: np.isin(X, X, kind="tree"),
 }
 
