@@ -7,7 +7,7 @@ import itertools
 import linecache
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -155,6 +155,18 @@ def wrong_call(fun: Callable[..., Any], message: str, count: int) -> TypeError:
     error = TypeError(f"{fun.__name__}() {message}")
     error.add_note(_remedy(fun, str(error)))
     return error
+
+
+def refuse_unknown(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """Raise TypeError for arguments that a function does not take, before their values are looked at."""
+    try:
+        inspect.signature(fun).bind(*args, **kwargs)
+    except TypeError as e:
+        if getattr(fun, "__module__", "").startswith("functorch_like"):
+            raise wrong_call(fun, str(e), len(args)) from None
+        raise TypeError(f"{getattr(fun, '__name__', repr(fun))}() {e}") from None
+    except ValueError:  # a function of C has no signature
+        pass
 
 
 def _remedy(fun: Callable[..., Any], message: str) -> str:

@@ -336,3 +336,15 @@ def check_hashable(static: Static, args: Sequence[Any], kwargs: dict[str, Any], 
                 f"static {label} of {name} is of type {kind}, which is not hashable: {value!r:.60}",
                 fix=fix + "an array should not be static: leave it out of static_argnums",
             ) from None
+
+
+def flat_call(fun: Callable[..., Any], static: Static, args: Sequence[Any], kwargs: dict[str, Any]) -> FlatCall:
+    """Take a call of a function apart; a name that the function lacks is refused before its value is."""
+    try:
+        return FlatCall(static, args, kwargs)
+    except DtypeError:
+        if kwargs:
+            from functorch_like.calling.argument_notes import refuse_unknown  # needed by few programs
+
+            refuse_unknown(fun, args, kwargs)
+        raise

@@ -22,7 +22,7 @@ from functorch_like.backends import xla
 from functorch_like.backends.xla import events
 from functorch_like.caches import Cache
 from functorch_like.calling import pickling as pickling  # of the functions made here
-from functorch_like.calling.call_signature import FlatCall, Static
+from functorch_like.calling.call_signature import FlatCall, Static, flat_call
 from functorch_like.calling.simple_calls import Kernels
 from functorch_like.compiler.placement import device_for
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, as_argument, in_width, state
@@ -82,7 +82,7 @@ def eager_jit(
         for a in args:
             if isinstance(a, Tracer):
                 return inner(*args, **kwargs), None, True
-        call = FlatCall(which, args, kwargs)
+        call = flat_call(plain, which, args, kwargs)
         if call.traced():
             return inner(*args, **kwargs), None, True
         narrow = call.narrowed or (not ints and any(type(a) is int for a in call.leaves))

@@ -22,6 +22,7 @@ from functorch_like.calling.call_signature import (
     Static,
     check_hashable,
     donated_twice,
+    flat_call,
     unwrap_static,
     wrap_static,
 )
@@ -163,7 +164,7 @@ class JitState:
         if self.refs is not None:
             return self.refs.answer(args, kwargs)
         try:
-            call = FlatCall(self.static, args, kwargs)
+            call = flat_call(self.fun, self.static, args, kwargs)
         except DtypeError as e:
             failed: Any = e
         else:

@@ -123,3 +123,11 @@ def test_a_failed_call_poisons_nothing():
     for _ in range(3):
         np.testing.assert_array_equal(flaky(X), X + 1)
     assert len(calls) == 2
+
+
+def test_names_that_a_function_lacks_come_before_values_that_are_no_arrays():
+    for use in (lambda: ft.jit(lambda x, rate=1.0: x)(1.0, rat="fast"), lambda: ft.scipy.linalg.svd(X, driver="gesdd")):
+        with pytest.raises(TypeError, match=r"got an unexpected keyword argument '(rat|driver)'"):
+            use()
+    with pytest.raises(ft.errors.DtypeError, match="rate"):
+        ft.jit(lambda x, rate=1.0: x)(1.0, rate="fast")
