@@ -58,3 +58,15 @@ def test_second_derivatives_by_the_shape_are_as_exact_as_float32(name):
             expected = sign * float(mp.diff(lambda v, x=x: lower(v, x), a, 2))
         np.testing.assert_allclose(f(np.float32(a), np.float32(x)), expected, rtol=2e-6)
         np.testing.assert_allclose(f(np.float64(a), np.float64(x)), expected, rtol=1e-9)
+
+
+def test_riemanns_function_left_of_1_and_at_the_ends():
+    x = np.concatenate([np.linspace(-30.3, 1.4, 60), [0, 0.5, 1 - 1e-9, 1 + 1e-9, 30.0]])
+    expected = [float(mp.zeta(mp.mpf(float(v)))) for v in x]
+    np.testing.assert_allclose(special.zeta(ft.numpy.asarray(x)), expected, rtol=1e-13)
+    ends = ft.numpy.asarray([-2.0, -40.0, 1.0, np.inf, np.nan])
+    np.testing.assert_array_equal(special.zeta(ends), [0, 0, np.inf, 1, np.nan])
+    assert np.isnan(special.zeta(-2.5, 1.0))  # Hurwitz's function, as in SciPy
+    at = np.asarray([-3.3, -0.5, 0.3, 0.9, 2.5])
+    slopes = ft.vmap(ft.grad(special.zeta))(ft.numpy.asarray(at))
+    np.testing.assert_allclose(slopes, [float(mp.zeta(mp.mpf(float(v)), 1, 1)) for v in at], rtol=1e-12)

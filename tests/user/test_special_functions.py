@@ -346,3 +346,27 @@ def test_slopes_of_densities_at_the_ends():
         for end in (0.0, 1.0):
             p = twice(lambda x, a=a, b=b: S.betainc(float(a), float(b), x))(end)
             np.testing.assert_allclose(p, slope(end), rtol=1e-10)
+
+
+def test_ends_and_near_equals():
+    """Where SciPy has a value: no choice among nothing, quotients whose dividend overflows, infinite arguments."""
+    np.testing.assert_array_equal(S.comb(np.array([0.0, 5.0, 0.0]), np.array([0, 0, 1.0]), repetition=True), [1, 1, 0])
+    x, rate = np.array([100, 0.01, 2.0, 0.5]), np.array([155.0, -155.0, 70.0, -70.0])
+    np.testing.assert_allclose(S.boxcox(x, rate), special.boxcox(x, rate), rtol=1e-13)
+    near = np.array([1.0, 0.5, 3.0, 2.0])
+    other = near * (1 + np.array([1e-9, 1e-5, 0.3, 2.0]))
+    with mpmath.workdps(40):
+        pairs = [(mpmath.mpf(float(a)), mpmath.mpf(float(b))) for a, b in zip(near, other, strict=True)]
+        exact = [float(a * mpmath.log(a / b)) for a, b in pairs]
+        gaps = [float(a * mpmath.log(a / b) - a + b) for a, b in pairs]
+    np.testing.assert_allclose(S.rel_entr(near, other), exact, rtol=1e-15)
+    np.testing.assert_allclose(S.kl_div(near, other), gaps, rtol=1e-6, atol=1e-17)
+    z = np.array([complex(a, b) for a in (-np.inf, 0, 1, np.inf) for b in (0, 1, np.inf)] + [complex(0, -np.inf)])
+    np.testing.assert_array_equal(S.wofz(z), special.wofz(z))
+
+
+def test_sides_of_the_cut_of_loggamma():
+    for real in (-3.4, -0.5, 0.3):
+        for imaginary in (0.0, -0.0):
+            z = np.array(complex(real, imaginary))
+            np.testing.assert_allclose(S.loggamma(z), special.loggamma(z), rtol=1e-14)

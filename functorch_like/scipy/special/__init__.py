@@ -50,11 +50,11 @@ psi = digamma
 _zeta = _two("zeta", "x q", _zeta_row, "The Hurwitz zeta function.", "2.5, 1.0")
 
 
-def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
-    """The Hurwitz zeta function: the sum of (q + k)**-x for k = 0, 1, ...; Riemann's for q = 1.
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
+    """The Hurwitz zeta function: the sum of (q + k)**-x for k = 0, 1, ...; without q, Riemann's.
 
     Args:
-        x: array or number.
+        x: array or number; above 1, or NaN is returned, unless q is left out.
         q: array or number.
 
     Returns:
@@ -63,7 +63,11 @@ def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
     >>> bool(np.isclose(ft.scipy.special.zeta(2.0), np.pi**2 / 6))
     True
     """
-    return _zeta(x, 1.0 if q is None else q)
+    if q is None:
+        from functorch_like.scipy.special.riemann import riemann  # few programs need it
+
+        return riemann(x)
+    return _zeta(x, q)
 
 
 gammainc = _two("gammainc", "a x", _igamma, "The regularized lower incomplete gamma function.")
@@ -154,6 +158,14 @@ def _entr_slope(out: Any, x: Any) -> Any:
     )
 
 
+def _log_ratio(x: Any, y: Any) -> Any:
+    """Return log(x / y) of positive numbers; their logarithms would share most digits where they are near."""
+    half, gap = _full_like(x, 0.5), elementwise.sub(x, y)
+    near = elementwise.lt(elementwise.abs(gap), elementwise.mul(half, y))
+    close = elementwise.log1p(elementwise.select_n(near, _full_like(x, 0), elementwise.div(gap, y)))
+    return elementwise.select_n(near, elementwise.sub(elementwise.log(x), elementwise.log(y)), close)
+
+
 def _entropy(
     pair: Callable[[Any, Any, Any], Any],
     empty: Callable[[Any, Any], Any],
@@ -178,14 +190,12 @@ def _entropy(
         nan = elementwise.or_(elementwise.ne(x, x), elementwise.ne(y, y))
         other = elementwise.select_n(alone, _full_like(x, math.inf), empty(x, y))
         other = elementwise.select_n(nan, other, _full_like(x, math.nan))
-        return elementwise.select_n(
-            both, other, pair(u, v, elementwise.mul(u, elementwise.sub(elementwise.log(u), elementwise.log(v))))
-        )
+        return elementwise.select_n(both, other, pair(u, v, elementwise.mul(u, _log_ratio(u, v))))
 
     def slope(i: int) -> Callable[[Any, Any, Any], Any]:
         def partial(out: Any, x: Any, y: Any) -> Any:
             both, u, v = both_positive(x, y)
-            result = slopes(elementwise.sub(elementwise.log(u), elementwise.log(v)), elementwise.div(u, v))[i]
+            result = slopes(_log_ratio(u, v), elementwise.div(u, v))[i]
             return elementwise.select_n(both, _full_like(x, outside[i]), result)
 
         return partial

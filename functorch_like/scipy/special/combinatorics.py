@@ -70,7 +70,16 @@ def _comb_body(n: Any, k: Any) -> Any:
     return fnp.where(inside, value, fnp.where((n != n) | (k != k), math.nan, 0))
 
 
+def _repeated_body(n: Any, k: Any) -> Any:
+    """Compute the number of multisets: one of no elements, even if there is nothing to choose."""
+    none = (k == 0) & (n >= 0)
+    return fnp.where(none, 1, _comb_body(fnp.where(none, 1, n + k - 1), k))
+
+
 _comb = two("comb", "N k", in_double(_comb_body), "The number of ways to choose k of N.", "5, 2")
+
+
+_repeated = two("comb", "N k", in_double(_repeated_body), "The number of ways to choose k of N, repeatedly.", "5, 2")
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = False) -> Array:
@@ -92,7 +101,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = 
     (10.0, 15.0)
     """
     _inexact(exact, "comb", "math.comb")
-    return _comb(fnp.add(*promotion.numbers(N, k)) - 1, k) if repetition else _comb(N, k)
+    return _repeated(N, k) if repetition else _comb(N, k)
 
 
 def bernoulli(n: int) -> Array:

@@ -130,7 +130,7 @@ def _loggamma(z: Any) -> Any:
     u = w + _SHIFT
     right = (u - 0.5) * fnp.log(u) - u + 0.5 * math.log(2 * math.pi) + stirling(u) - logs
     # log sin(pi z) on its branch: above the real axis -i pi (z - 1/2) + log(1 - exp(2 pi i z)) - log 2.
-    up, height = fnp.where(y < 0, -1, 1), fnp.abs(y)
+    up, height = fnp.where(fnp.signbit(y), -1, 1), fnp.abs(y)  # the cut has two sides, named by the sign of zero
     turn, fall = x - fnp.round(x), fnp.exp(-2 * math.pi * height)
     real = 2 * fnp.sin(math.pi * turn) ** 2 - fnp.expm1(-2 * math.pi * height) * fnp.cos(2 * math.pi * turn)
     less = elementwise.complex(real, -fall * fnp.sin(2 * math.pi * turn))  # 1 - exp(2 pi i z)

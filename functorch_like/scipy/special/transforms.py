@@ -23,12 +23,20 @@ def _exprel(t: Any) -> Any:
     return fnp.where(near, total, fnp.expm1(v) / v)
 
 
+#: Beyond this exp(x) - 1 is exp(x), in float64.
+_LARGE = 40.0
+
+
 def _of_log(log: Any, rate: Any) -> Any:
     """Return (exp(rate log) - 1) / rate, and log where the rate is 0."""
     if dtypes.is_complex(aval_of(log).dtype):
         return fnp.where(rate == 0, log, fnp.expm1(rate * log) / fnp.where(rate == 0, 1, rate))
     endless = fnp.isinf(log)
-    body = log * _exprel(rate * fnp.where(endless, 1, log))
+    power = rate * fnp.where(endless, 1, log)
+    large = power > _LARGE  # the power may be infinite where its quotient is not
+    body = log * _exprel(fnp.where(large, 1, power))
+    size = fnp.abs(fnp.where(large, rate, 1))
+    body = fnp.where(large, fnp.sign(rate) * fnp.exp(fnp.where(large, power, 0) - fnp.log(size)), body)
     below = fnp.where(endless & (rate != 0), rate, 1)
     ends = fnp.where(rate == 0, log, fnp.where((log > 0) == (rate > 0), fnp.sign(rate) * math.inf, -1 / below))
     return fnp.where(endless, ends, body)

@@ -60,12 +60,13 @@ class _Rule(NamedTuple):
     def quadrant(self, x: Any, y: Any, below: Any) -> tuple[Any, Any, Any, Any]:
         """Return w(x + iy) and 2 exp(-(x + iy)**2) for x, y >= 0, which the part below the real axis needs."""
         step = math.sqrt(math.pi / self.nodes)
-        far = (x > _FAR) | (y > _FAR)
-        a, b = fnp.where(far, 1, x), fnp.where(far, 1, y)
+        endless = fnp.isinf(x) | fnp.isinf(y)
+        far = ((x > _FAR) | (y > _FAR)) & ~endless
+        a, b = fnp.where(far | endless, 1, x), fnp.where(far | endless, 1, y)
         close = b < math.pi / step  # farther from the real axis there are no residues
         trapezoidal = close & (b < a) & _near_a_half(a / step)
         real, imag = self.sums(a, b, trapezoidal)
-        needed = below | (close & ~far)
+        needed = (below | (close & ~far)) & ~endless
         c, d = fnp.where(needed, x, 1), fnp.where(needed, y, 0)
         gauss = _exp((d - c) * (d + c), -2 * c * d)
         # The residues: 2 exp(-z**2) / (1 +- exp(-2 pi i z / h)).
@@ -79,7 +80,11 @@ class _Rule(NamedTuple):
         scale = fnp.maximum(fnp.where(far, x, 1), fnp.where(far, y, 1))
         u, v = fnp.where(far, x / scale, 1), fnp.where(far, y / scale, 1)
         less = scale * (u * u + v * v) * math.sqrt(math.pi)
-        return fnp.where(far, v / less, real), fnp.where(far, u / less, imag), *(2 * part for part in gauss)
+        real, imag = fnp.where(far, v / less, real), fnp.where(far, u / less, imag)
+        # w is 0 at infinity; exp(-z**2) is infinite on the imaginary axis, and counts as 0 elsewhere.
+        grown = fnp.where(fnp.isinf(x), 0, math.inf)
+        ends = 0, 0, grown, 0
+        return tuple(fnp.where(endless, e, v) for e, v in zip(ends, (real, imag, *(2 * g for g in gauss)), strict=True))
 
     def __call__(self, z: Any) -> Any:
         real = not dtypes.is_complex(aval_of(z).dtype)
