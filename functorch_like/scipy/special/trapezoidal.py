@@ -83,8 +83,8 @@ class _Rule(NamedTuple):
         real, imag = fnp.where(far, v / less, real), fnp.where(far, u / less, imag)
         # w is 0 at infinity; exp(-z**2) is infinite on the imaginary axis, and counts as 0 elsewhere.
         grown = fnp.where(fnp.isinf(x), 0, math.inf)
-        ends = 0, 0, grown, 0
-        return tuple(fnp.where(endless, e, v) for e, v in zip(ends, (real, imag, *(2 * g for g in gauss)), strict=True))
+        ends = lambda value, end: fnp.where(endless, end, value)
+        return ends(real, 0), ends(imag, 0), ends(2 * gauss[0], grown), ends(2 * gauss[1], 0)
 
     def __call__(self, z: Any) -> Any:
         real = not dtypes.is_complex(aval_of(z).dtype)
