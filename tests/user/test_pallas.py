@@ -1,5 +1,6 @@
 """Pallas: blocks of all kinds, Refs in kernels, masks, atomic updates, copies, and errors, against NumPy."""
 
+import functools
 import re
 
 import numpy as np
@@ -525,6 +526,15 @@ def test_costs():
     cost = pl.estimate_cost(f, floats(8, 16), floats(16, 4))
     assert (cost.flops, cost.transcendentals, cost.bytes_accessed) == (2 * 8 * 16 * 4 + 32, 32, 4 * (128 + 64 + 32))
     assert b'"transcendentals": 32' in cost.to_json()
+
+
+def test_costs_of_a_function_with_static_arguments():
+    @functools.partial(ft.jit, static_argnames=("double", "scale"))
+    def f(x, other, double, *, scale):
+        return fnp.sin(x) * scale if double else x
+
+    assert pl.estimate_cost(f, floats(8), None, True, scale=2.0).transcendentals == 8
+    assert pl.estimate_cost(f, floats(8), None, False, scale=2.0).transcendentals == 0
 
 
 def test_checks_under_checkify():

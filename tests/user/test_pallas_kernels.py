@@ -216,6 +216,29 @@ def test_a_gather_by_prefetched_indices():
     np.testing.assert_array_equal(gathered_rows(places, x), x[places] + places[:, None])
 
 
+def test_prefetched_indices_in_a_container():
+    def kernel(indices, nothing, x_ref, o_ref):
+        assert nothing is None
+        _, factors_ref = indices
+        o_ref[...] = x_ref[...] * factors_ref[pl.program_id(0)]
+
+    def place(i, indices, nothing):
+        assert nothing is None
+        return indices[0][i], 0
+
+    x = normal(4, 3)
+    spec = pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=2, grid=(2,), in_specs=[pl.BlockSpec((1, 3), place)], out_specs=rows_with_scalars(1, 3)
+    )
+    f = pl.pallas_call(kernel, double(2, 3), grid_spec=spec)
+    indices = (np.array([3, 1], np.int32), np.array([2.0, 5.0]))
+    np.testing.assert_array_equal(f(indices, None, x), x[[3, 1]] * np.array([[2.0], [5.0]]))
+
+
+def rows_with_scalars(n, m):
+    return pl.BlockSpec((n, m), lambda i, *scalars: (i, 0))
+
+
 def test_an_update_in_place():
     def kernel(x_ref, y_ref, o_ref):
         @pl.when(pl.program_id(0) == 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes
+from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
@@ -132,16 +132,14 @@ class Blocks:
         return block if self.block == self.sizes else structural.reshape(block, shape=self.sizes)
 
 
-def blocks_of(
-    spec: Any, aval: ShapedArray, grid: int, scalars: Sequence[ShapedArray], what: str, kernel: str
-) -> Blocks:
+def blocks_of(spec: Any, aval: ShapedArray, grid: int, scalars: tuple[Any, ...], what: str, kernel: str) -> Blocks:
     """Return the blocks of an array.
 
     Args:
         spec: its BlockSpec, or `no_block_spec`.
         aval: shape and dtype of the array.
         grid: number of the grid's axes.
-        scalars: types of the scalar operands that index maps get.
+        scalars: types of the scalar operands that index maps get, each a pytree.
         what: name of the array in errors: "operand 0".
         kernel: name of the kernel.
 
@@ -207,15 +205,16 @@ def _dimension(dim: Any, n: int, what: str, kernel: str) -> _Dimension:
 
 
 def _index_map(
-    spec: BlockSpec, kinds: Sequence[_Dimension], grid: int, scalars: Sequence[ShapedArray], what: str, kernel: str
+    spec: BlockSpec, kinds: Sequence[_Dimension], grid: int, scalars: tuple[Any, ...], what: str, kernel: str
 ) -> tuple[Jaxpr, list[Any], frozenset[int]]:
     """Return the index map as a program, the values it closes over, and the axes of the grid that it depends on."""
     index_map: Callable[..., Any] | None = spec.index_map
+    scalar_avals, structure = tree.flatten(scalars)
 
     def indices(*args: Any) -> list[Any]:
         if index_map is None:
             return [np.zeros((), np.int32)] * len(kinds)
-        given = index_map(*args[:grid], *(Ref(x, lent=True) for x in args[grid:]))
+        given = index_map(*args[:grid], *structure.unflatten([Ref(x, lent=True) for x in args[grid:]]))
         values = list(given) if isinstance(given, (tuple, list)) else [given]
         if len(values) != len(kinds):
             raise ShapeError(
@@ -225,7 +224,7 @@ def _index_map(
             )
         return [as_int32(_checked(v, k, what, kernel)) for v, k in zip(values, kinds, strict=True)]
 
-    avals = [ShapedArray((), np.dtype(np.int32))] * grid + list(scalars)
+    avals = [ShapedArray((), np.dtype(np.int32))] * grid + scalar_avals
     try:
         jaxpr, consts = stage(indices, avals, name="index_map")
     except CapturedRefs as e:  # it closes over Refs of a kernel, of which it gets the values

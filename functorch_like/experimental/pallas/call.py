@@ -177,7 +177,7 @@ class KernelCall:
         leaves, in_tree = tree.flatten(rest)
         scalars, leaves = ([self._array(x) for x in xs] for xs in (scalars, leaves))
         sizes = grid_sizes(self.spec.grid, self.name)
-        scalar_avals = [aval_of(x) for x in scalars]
+        scalar_avals = scalar_tree.unflatten([aval_of(x) for x in scalars])
         make: Callable[..., list[Blocks]] = lambda specs, avals, what: [
             blocks_of(spec, aval, len(sizes), scalar_avals, f"{what} {k}", self.name)
             for k, (spec, aval) in enumerate(zip(specs, avals, strict=True))

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import tree
 from functorch_like.compiler.tier_costs import steps
@@ -44,7 +44,7 @@ def estimate_cost(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -
 
     Args:
         fun: takes and returns pytrees of arrays.
-        args: arrays or `ft.ShapeDtypeStruct`s.
+        args: pytrees of arrays or `ft.ShapeDtypeStruct`s; numbers and other objects reach the function as they are.
         kwargs: the same by name.
 
     Returns:
@@ -58,12 +58,19 @@ def estimate_cost(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -
         >>> cost.flops, cost.transcendentals, cost.bytes_accessed
         (1024, 32, 896)
     """
-    jaxpr = make_jaxpr(fun)(*args, **kwargs)
+    leaves, structure = tree.flatten((args, kwargs))
+    is_array = [hasattr(x, "shape") and hasattr(x, "dtype") for x in leaves]
+    arrays = [x for x, traced in zip(leaves, is_array, strict=True) if traced]
+
+    def of_arrays(*values: Any) -> object:
+        given = iter(values)
+        some, named = structure.unflatten([next(given) if t else x for x, t in zip(leaves, is_array, strict=True)])
+        return fun(*some, **named)
+
+    jaxpr = make_jaxpr(of_arrays)(*arrays)
     flops, transcendentals = _operations(jaxpr)
     size = lambda avals: sum(math.prod(a.shape) * a.dtype.itemsize for a in avals)
-    inputs = tree.leaves((args, kwargs))
-    taken = size([a for a in inputs if hasattr(a, "shape") and hasattr(a, "dtype")])
-    return CostEstimate(flops, transcendentals, taken + size(jaxpr.out_avals))
+    return CostEstimate(flops, transcendentals, size(arrays) + size(jaxpr.out_avals))
 
 
 def _operations(jaxpr: Jaxpr) -> tuple[int, int]:

@@ -83,7 +83,7 @@ def emit_pipeline(
         sizes = grid_sizes(grid, name)
         values = [ref[...] for ref in refs]
         blocks = [
-            blocks_of(spec, ShapedArray(aval_of(x).shape, aval_of(x).dtype), len(sizes), [], f"Ref {k}", name)
+            blocks_of(spec, ShapedArray(aval_of(x).shape, aval_of(x).dtype), len(sizes), (), f"Ref {k}", name)
             for k, (spec, x) in enumerate(zip([*ins, *outs], values, strict=True))
         ]
         outer = innermost()
