@@ -178,6 +178,20 @@ def test_integer_results_have_float0_cotangents():
     assert float(ft.jit(ft.grad(lambda x, n: f(x, n)[0]))(2.0, 3)) == 7.0
 
 
+@pytest.mark.parametrize("nothing", [None, ()])
+def test_what_a_rule_returns_for_an_argument_without_arrays_is_ignored(nothing):
+    @ft.custom_vjp
+    def scaled(x, bias, y):
+        return 3 * x * y
+
+    scaled.defvjp(lambda x, bias, y: (scaled(x, bias, y), (x, y)), lambda xy, ct: (3 * ct * xy[1], ct, 3 * ct * xy[0]))
+    x, y = np.float32(2), np.float32(5)
+    grads = ft.grad(scaled, argnums=(0, 1, 2))(x, nothing, y)
+    assert (float(grads[0]), grads[1], float(grads[2])) == (15.0, nothing, 6.0)
+    with pytest.raises(ft.errors.FtError):  # the entry for an argument with arrays counts
+        ft.grad(scaled)(x, (x, y), y)
+
+
 @pytest.mark.parametrize("wrap", [lambda g: g, ft.jit], ids=["eager", "jit"])
 def test_what_a_rule_returns_for_integers_is_ignored(wrap):
     """Rules return zeros, or the integer itself."""

@@ -251,7 +251,8 @@ class _Backward:
 def _spread(treedef: Any, given: Any) -> list[Any] | None:
     """Return an entry for each leaf of a structure; None where the structures differ.
 
-    A None among the entries stands for all leaves below it. A single entry may stand for a container of one leaf.
+    A None among the entries stands for all leaves below it. A single entry may stand for a container of one leaf, and
+    is ignored where there is none: for an argument that is None, as in JAX.
     """
     whole = treedef.unflatten([0] * treedef.num_leaves)
     entries, prefix = xla.flatten(given, lambda x: x is None)
@@ -262,7 +263,7 @@ def _spread(treedef: Any, given: Any) -> list[Any] | None:
     result: list[Any] = []
     for entry, part in zip(entries, parts, strict=True):
         leaves, _ = xla.flatten(part)
-        if entry is not None and len(leaves) != 1:  # a container of one leaf may be given as that
+        if entry is not None and len(leaves) > 1:
             return None
         result += [entry] * len(leaves)
     return result
