@@ -28,6 +28,9 @@ def test_parameters_without_effect_and_under_jax_s_names(run):
     assert jax.grad(lambda v: v * v, reduce_axes=())(3.0) == jax.vjp(lambda v: 6 * v, 1.0, reduce_axes=())[1](1.0)[0]
     assert jax.random.gamma(key, 2.0, method="any").shape == ()
     assert jax.tree.reduce(function=lambda a, b: a + b, tree=[1, 2, 3]) == 6
+    from jax.experimental.pjit import pjit
+    assert pjit(fun=lambda v, n: v * n, in_shardings=None)(3.0, 2.0) == 6
+    assert pjit(lambda v, n: v * n, None, None, (1,), donate_argnums=())(3.0, 2) == 6
     with jax.debug_nans(new_val=True):
         assert jax.config.jax_debug_nans
     try:
