@@ -43,6 +43,18 @@ from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.effects.call_exported import Artifact, Split, call_exported, shardings_on
 from functorch_like.transforms.jit import jit
 
+__all__ = [
+    "Exported",
+    "deserialize",
+    "export",
+    "is_symbolic_dim",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+    "symbolic_args_specs",
+    "symbolic_scope",
+    "symbolic_shape",
+]
+
 
 class Exported:
     """A function as a program for chosen platforms, for arguments of one signature.

@@ -422,3 +422,7 @@ def test_second_derivatives_whose_rule_depends_on_a_size_are_refused():
     made.serialize(vjp_order=1)
     with pytest.raises(UnsupportedError, match="another program for a = 300"):
         made.serialize(vjp_order=2)
+
+
+def test_public_names_are_listed():
+    assert {"export", "symbolic_shape", "is_symbolic_dim", "register_pytree_node_serialization"} <= set(dir(ft.export))
