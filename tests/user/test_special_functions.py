@@ -349,7 +349,7 @@ def test_slopes_of_densities_at_the_ends():
 
 
 def test_ends_and_near_equals():
-    """Where SciPy has a value: no choice among nothing, quotients whose dividend overflows, infinite arguments."""
+    """A choice among nothing, quotients whose dividend overflows, infinite arguments: SciPy has values of them."""
     np.testing.assert_array_equal(S.comb(np.array([0.0, 5.0, 0.0]), np.array([0, 0, 1.0]), repetition=True), [1, 1, 0])
     x, rate = np.array([100, 0.01, 2.0, 0.5]), np.array([155.0, -155.0, 70.0, -70.0])
     np.testing.assert_allclose(S.boxcox(x, rate), special.boxcox(x, rate), rtol=1e-13)
