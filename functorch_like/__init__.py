@@ -20,15 +20,15 @@ from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it 
 with _collector.paused():  # collections would take a tenth of the time
     from functorch_like import array_methods as _array_methods
     from functorch_like import backends as _backends
+    from functorch_like import caches as _caches
     from functorch_like import debug as _debug
+    from functorch_like import dtypes as _dtypes
     from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
     from functorch_like.backends import precision as _precision
-    from functorch_like.caches import clear_caches as clear_caches
     from functorch_like.calling import api_boundary as _api_boundary
     from functorch_like.calling import lazy_imports as _lazy_imports
     from functorch_like.core import Array as Array
     from functorch_like.dtypes import float0 as float0
-    from functorch_like.dtypes import set_default_dtype as set_default_dtype
     from functorch_like.errors import FtError as FtError
     from functorch_like.foreign import modules as _foreign_modules
     from functorch_like.interpreters import evaluate as _evaluate  # noqa: F401  # it sets `Evaluate.process`
@@ -155,6 +155,8 @@ with _lazy_imports.block(__name__, wrap=False):
     from functorch_like import primitives as primitives
     from functorch_like import scipy as scipy
 
+_api_boundary.wrap_public_function(ShapeDtypeStruct, __name__)
+
 _F = _TypeVar("_F", bound=_Callable[..., _Any])
 
 
@@ -163,10 +165,12 @@ def _public(fun: _F) -> _F:
     return _api_boundary.wrap_public_function(fun, __name__, fun.__name__)
 
 
+clear_caches = _public(_caches.clear_caches)
 default_matmul_precision = _public(_precision.default_matmul_precision)
 get_float32_matmul_precision = _public(_precision.get_float32_matmul_precision)
 numpy_dtype_promotion = _public(_backends.promotion.numpy_dtype_promotion)
 numpy_rank_promotion = _public(_backends.promotion.numpy_rank_promotion)
+set_default_dtype = _public(_dtypes.set_default_dtype)
 set_float32_matmul_precision = _public(_precision.set_float32_matmul_precision)
 
 __version__ = "0.1.0"

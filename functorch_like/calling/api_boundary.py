@@ -64,11 +64,15 @@ def public(fun: F) -> F:
 def wrap_public_function(value: Any, module: str = "", name: str = "") -> Any:
     """Return a function, Python's or a compiled one, as a boundary; any other value is returned as it is.
 
+    A class of the package stays itself, and its constructor becomes a boundary.
+
     Args:
         value: any attribute of a module.
         module: the module that has the boundary, by which pickle finds it; left out for methods.
         name: its name there, or in its class.
     """
+    if isinstance(value, type) and not issubclass(value, BaseException):
+        _wrap_constructor(value, module)
     if not isinstance(value, (types.FunctionType, xla.PjitFunction)) or hasattr(value, "is_boundary"):
         return value
     made = public(value)
@@ -77,6 +81,18 @@ def wrap_public_function(value: Any, module: str = "", name: str = "") -> Any:
     elif name:
         made.__name__ = name
     return made
+
+
+def _wrap_constructor(cls: type, module: str) -> None:
+    """Make the functions of a class that take its arguments boundaries; those of other libraries stay as they are."""
+    for name, kind in (("__new__", staticmethod), ("__init__", lambda function: function)):
+        function = getattr(vars(cls).get(name), "__func__", vars(cls).get(name))
+        if not isinstance(function, types.FunctionType) or hasattr(function, "constructs"):
+            continue
+        if function.__module__.startswith(("functorch_like.", "namedtuple_")):
+            made: Any = function if hasattr(function, "is_boundary") else public(function)
+            made.constructs, made.public_module = cls, module
+            setattr(cls, name, kind(made))
 
 
 def wrap_public_functions(module: types.ModuleType) -> None:

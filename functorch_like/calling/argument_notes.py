@@ -42,7 +42,7 @@ _RENAMED = (
     ("PyTorch", "other", "b"), ("PyTorch", "other", "y"), ("PyTorch", "replacement", "replace"),
     ("PyTorch", "concentration", "a"), ("PyTorch", "rate", "lam"), ("PyTorch", "stride", "window_strides"),
     ("PyTorch", "dilation", "rhs_dilation"), ("PyTorch", "groups", "feature_group_count"),
-    ("NumPy", "newshape", "shape"),
+    ("PyTorch", "std", "stddev"), ("NumPy", "newshape", "shape"),
     ("NumPy", "size", "shape"), ("NumPy", "low", "minval"), ("NumPy", "high", "maxval"), ("NumPy", "loc", "mean"),
     ("NumPy", "a_min", "min"), ("NumPy", "a_max", "max"), ("TensorFlow", "alpha", "negative_slope"),
 )  # fmt: skip
@@ -111,7 +111,7 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
 
     Args:
         error: as it leaves a public function.
-        fun: that function.
+        fun: that function, or one that takes the arguments of a class.
     """
     if _NO_FUNCTION.match(str(error)) and not getattr(error, "__notes__", None):
         called = _called(error.__traceback__).rpartition(".")[2]
@@ -130,7 +130,8 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
     if match is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
         return
     name = name_of(fun)
-    own = match[1].rpartition(".")[2] == _plain_name(fun) and _inside(error.__traceback__)  # the package handed it on
+    named = match[1].removesuffix(".__init__").removesuffix(".__new__").rpartition(".")[2]
+    own = named == _plain_name(fun) and _inside(error.__traceback__)  # the package handed it on
     if error.__traceback__.tb_next is None or own:  # the call of `fun` failed, not one inside of it
         error.add_note(_remedy(fun, str(error)))
     elif called_wrongly(error) and (fun.__module__ == f"{_PACKAGE}.lax" or _plain_name(fun) in _BODIES):
@@ -206,9 +207,15 @@ def _is_of(option: str, fun: Callable[..., Any], message: str) -> bool:
     return f"'{name}'" in message and owner in ("", _plain_name(fun))
 
 
+def _called_as(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the class whose arguments a function takes, or else the function."""
+    called: Callable[..., Any] = getattr(fun, "constructs", fun)
+    return called
+
+
 def call_of(fun: Callable[..., Any]) -> str:
     """The name of a public function with its parameters, without their types."""
-    signature = inspect.signature(fun)
+    signature = inspect.signature(_called_as(fun))
     if list(signature.parameters)[:1] == ["self"]:
         signature = signature.replace(parameters=list(signature.parameters.values())[1:])
     parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
@@ -219,7 +226,8 @@ def name_of(fun: Callable[..., Any]) -> str:
     """The name of a public function as users write it, or the text of one without a name, such as a jitted partial."""
     if not hasattr(fun, "__name__"):
         return repr(fun)
-    path = fun.__module__.split(".")
+    path = getattr(fun, "public_module", fun.__module__).split(".")
+    fun = _called_as(fun)
     for n in range(1, len(path) + 1):  # the first module that has it is the public one
         if vars(sys.modules.get(".".join(path[:n]), sys)).get(fun.__name__) is fun:
             return ".".join((*_short(path[1:n]), fun.__name__))
@@ -229,7 +237,7 @@ def name_of(fun: Callable[..., Any]) -> str:
 
 
 def _plain_name(fun: Callable[..., Any]) -> str:
-    return getattr(fun, "__name__", "")
+    return getattr(_called_as(fun), "__name__", "")
 
 
 def _short(path: list[str]) -> list[str]:
@@ -256,7 +264,14 @@ def _called(traceback: TracebackType | None) -> str:
 
 
 def _inside(traceback: TracebackType) -> bool:
-    """Return True if the call that failed is in a file of the package: the called function never began."""
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback.tb_frame.f_globals.get("__name__", "").startswith(_PACKAGE + ".")
+    """Return True if the call that failed is in a file of the package: the called function never began.
+
+    The functions that `contextlib.contextmanager` makes are called by its own frames.
+    """
+    caller = ""
+    following: TracebackType | None = traceback
+    while following is not None:
+        module = following.tb_frame.f_globals.get("__name__", "")
+        caller = caller if module == "contextlib" else module
+        following = following.tb_next
+    return caller.startswith(_PACKAGE + ".")

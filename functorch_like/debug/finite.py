@@ -116,6 +116,7 @@ def _within(**changes: bool) -> Generator[None]:
         yield
 
 
+@api_boundary.public
 def nans(enable: bool = True) -> Block:
     """Raise, in a block or decorated function, for every result that has NaN; the error names the primitive.
 
@@ -143,6 +144,7 @@ def nans(enable: bool = True) -> Block:
     return _within(nans=bool(enable))
 
 
+@api_boundary.public
 def infs(enable: bool = True) -> Block:
     """Raise, in a block or decorated function, for every result that has infinities; like `nans`.
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import Block
 
 
+@api_boundary.public
 def stale_programs(enable: bool = True) -> Block:
     """Raise, in a block or decorated function, where a jitted function has come to mean another program.
 

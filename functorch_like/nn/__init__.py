@@ -36,10 +36,8 @@ from functorch_like.nn.softmax import logsumexp as logsumexp
 from functorch_like.nn.softmax import softmax as softmax
 from functorch_like.numpy.unary import tanh as tanh
 
-with _lazy_imports.block(__name__, wrap=False):
-    from functorch_like.nn import initializers as initializers
-
 with _lazy_imports.block(__name__):
+    from functorch_like.nn import initializers as initializers
     from functorch_like.nn.quantization.block_formats import BlockScaleConfig as BlockScaleConfig
     from functorch_like.nn.quantization.block_formats import (
         get_scaled_dot_general_config as get_scaled_dot_general_config,

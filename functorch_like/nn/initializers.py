@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes, lax, random
 from functorch_like import numpy as fnp
 from functorch_like.backends import random as random_settings
+from functorch_like.calling import api_boundary
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import binary, creation, promotion, shapes
 from functorch_like.numpy.axes import shape_of
+from functorch_like.random import typed_keys
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -30,6 +32,18 @@ Initializer = Callable[..., Any]
 
 def _dtype(dtype: Any) -> Any:
     return dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+
+
+def _initializer(init: Initializer, option: object = None) -> Initializer:
+    """Return an initializer as users call it, unless a key was given for the first option of its maker."""
+    if getattr(option, "dtype", None) == "uint32" or typed_keys.is_keys(option):
+        raise promotion.error(
+            ArgumentError,
+            "the functions of nn.initializers make initializers, which take the key",
+            "call the result: nn.initializers.he_normal()(key, shape)",
+        )
+    init.__name__ = init.__qualname__ = "initializer"
+    return api_boundary.public(init)
 
 
 def _times(x: Any, factor: float) -> Any:
@@ -54,7 +68,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
         return creation.full(shape, value, _dtype(dtype))
 
-    return init
+    return _initializer(init)
 
 
 def zeros(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -> Array:
@@ -108,7 +122,7 @@ def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
         return _times(random.normal(key, shape, _dtype(dtype)), stddev)
 
-    return init
+    return _initializer(init, stddev)
 
 
 def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
@@ -128,7 +142,7 @@ def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
         return random.uniform(key, shape, _dtype(dtype), 0.0, scale)
 
-    return init
+    return _initializer(init, scale)
 
 
 def truncated_normal(
@@ -152,7 +166,7 @@ def truncated_normal(
     def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
         return _times(random.truncated_normal(key, lower, upper, shape, _dtype(dtype)), stddev)
 
-    return init
+    return _initializer(init, stddev)
 
 
 # ---------------------------------------------------------------------------------------------------------- orthogonal
@@ -187,7 +201,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike | Non
         rest = [n for d, n in enumerate(sizes) if d != at]
         return _times(shapes.moveaxis(shapes.reshape(matrix, (*rest, columns)), -1, at), scale)
 
-    return init
+    return _initializer(init, scale)
 
 
 def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
@@ -232,7 +246,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
         centre = tuple((n - 1) // 2 for n in sizes[:-2])
         return creation.zeros(sizes, matrix.dtype).at[centre].set(matrix)
 
-    return init
+    return _initializer(init, scale)
 
 
 def _columns(shape: Any, axis: int, least: int) -> tuple[tuple[int, ...], int]:
@@ -314,7 +328,7 @@ def variance_scaling(
             return _times(random.normal(key, sizes, result_dtype), math.sqrt(variance))
         return _times(random.truncated_normal(key, -2.0, 2.0, sizes, result_dtype), math.sqrt(variance) / _TRUNCATED)
 
-    return init
+    return _initializer(init, in_axis)
 
 
 def _in_disc(key: Any, shape: tuple[int, ...], dtype: Any, radius: Any) -> Any:

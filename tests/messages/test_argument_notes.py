@@ -1,5 +1,6 @@
 """Errors for arguments that do not fit a signature show the signature, or the package's function that made the call."""
 
+import contextlib
 import functools
 
 import pytest
@@ -220,3 +221,53 @@ def test_functions_without_a_name(fun):
     for transform in (ft.jit, ft.grad, ft.vmap, ft.checkpoint, lambda f: ft.jit(ft.vmap(f))):
         with pytest.raises(TypeError, match="unexpected keyword argument"):
             transform(fun)(fnp.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        (lambda: ft.ShapeDtypeStruct((3,), dtypes="float32"), "ft.ShapeDtypeStruct(shape, dtype, "),
+        (lambda: ft.sharding.Mesh(ft.devices(), axis="x"), "ft.sharding.Mesh(devices, axis_names, "),
+        (lambda: ft.io.CheckpointManager("x", max_to_keep=3), "ft.io.CheckpointManager(folder, *, keep_last=3, "),
+        (lambda: ft.amp.LossScale(1.0, 2, 3), "ft.amp.LossScale(scale, good_steps)"),
+        (lambda: ft.experimental.sparse.BCOO(3), "ft.experimental.sparse.BCOO(args, *, shape, "),
+    ],
+)
+def test_constructors(work, told):
+    assert notes(work).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("work", "told"),
+    [
+        (lambda: ft.profiler.profile(activities=[]), "ft.profiler.profile()"),
+        (lambda: ft.profiler.trace(), "ft.profiler.trace(directory)"),
+        (lambda: ft.set_mesh(), "ft.set_mesh(mesh)"),
+        (lambda: ft.debug_nans(1, 2), "ft.debug.nans(enable=True)"),
+        (lambda: ft.clear_caches(1), "ft.clear_caches()"),
+        (lambda: ft.experimental.ode.odeint(fnp.sin, X), "ft.experimental.ode.odeint(func, y0, t, *args, "),
+    ],
+)
+def test_context_managers_and_modules_of_modules(work, told):
+    assert notes(work).startswith(told)
+
+
+def test_context_managers_of_users_are_not_called_by_the_package():
+    @contextlib.contextmanager
+    def block(x):
+        yield
+
+    def f(x):
+        with block():
+            return x
+
+    assert notes(lambda: ft.jit(f)(1.0)) == ""
+
+
+def test_initializers():
+    initializers = ft.nn.initializers
+    assert notes(lambda: initializers.normal(std=0.1)).endswith("what PyTorch calls std is stddev")
+    assert notes(lambda: initializers.he_normal()((3, 3))).endswith("initializer(key, shape, dtype=None)")
+    for make in (initializers.he_normal, initializers.normal, initializers.orthogonal):
+        with pytest.raises(ft.errors.ArgumentError, match=r"he_normal\(\)\(key, shape\)"):
+            make(random.key(0), (3, 3))
