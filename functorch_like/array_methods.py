@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
@@ -37,20 +37,30 @@ def _other(function: Any, self: Any, other: Any, *, reflected: bool = False) -> 
     One with `__jax_array__` is converted. For others Python tries the operator of their class.
 
     Raises:
-        DtypeError: for a list or a tuple, and for text, which Python would repeat by an index.
+        DtypeError: for a list or a tuple; and for text, None or a dict, unless they are compared for equality. Python
+            would repeat text by an index.
     """
     if hasattr(type(other), "__jax_array__"):
         value = other.__jax_array__()
         return function(value, self) if reflected else function(self, value)
-    kind = type(other).__name__
-    fix = f"convert the {kind}: fnp.asarray(...)" if type(other) is list or type(other) is tuple else ""
-    if isinstance(other, (str, bytes)) and function.__name__ == "multiply" and not _repeats(self):
+    kind, operator = type(other), function.__name__
+    fix = _UNCOMBINED.get(kind, "")  # not for a subclass of list, which may have operators of its own
+    if isinstance(other, (str, bytes)) and not (operator == "multiply" and _repeats(self)):
         fix = "convert the text to a number: float(...)"
-    if fix:  # not for a subclass of list, which may have operators of its own
-        e = DtypeError(f"an array and a {kind} are not combined", fix=fix)
-        blame(e, function.__name__, self, other)
+    if fix and (kind in (list, tuple) or operator not in ("equal", "not_equal")):
+        named = "None" if other is None else f"a {kind.__name__}"
+        e = DtypeError(f"an array and {named} are not combined", fix=fix)
+        blame(e, operator, self, other)
         raise e
     return NotImplemented
+
+
+_UNCOMBINED = {
+    list: "convert the list: fnp.asarray(...)",
+    tuple: "convert the tuple: fnp.asarray(...)",
+    dict: "compute with its values: ft.tree.map(lambda value: ..., tree)",
+    type(None): "give an array or a number; a function without `return` gives None",
+}
 
 
 def _repeats(x: Any) -> bool:
@@ -328,6 +338,30 @@ _METHODS: dict[str, Any] = {
 }  # fmt: skip
 
 
+#: What is written in place of the assignments that NumPy's arrays have.
+_ASSIGNED = {
+    "shape": "x = x.reshape(shape)",
+    "dtype": "x = x.astype(dtype); or x = x.view(dtype), which reads the same bytes",
+    "real": "x = lax.complex(value, x.imag)",
+    "imag": "x = lax.complex(x.real, value)",
+    "T": "x = value.T",
+    "flat": "x = x.at[...].set(value), or fnp.asarray(values).reshape(x.shape)",
+}
+
+
+def _assign(name: str) -> Callable[[Any, Any], NoReturn]:
+    def refuse(self: Any, value: Any) -> NoReturn:
+        raise AttributeError(f"arrays are immutable, and x.{name} was assigned to; use {_ASSIGNED[name]}", name=name)
+
+    return refuse
+
+
+def _flat(self: Any) -> Any:
+    from functorch_like.numpy.flat_elements import FlatElements  # late: few programs need it
+
+    return FlatElements(self)
+
+
 def _property(get: Callable[[Any], Any], doc: str) -> property:
     return property(get, doc=doc)
 
@@ -345,8 +379,10 @@ _PROPERTIES = {
     "real": _property(lambda self: unary.real(self), "The real part."),
     "imag": _property(lambda self: unary.imag(self), "The imaginary part."),
     "at": _property(_at, "Updates by index, out of place: x.at[idx].set(value), .add(value), ..."),
-    "flat": _property(lambda self: iter(fnp.ravel(self)), "An iterator over the elements in row-major order."),
+    "flat": _property(_flat, "The elements in row-major order: an iterator that can be indexed."),
 }
+for _name in _ASSIGNED:
+    _PROPERTIES[_name] = _PROPERTIES[_name].setter(_assign(_name))
 
 _CONVERSIONS = {
     "__bool__": (conversions.array_bool, conversions.tracer_bool),

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
 from functorch_like import source_info
 from functorch_like.arrays.devices import live_arrays as arrays_of_platform
@@ -89,6 +89,20 @@ def stop_trace() -> None:
     session.export(session.stop(), directory)
 
 
+#: Methods of PyTorch's profiles, and what has the same here.
+_OF_PROFILES = {
+    **dict.fromkeys(
+        ("key_averages", "table", "events", "total_average"),
+        "print(profile) shows a table, and profile.operations are its rows",
+    ),
+    **dict.fromkeys(
+        ("export_chrome_trace", "export_stacks"), "with ft.profiler.trace(folder): writes a trace for Perfetto"
+    ),
+    "export_memory_timeline": "use ft.profiler.save_device_memory_profile(file)",
+    **dict.fromkeys(("step", "start", "stop"), "a profile is that of its `with` block: leave the call out"),
+}
+
+
 class Profile(Display):
     """Operations that ran within a block of `profile`; prints as a table.
 
@@ -105,6 +119,12 @@ class Profile(Display):
         self.seconds = 0.0
         self.quick: list[str] = []
         self.by_numpy = 0
+
+    if not TYPE_CHECKING:  # type checkers find missing attributes without it
+
+        def __getattr__(self, name: str) -> Never:
+            remedy = f"; {_OF_PROFILES[name]}" if name in _OF_PROFILES else ""
+            raise AttributeError(f"a Profile has no attribute {name!r}{remedy}", name=name)
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:
         """Return tables of operations and of the user's lines, with bars of their shares."""

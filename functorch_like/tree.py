@@ -453,7 +453,7 @@ def register_pytree_node_class(cls: C) -> C:
     """Register a class by its methods `tree_flatten(self)` and `tree_unflatten(data, children)`; a class decorator.
 
     Raises:
-        ArgumentError: if the class is registered already.
+        ArgumentError: if the class is registered already, or lacks one of the methods.
 
     >>> @register_pytree_node_class
     ... class Scaled:
@@ -467,15 +467,25 @@ def register_pytree_node_class(cls: C) -> C:
     >>> map(lambda x: 2 * x, Scaled(3, "m")).x
     6
     """
+    _check_methods(cls, "tree_flatten", "tree_unflatten")
     register_pytree_node(cls, lambda node: node.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
     return cls
+
+
+def _check_methods(cls: type, *names: str) -> None:
+    absent = [name for name in names if not hasattr(cls, name)]
+    if absent:
+        raise ArgumentError(
+            f"{cls.__name__} has no method {' and no method '.join(absent)}",
+            fix="define it, tree_unflatten as a classmethod; or register a dataclass: ft.tree.register_dataclass",
+        )
 
 
 def register_pytree_with_keys_class(cls: C) -> C:
     """Register a class as `register_pytree_node_class` does, by `tree_flatten_with_keys(self)`; a class decorator.
 
     Raises:
-        ArgumentError: if the class is registered already.
+        ArgumentError: if the class is registered already, or lacks one of the methods.
 
     >>> @register_pytree_with_keys_class
     ... class Named:
@@ -489,6 +499,7 @@ def register_pytree_with_keys_class(cls: C) -> C:
     >>> keystr(leaves_with_path(Named(3))[0][0])
     '.x'
     """
+    _check_methods(cls, "tree_flatten_with_keys", "tree_unflatten")
     plain = (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None
     with_keys = lambda node: node.tree_flatten_with_keys()
     register_pytree_with_keys(cls, with_keys, cls.tree_unflatten, plain)  # type: ignore[attr-defined]

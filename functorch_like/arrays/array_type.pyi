@@ -14,6 +14,7 @@ from functorch_like.backends.xla.mesh import AbstractMesh, Mesh
 from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.backends.xla.sharded_arrays import Shard
 from functorch_like.numpy.at_updates import IndexUpdate
+from functorch_like.numpy.flat_elements import FlatElements
 from functorch_like.typing import ArrayLike, Axis, DeviceLike, DTypeLike, Index, PrecisionLike
 
 class Device:
@@ -136,8 +137,8 @@ class Array:
         """Updates by index: `x.at[idx].set(value)` and its relatives."""
 
     @property
-    def flat(self) -> Iterator[Array]:
-        """The elements, one after the other."""
+    def flat(self) -> FlatElements:
+        """The elements in row-major order: an iterator that can be indexed."""
 
     @property
     def device(self) -> Device:

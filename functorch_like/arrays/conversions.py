@@ -316,9 +316,9 @@ def length(self: Any) -> int:
     return shape[0]
 
 
-def _unsized(what: str, x: Any) -> FtError:
+def _unsized(what: str, x: Any, more: str = "") -> FtError:
     return ShapeError(
-        f"{what} of {aval_of(x)!r}, which has no dimensions", fix="use x.size, or fnp.atleast_1d", at=_at()
+        f"{what} of {aval_of(x)!r}, which has no dimensions", fix=f"use x.size, or fnp.atleast_1d{more}", at=_at()
     )
 
 
@@ -326,5 +326,5 @@ def rows(self: Any) -> Any:
     """Iterate over the slices along the first dimension."""
     shape = self.aval.shape
     if not shape:
-        raise _unsized("iteration", self)
+        raise _unsized("iteration", self, "; a value and a gradient come from ft.value_and_grad(f)")
     return (self[i] for i in range(shape[0]))

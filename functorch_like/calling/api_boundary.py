@@ -137,7 +137,7 @@ def finalize_error(
             unclear_errors.name_function(error, fun)
             error.has_left = hasattr(fun, "is_boundary")
         _placed(error)
-    elif type(error) is TypeError and fun is not None:
+    elif isinstance(error, (TypeError, AttributeError)) and fun is not None:
         argument_notes.add_note(error, fun)
     if isinstance(error, FtError) or from_callback(error):
         error.__traceback__ = filter_traceback(error.__traceback__)

@@ -59,6 +59,11 @@ _LEFT_OUT = {
     ),
     **dict.fromkeys(("create_graph", "retain_graph"), "leave it out: ft.grad(ft.grad(f)) is the second derivative"),
     "inplace": "arrays are immutable: leave inplace= out, and use the result",
+    "profile.activities": "leave it out: all devices are recorded",
+    **dict.fromkeys(
+        ("record_shapes", "profile_memory", "with_stack", "with_flops", "on_trace_ready", "schedule"),
+        "leave it out: print(profile) shows the user's lines; ft.profiler.trace(folder) records all that XLA has",
+    ),
     "device_type": "leave device_type= out: the block holds on all devices",
     "pin_memory": "leave pin_memory= out: ft.data.prefetch copies the next batches meanwhile",
     "num_workers": "leave num_workers= out: a thread prepares the next batches; PyTorch's DataLoader has workers",
@@ -84,6 +89,17 @@ _LEFT_OUT = {
     ),
     "exponential.scale": "scale * ft.random.exponential(key, shape)",
     "gamma.scale": "scale * ft.random.gamma(key, a, shape)",
+    **dict.fromkeys(
+        (
+            "minimize.jac",
+            "minimize.hess",
+            "minimize.hessp",
+            "minimize.bounds",
+            "minimize.constraints",
+            "minimize.callback",
+        ),
+        "derivatives are those of fun; SciPy's own has the option: scipy.optimize.minimize(f, x0, jac=ft.grad(f), ...)",
+    ),
     "vmap.strict": "leave strict= out: results that depend on no mapped argument are repeated",
     "jit.backend": "leave backend= out: XLA compiles; with ft.disable_jit(): functions run without it",
     "jit.disable": "with ft.disable_jit(): functions run as plain Python",
@@ -104,10 +120,16 @@ _BODIES = {
 _UNKNOWN = re.compile(r"unexpected keyword argument '(\w+)'")
 _TUPLE = re.compile(r"^(bad operand type|unsupported operand type).*'tuple'")
 _NONE = re.compile(r"^unsupported operand type.*'NoneType'")
+#: Messages about a list, a tuple or a dict in the place of an array.
+_CONTAINER = re.compile(
+    r"^(?:(?:bad|unsupported) operand type.*'(list|tuple|dict)'|can't multiply (sequence)|can only concatenate (\w+) "
+    r"|'\W+' not supported between instances of.*'(list|tuple|dict)'|(list|tuple) indices must be .* not tuple$"
+    r"|'(list|tuple|dict)' object has no attribute '(?:shape|dtype|ndim|size|at|T|mean|sum|max|min|reshape|astype)'$)"
+)
 
 
-def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
-    """Add one note to an error: the signature that the arguments do not fit, or that an attribute was called.
+def add_note(error: TypeError | AttributeError, fun: Callable[..., Any]) -> None:
+    """Add one note to an error: the signature that the arguments do not fit, or what is no array or no function.
 
     Args:
         error: as it leaves a public function.
@@ -125,6 +147,14 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
         return
     if _TUPLE.match(str(error)) and _plain_name(fun) in ("cond", "switch") and not getattr(error, "__notes__", None):
         error.add_note(f"{name_of(fun)}: {_BODIES[fun.__name__]}, and not in a tuple")
+        return
+    container = _CONTAINER.match(str(error))
+    if container is not None and not getattr(error, "__notes__", None):
+        kind = next(filter(None, container.groups()))
+        error.add_note(
+            f"operators and attributes are those of arrays, and this is a {kind}: fnp.asarray(x) makes an array of "
+            "numbers; of trees of arrays it is ft.tree.map(lambda p, g: p - 0.1 * g, params, grads)"
+        )
         return
     match = _MISMATCH.match(str(error))
     if match is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
@@ -195,7 +225,7 @@ def _remedy(fun: Callable[..., Any], message: str) -> str:
     return call_of(fun) + "".join(renamed[:1])
 
 
-def called_wrongly(error: TypeError) -> bool:
+def called_wrongly(error: TypeError | AttributeError) -> bool:
     """Return True if the package has called a function of a user with arguments that it does not take."""
     traceback = error.__traceback__
     return _MISMATCH.match(str(error)) is not None and traceback is not None and _inside(traceback)
@@ -228,6 +258,8 @@ def name_of(fun: Callable[..., Any]) -> str:
         return repr(fun)
     path = getattr(fun, "public_module", fun.__module__).split(".")
     fun = _called_as(fun)
+    if path[0] != _PACKAGE:  # a function of the user's
+        return fun.__qualname__
     for n in range(1, len(path) + 1):  # the first module that has it is the public one
         if vars(sys.modules.get(".".join(path[:n]), sys)).get(fun.__name__) is fun:
             return ".".join((*_short(path[1:n]), fun.__name__))

@@ -13,7 +13,7 @@ import numpy as np
 
 from functorch_like import source_info
 from functorch_like.calling import argument_notes, second_calls
-from functorch_like.errors import ArgumentError, FtError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
 from functorch_like.foreign.values import ANY, axis_facts, quote, transformation_remedy
 
 
@@ -85,6 +85,7 @@ _KINDS = (
     _Kind(re.compile(r"^bad operand type for [^:]+: '([\w.]+)'$"), "is not a number", _number),
     _Kind(re.compile(rf"{_OPERANDS} {_NUMBER} and '([\w.]+)'$"), "is not a number", _number),
     _Kind(re.compile(rf"{_OPERANDS} '([\w.]+)' and {_NUMBER}$"), "is not a number", _number),
+    _Kind(re.compile(r"^an array and a (\w+) are not combined$"), "is not a number", _number),
     _Kind(
         re.compile(r"^data type ('.*'|\".*\") not understood$"),
         "is not a dtype",
@@ -110,12 +111,13 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
     """
     if type(error) is ValueError and isinstance(error.__cause__, FtError):
         return _assigned(error.__cause__, str(error))
-    if type(error) not in (TypeError, ValueError) or fun is None or not _in_package(error.__traceback__):
+    if type(error) not in (TypeError, ValueError, DtypeError) or fun is None or not _in_package(error.__traceback__):
         return None
     if second_calls.is_about_static(error):
         return _static(str(error), fun, args, kwargs)
+    message = getattr(error, "reason", str(error))
     for kind in _KINDS:
-        match = kind.message.search(str(error))
+        match = kind.message.search(message)
         about = "" if match is None else next(filter(None, match.groups()))
         matches = list((_of_value if kind.by_value else _of_type)(about, fun, args, kwargs)) if about else []
         if matches:

@@ -131,7 +131,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "functorch_like": {
         "optim": "optimisers come from optax, see docs/recipes/optimizers.md",
         "optimizers": "optimisers come from optax, see docs/recipes/optimizers.md",
-        "utils": "batches and prefetching are in ft.data",
         "linen": _LAYERS,
         "lib": "what JAX has in jax.lib is in ft.extend and ft.ffi",
         "example_libraries": "see docs/recipes/layers_and_losses.md and docs/recipes/optimizers.md",
@@ -148,13 +147,12 @@ ELSEWHERE: dict[str, dict[str, str]] = {
             "float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool",
             "complex64", "complex128",
         )},
-        "autograd": "a derivative belongs to a function: ft.grad(f), ft.vjp(f, x), ft.jvp(f, (x,), (dx,))",
-        "cuda": "ft.devices() lists the devices, and ft.device_put(x, device) moves an array",
     },
     "functorch_like.data": dict.fromkeys(
         ("DataLoader", "TensorDataset", "Dataset"),
         "ft.data.batches((X, y), size, key) goes through arrays, ft.data.prefetch(loader) takes PyTorch's DataLoader"),
     "functorch_like.amp": {
+        "grad_scaler": "use ft.amp.scaled_value_and_grad",
         "GradScaler": "use ft.amp.scaled_value_and_grad, whose scale is a value that a step takes and returns",
     },
     "functorch_like.distributed": {
@@ -186,6 +184,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "genfromtxt": "use fnp.asarray(np.genfromtxt(file), 'float32')",
         "savetxt": "use np.savetxt(file, np.asarray(x))",
         "copyto": "arrays never change: x = x.at[i].set(y)",
+        "nditer": "use np.nditer(np.asarray(x)), or x.flat",
         "ndenumerate": "use np.ndenumerate(np.asarray(x)), or fnp.indices",
         "errstate": "values raise no warnings; ft.debug.nans() raises at the operation that gives a NaN",
         "seterr": "values raise no warnings; ft.debug.nans() raises at the operation that gives a NaN",

@@ -87,6 +87,14 @@ TORCH: dict[str, dict[str, str]] = {
         "_inductor": "options of the compiler are ft.jit(f, compiler_options=...); ft.jit(f).lower(x) shows programs",
         "_logging": _COMPILED,
         "library": _HOST,
+        **dict.fromkeys(("gradcheck", "gradgradcheck"), _CHECKED),
+        "autograd": "a derivative belongs to a function: ft.grad(f), ft.vjp(f, x), ft.jvp(f, (x,), (dx,)); "
+                    "Function is ft.custom_vjp, detect_anomaly ft.debug.nans, gradcheck ft.testing.check_grads, "
+                    "saved_tensors_hooks ft.checkpoint(f, policy=...)",
+        "utils": "dlpack is fnp.from_dlpack, checkpoint ft.checkpoint, data.DataLoader ft.data.batches and "
+                 "ft.data.prefetch, benchmark timeit",
+        "cuda": "ft.devices() lists the devices, and ft.device_put(x, device) moves an array; memory is "
+                "ft.profiler.memory_stats(), amp ft.autocast",
         "get_default_dtype": "it is fnp.ones(1).dtype",
         "are_deterministic_algorithms_enabled": "use ft.backends.are_deterministic_algorithms_enabled()",
         "is_grad_enabled": "derivatives are taken by ft.grad(f), and of nothing else",
@@ -183,6 +191,7 @@ TORCH: dict[str, dict[str, str]] = {
     },
     "functorch_like.random": dict.fromkeys(("manual_seed", "fork_rng", "get_rng_state", "set_rng_state"), _KEYS),
     "functorch_like.debug": {
+        **dict.fromkeys(("leaks", "tracer_leaks", "check_tracer_leaks"), "use with ft.checking_leaks():"),
         **dict.fromkeys(("anomaly_mode", "detect_anomaly", "set_detect_anomaly"), _NANS),
         "set_logs": _COMPILED,
         "benchmark": _TIMER,

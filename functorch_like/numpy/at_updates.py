@@ -89,7 +89,9 @@ class IndexUpdate:
         raise _no_assignment("x = x.at[i].set(value)")
 
     def __call__(self, *index: Any) -> Never:
-        raise ArgumentError("x.at is indexed, not called", fix="x = x.at[i].set(value), in square brackets")
+        raise ArgumentError(
+            "x.at is indexed, not called", fix="x = x.at[i].set(value), in square brackets", at=_user_line()
+        )
 
     if not TYPE_CHECKING:  # type checkers find missing attributes without it
 
@@ -314,12 +316,12 @@ for _name, _method in vars(IndexRef).copy().items():
         setattr(IndexRef, _name, wrap_public_function(_method, name=_name))
 
 
+def _user_line() -> str:
+    return str(source_info.user_line(state.source) or "")
+
+
 def _no_assignment(fix: str) -> ImmutableError:
-    return ImmutableError(
-        "x.at returns updated copies, and cannot be assigned to",
-        fix=fix,
-        at=str(source_info.user_line(state.source) or ""),
-    )
+    return ImmutableError("x.at returns updated copies, and cannot be assigned to", fix=fix, at=_user_line())
 
 
 def _update(

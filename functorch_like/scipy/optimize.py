@@ -161,7 +161,11 @@ def minimize(
     """
     what = "scipy.optimize.minimize"
     if str(method).lower() not in _METHODS:
-        raise promotion.error(ArgumentError, f"{what} has no method {method!r}", "use 'BFGS' or 'L-BFGS'")
+        raise promotion.error(
+            ArgumentError,
+            f"{what} has no method {method!r}",
+            "use 'BFGS' or 'L-BFGS'; SciPy has others: scipy.optimize.minimize(f, x0, jac=ft.grad(f), method=...)",
+        )
     x, unravel = flatten_util.ravel_pytree(x0)
     if aval_of(x).dtype.kind != "f":
         raise promotion.error(DtypeError, f"x0 of {what} is of {aval_of(x).dtype.name}", "give real floats")

@@ -271,3 +271,58 @@ def test_initializers():
     for make in (initializers.he_normal, initializers.normal, initializers.orthogonal):
         with pytest.raises(ft.errors.ArgumentError, match=r"he_normal\(\)\(key, shape\)"):
             make(random.key(0), (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("fun", "tree"),
+    [
+        (lambda p: p - 0.1 * p, {"w": 1.0}),
+        (lambda p: p * 0.5, [1.0, 2.0]),
+        (lambda p: p + 1, [1.0, 2.0]),
+        (lambda p: -p, (1.0, 2.0)),
+        (lambda p: p**2, [1.0, 2.0]),
+        (lambda p: p > 0, [1.0, 2.0]),
+        (lambda p: p[:, 0], [1.0, 2.0]),
+        (lambda p: p.shape, [1.0, 2.0]),
+    ],
+)
+def test_containers_in_the_place_of_arrays(fun, tree):
+    kind = type(tree).__name__
+    with pytest.raises((TypeError, AttributeError)) as e:
+        ft.jit(fun)(tree)
+    assert len(e.value.__notes__) == 1
+    assert e.value.__notes__[0].startswith("operators and attributes are those of arrays, and this is a ")
+    assert kind in e.value.__notes__[0] or "sequence" in e.value.__notes__[0]
+    assert "ft.tree.map" in e.value.__notes__[0] and "fnp.asarray" in e.value.__notes__[0]
+
+
+def test_functions_of_users_are_named_as_they_are():
+    def model(w, x):
+        return w * x
+
+    assert notes(lambda: ft.jit(model)(1.0)).startswith("test_functions_of_users_are_named_as_they_are.<locals>.model(")
+
+
+@pytest.mark.parametrize(("other", "remedy"), [("a", "float"), (None, "return"), ({"w": 1.0}, "ft.tree.map")])
+def test_operands_that_are_no_arrays(other, remedy):
+    works = (lambda x: x + other, lambda x: other * x, lambda x: x < other, ft.jit(lambda x: x / other))
+    for x in (X, fnp.float32(2)):
+        for work in works:
+            with pytest.raises(ft.errors.DtypeError, match="are not combined") as e:
+                work(x)
+            assert remedy in e.value.fix
+        assert (x == other) is False and (x != other) is True
+
+
+def test_profiles_name_what_they_have():
+    with ft.profiler.profile() as profile:
+        pass
+    with pytest.raises(AttributeError, match=r"profile\.operations"):
+        profile.key_averages()
+    assert notes(lambda: ft.profiler.profile(activities=[])).endswith("all devices are recorded")
+
+
+def test_options_of_scipy():
+    assert "scipy.optimize.minimize(f, x0, jac=ft.grad(f)" in notes(
+        lambda: ft.scipy.optimize.minimize(fnp.sum, X, bounds=())
+    )

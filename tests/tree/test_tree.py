@@ -194,3 +194,12 @@ def test_nodes_that_tell_arrays_from_other_attributes():
     assert together == ft.tree.structure((node, {"k": 2})) and together.num_leaves == 3
     with pytest.raises(ft.errors.ShapeError, match=r"args\[0\]\[1\]"):
         ft.vmap(lambda d: d.a.sum() + d.b.sum())(Attributes(a=fnp.ones(2), b=np.ones(3), n=3))
+
+
+@pytest.mark.parametrize("register", [tree.register_pytree_node_class, tree.register_pytree_with_keys_class])
+def test_classes_lack_methods(register):
+    class Bare:
+        pass
+
+    with pytest.raises(ArgumentError, match=r"tree_flatten.* and no method tree_unflatten"):
+        register(Bare)
