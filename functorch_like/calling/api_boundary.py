@@ -139,6 +139,8 @@ def finalize_error(
         _placed(error)
     elif isinstance(error, (TypeError, AttributeError)) and fun is not None:
         argument_notes.add_note(error, fun)
+    elif isinstance(error, Exception):
+        argument_notes.add_note_on_values(error)
     if isinstance(error, FtError) or from_callback(error):
         error.__traceback__ = filter_traceback(error.__traceback__)
     return None

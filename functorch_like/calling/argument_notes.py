@@ -169,6 +169,12 @@ def add_note(error: TypeError | AttributeError, fun: Callable[..., Any]) -> None
         error.add_note(f"{name} called {match[1]}{form}; help({name}) says with which arguments")
 
 
+def add_note_on_values(error: Exception) -> None:
+    """Add one note to an error of the user's whose message has a traced value: how to see its number."""
+    if "Traced<" in str(error) and not getattr(error, "__notes__", None):
+        error.add_note("a traced value has no number in a message: within ft.disable_jit() jit runs plain Python")
+
+
 def wrong_call(fun: Callable[..., Any], message: str, count: int) -> TypeError:
     """Return the error for arguments that a function does not take, with a note, in the form of Python's.
 

@@ -326,3 +326,28 @@ def test_options_of_scipy():
     assert "scipy.optimize.minimize(f, x0, jac=ft.grad(f)" in notes(
         lambda: ft.scipy.optimize.minimize(fnp.sum, X, bounds=())
     )
+
+
+@pytest.mark.parametrize("control_flow", ["error", "paths"])
+def test_messages_of_users_with_traced_values(control_flow):
+    @ft.jit(control_flow=control_flow)
+    def f(x):
+        raise ValueError(f"negative: {x}")
+
+    with pytest.raises(ValueError, match="Traced") as e:
+        f(-1.0)
+    assert "ft.disable_jit()" in e.value.__notes__[0]
+    with ft.disable_jit(), pytest.raises(ValueError, match=r"negative: -1\.0") as plain:
+        f(-1.0)
+    assert not hasattr(plain.value, "__notes__")
+
+
+def test_blocks_of_checks_in_traced_functions():
+    def checked(x):
+        with ft.debug.nans():
+            return fnp.log(x)
+
+    with pytest.warns(UserWarning, match="enter it around the call"):
+        ft.jit(checked)(X)
+    with pytest.raises(ft.errors.NonFiniteError):
+        checked(-X)
