@@ -123,6 +123,12 @@ def array_index(self: Any) -> int:
 
 def array_item(self: Any, *args: Any) -> Any:
     """Return one element as a Python number: the only one, or the one at an index."""
+    if not args and self.aval.size != 1:
+        raise ShapeError(
+            f"x.item() takes an array of one element, got {self.aval!r}",
+            fix="reduce it (x.sum(), x.all()), take one element, or convert all: x.tolist()",
+            at=_at(),
+        )
     return xla.to_numpy(self).item(*args)
 
 

@@ -59,6 +59,7 @@ _LEFT_OUT = {
     ),
     **dict.fromkeys(("create_graph", "retain_graph"), "leave it out: ft.grad(ft.grad(f)) is the second derivative"),
     "inplace": "arrays are immutable: leave inplace= out, and use the result",
+    "cache_enabled": "leave cache_enabled= out: conversions are part of the compiled program",
     "profile.activities": "leave it out: all devices are recorded",
     **dict.fromkeys(
         ("record_shapes", "profile_memory", "with_stack", "with_flops", "on_trace_ready", "schedule"),

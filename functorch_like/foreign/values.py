@@ -38,6 +38,8 @@ def transformation_remedy(kind: str) -> str:
     """Return how values of a type reach the function that a transformation is given."""
     if kind in ("str", "bytes", "function", "builtin_function_or_method", "type"):
         return "close over it: ft.grad(lambda w: f(w, value))"
+    if kind in ("list", "tuple", "dict"):
+        return "compute with each of its arrays: ft.tree.map(f, x)"
     return f"register its class as a container of arrays: ft.tree.register_dataclass({kind})"
 
 

@@ -351,3 +351,33 @@ def test_blocks_of_checks_in_traced_functions():
         ft.jit(checked)(X)
     with pytest.raises(ft.errors.NonFiniteError):
         checked(-X)
+
+
+def test_rules_that_take_values_in_place_of_tuples():
+    @ft.custom_jvp
+    def f(x):
+        return fnp.sin(x)
+
+    f.defjvp(lambda x, dx: (fnp.sin(x), fnp.cos(x) * dx))
+    assert "jvp(primals, tangents) takes two tuples" in notes(lambda: ft.grad(f)(1.0))
+    with pytest.raises(ft.errors.DtypeError) as e:
+        ft.jit(fnp.sin)((1.0, 2.0))
+    assert "register_dataclass(tuple)" not in e.value.fix
+
+
+def test_functions_of_pytorch_with_rules():
+    class Square:
+        forward = staticmethod(lambda ctx, x: x * x)
+        backward = staticmethod(lambda ctx, ct: 2 * ct)
+
+    with pytest.raises(ft.errors.ArgumentError, match="class Square") as e:
+        ft.custom_vjp(Square)
+    assert "f.defvjp(fwd, bwd)" in e.value.fix
+
+
+@pytest.mark.parametrize("x", [X, fnp.zeros((0,))])
+def test_item_takes_one_element(x):
+    with pytest.raises(ValueError, match=r"takes an array of one element") as e:
+        x.item()
+    assert isinstance(e.value, ft.errors.ShapeError) and "x.tolist()" in e.value.fix
+    assert X.item(0) == 1.0 and X[:1, :1].item() == 1.0

@@ -49,6 +49,11 @@ class CustomFunction(ByName, Generic[P, R]):
     @api_boundary.public
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
         check_callable(fun, self.kind)
+        if isinstance(fun, type) and hasattr(fun, "forward") and hasattr(fun, "backward"):
+            raise ArgumentError(
+                f"{self.kind} takes a function, got the class {fun.__name__} with forward and backward",
+                fix="f = ft.custom_vjp(f); f.defvjp(fwd, bwd), with fwd(*args) -> (result, residuals) and no ctx",
+            )
         functools.update_wrapper(self, fun, updated=())
         self.fun: Callable[..., R] = fun
         static = resolve_argnums(fun, nondiff_argnums, nondiff_argnames, "nondiff")
@@ -263,7 +268,7 @@ class Called:
             )
             raise
         except TypeError as e:
-            if form and called_wrongly(e) and not hasattr(e, "__notes__"):
+            if form and (called_wrongly(e) or "tuple" in str(e)) and not hasattr(e, "__notes__"):
                 e.add_note(f"a rule of {self.custom.name}: {form}")
             raise
         finally:
