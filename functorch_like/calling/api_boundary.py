@@ -109,7 +109,7 @@ def wrap_public_functions(module: types.ModuleType) -> None:
 def finalize_error(
     error: BaseException, fun: Callable[..., Any] | None = None, args: Any = (), kwargs: Any = MappingProxyType({})
 ) -> FtError | None:
-    """Complete an error of the package with the user's line; drop the package's frames from it and callbacks' errors.
+    """Complete an error with the user's line or a note; drop the package's frames where it is explained or the user's.
 
     Args:
         error: as it leaves a public function.
@@ -121,7 +121,6 @@ def finalize_error(
         The error of the package to raise in its place, where that of C++ or NumPy is unclear; None otherwise.
     """
     from functorch_like.calling import argument_notes, unclear_errors  # needed by few programs
-    from functorch_like.primitives.effects.callbacks import from_callback
 
     unclear = unclear_errors.clearer(error, fun, args, kwargs)
     if unclear is not None:
@@ -141,7 +140,7 @@ def finalize_error(
         argument_notes.add_note(error, fun)
     elif isinstance(error, Exception):
         argument_notes.add_note_on_values(error)
-    if isinstance(error, FtError) or from_callback(error):
+    if isinstance(error, FtError) or hasattr(error, "__notes__") or _raised_by_user(error.__traceback__):
         error.__traceback__ = filter_traceback(error.__traceback__)
     return None
 
@@ -175,6 +174,13 @@ for _kind, _names in (
     for _name in _names:
         setattr(_kind, _name, public(getattr(_kind, _name)))
 del _kind, _names, _name
+
+
+def _raised_by_user(traceback: types.TracebackType | None) -> bool:
+    """Return True if a line of the user's raised an error; one that the package raised may be its own, so is shown."""
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback is not None and source_info.is_users(traceback.tb_frame.f_code.co_filename)
 
 
 def filter_traceback(traceback: types.TracebackType | None) -> types.TracebackType | None:

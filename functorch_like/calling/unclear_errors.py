@@ -113,6 +113,8 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
         return _assigned(error.__cause__, str(error))
     if type(error) not in (TypeError, ValueError, DtypeError) or fun is None or not _in_package(error.__traceback__):
         return None
+    if getattr(fun, "__name__", "").startswith("__"):  # an operator, whose operands its error names
+        return None
     if second_calls.is_about_static(error):
         return _static(str(error), fun, args, kwargs)
     message = getattr(error, "reason", str(error))

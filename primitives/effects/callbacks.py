@@ -27,11 +27,6 @@ METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_
 _NOTE = "raised in the callback of "
 
 
-def from_callback(error: BaseException) -> bool:
-    """Return True if an exception is the user's own, and came out of a program that called back."""
-    return any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ()))
-
-
 class Host:
     """A Python function of NumPy arrays, as a parameter of a primitive. Each is equal to itself alone.
 

@@ -49,9 +49,9 @@ class CustomFunction(ByName, Generic[P, R]):
     @api_boundary.public
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
         check_callable(fun, self.kind)
-        if isinstance(fun, type) and hasattr(fun, "forward") and hasattr(fun, "backward"):
+        if inspect.isclass(fun) and hasattr(fun, "forward") and hasattr(fun, "backward"):
             raise ArgumentError(
-                f"{self.kind} takes a function, got the class {fun.__name__} with forward and backward",
+                f"{self.kind} takes a function, got the class {name_of(fun)} with forward and backward",
                 fix="f = ft.custom_vjp(f); f.defvjp(fwd, bwd), with fwd(*args) -> (result, residuals) and no ctx",
             )
         functools.update_wrapper(self, fun, updated=())
