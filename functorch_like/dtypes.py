@@ -276,11 +276,19 @@ def exact_dtype(dtype: Any) -> DType:
                 fix="convert objects to numbers, x.astype('float32'), where they are some; encode names as integers, "
                 "np.unique(x, return_inverse=True)[1]; keep text outside",
             )
-        raise DtypeError(
-            f"{made} is not a dtype of arrays here",
-            fix=f"use one of {', '.join(d.name for d in ALL)}",
-        )
+        fix = _CONVERSIONS.get("fields" if made.names else made.kind) or f"use one of {', '.join(d.name for d in ALL)}"
+        raise DtypeError(f"{made} is not a dtype of arrays here", fix=fix)
     return known
+
+
+#: How NumPy's arrays of other kinds become numbers.
+_CONVERSIONS = {
+    "M": "convert times to numbers: (t - t[0]) / np.timedelta64(1, 's') are seconds",
+    "m": "convert durations to numbers: d / np.timedelta64(1, 's') are seconds",
+    "f": "convert it to 64 bits, x.astype('float64'), or less",
+    "c": "convert it to 128 bits, x.astype('complex128'), or less",
+    "fields": "elements are single numbers: take the fields apart, {name: x[name] for name in x.dtype.names}",
+}
 
 
 #: One object for each dtype: NumPy makes equal ones (`newbyteorder`), and fast paths compare by identity.

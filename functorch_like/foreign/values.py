@@ -21,6 +21,8 @@ def quote(x: Any) -> str:
 
 def remedy(x: Any) -> str:
     """Return the remedy for a value that is not an array."""
+    if type(x) is dict:
+        return "compute with each of its arrays: ft.tree.map(f, x); ft.io.save writes trees of arrays"
     return _of_library(x) or ANY
 
 
@@ -67,6 +69,8 @@ def _of_library(x: Any) -> str:
         return f"convert it: a {kind.__name__} has {protocol}, so pass {convert}(x)"
     if type(x).__name__ in ("generator", "map", "zip", "filter"):
         return "make a list of its elements first, and an array of that: fnp.asarray(list(x))"
+    if kind in (set, frozenset):
+        return "a set has no order: make an array of its sorted elements, fnp.asarray(sorted(x))"
     return ""
 
 

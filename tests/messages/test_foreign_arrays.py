@@ -177,3 +177,19 @@ def test_jitted_functions_refuse_the_other_byte_order_after_they_have_run():
             double(FOREIGN)
         with pytest.raises(ft.errors.DtypeError, match="newbyteorder"):
             total({"a": FOREIGN})
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"),
+    [
+        (np.array(["2020-01-01"], dtype="datetime64[D]"), "np.timedelta64(1, 's')"),
+        (np.array([3], dtype="timedelta64[s]"), "np.timedelta64(1, 's')"),
+        (np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f4")]), "x[name] for name in x.dtype.names"),
+        ({1, 2}, "fnp.asarray(sorted(x))"),
+        ({"w": 1.0}, "ft.tree.map(f, x)"),
+    ],
+)
+def test_other_kinds_of_values_name_their_conversion(value, remedy):
+    with pytest.raises(ft.errors.DtypeError) as e:
+        fnp.asarray(value)
+    assert remedy in e.value.fix
