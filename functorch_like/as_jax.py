@@ -14,8 +14,12 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from types import TracebackType
 
 from functorch_like import jax_alias
+
+#: Files whose functions start a program.
+_STARTING = (__file__, runpy.run_path.__code__.co_filename)
 
 
 def main(argv: list[str]) -> int:
@@ -28,8 +32,16 @@ def main(argv: list[str]) -> int:
 
         return report(argv[1:])
     jax_alias.install()
+    sys.excepthook = _show
     run(argv)
     return 0
+
+
+def _show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+    """Print an error as Python does, without the frames that start the program."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in _STARTING:
+        traceback = traceback.tb_next
+    sys.__excepthook__(kind, error.with_traceback(traceback), traceback)
 
 
 def run(argv: list[str]) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.backends import xla
 from functorch_like.core import aval_of
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
@@ -16,7 +15,7 @@ from functorch_like.primitives.higher_order.control_flow.cond import cond
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
 from functorch_like.primitives.higher_order.control_flow.while_loop import while_
 from functorch_like.primitives.reductions.reductions import reduce_and
-from functorch_like.transforms.paths.words import Words, staged_words
+from functorch_like.transforms.paths.words import Words, constant_words, staged_words
 
 Values = list[Any]
 INDEX = np.dtype(np.int32)
@@ -53,15 +52,9 @@ def which(x: Any, cases: Sequence[Words]) -> Any:
         return elementwise.select_n(x, *(np.array(k, INDEX) for k in order))
     words, index = staged_words(x), np.array(len(cases), INDEX)
     for k, case in enumerate(cases):
-        same = reduce_and(elementwise.eq(words, _constant(case)), axes=(0,))
+        same = reduce_and(elementwise.eq(words, constant_words(case)), axes=(0,))
         index = elementwise.select_n(same, index, np.array(k, INDEX))
     return index
-
-
-def _constant(case: Words) -> Any:
-    """Words as an operand of 64 bits, under JAX's names, too."""
-    host = np.array(case, np.int64)
-    return xla.device_put(host) if dtypes.is_narrowed(host) else host
 
 
 def strong(x: Any, dtype: np.dtype[Any] | None = None) -> Any:

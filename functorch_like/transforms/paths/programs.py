@@ -24,7 +24,7 @@ from functorch_like.transforms.paths.graph_program import DONE, GraphProgram
 from functorch_like.transforms.paths.play import Env, play, read
 from functorch_like.transforms.paths.rolled import Loop
 from functorch_like.transforms.paths.tree import Node, Tree
-from functorch_like.transforms.paths.words import INT64, Words, staged_words
+from functorch_like.transforms.paths.words import INT64, Words, constant_words, staged_words
 
 _SERIAL = itertools.count(1)
 _CAP = ShapedArray((), INDEX)
@@ -156,7 +156,7 @@ def straight(leaf: Node, tree: Tree) -> PathProgram:
             if node.guard is not None:
                 words.append(staged_words(read(node.guard.var, env)))
         outputs = weakened([read(a, env) for a in leaf.outputs or ()], weak_results([leaf]))
-        return [*outputs, structural.concatenate(np.array([number], INT64), *words, dimension=0)]
+        return [*outputs, structural.concatenate(constant_words([number]), *words, dimension=0)]
 
     made = PathProgram(tree, "straight", make, leaf.out_tree, True)
     made.leaf = leaf
@@ -190,7 +190,7 @@ def rolled(leaf: Node, tree: Tree, loop: Loop, cache: dict[bytes, PathProgram]) 
             elif node.guard is not None:
                 words.append(staged_words(read(node.guard.var, env)))
         outputs = weakened([read(a, env) for a in leaf.outputs or ()], weak_results([leaf]))
-        return [*outputs, structural.concatenate(np.array([number], INT64), *words, dimension=0)]
+        return [*outputs, structural.concatenate(constant_words([number]), *words, dimension=0)]
 
     avals = [_CAP, *(v.aval for v in tree.all_inputs())]
     same = stage(lambda *xs: make(0, *xs), avals, name=tree.name, parent=EVALUATE, chain="")[0]
@@ -260,7 +260,7 @@ def _merged(tree: Tree, graph: Graph, results: Sequence[ShapedArray]) -> PathPro
             return outputs
         missed = elementwise.ne(position, np.array(DONE, np.int32))
         missed = structural.convert_element_type(missed, new_dtype=INT64, weak_type=False)
-        words = structural.concatenate(np.array([number], INT64), structural.reshape(missed, shape=(1,)), dimension=0)
+        words = structural.concatenate(constant_words([number]), structural.reshape(missed, shape=(1,)), dimension=0)
         return [*outputs, words]
 
     made = PathProgram(tree, "merged", make, tree.leaves[0].out_tree, not graph.total)

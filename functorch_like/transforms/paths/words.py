@@ -49,3 +49,17 @@ def staged_words(x: Any) -> Any:
     if dtypes.is_inexact(dtype):
         x = elementwise.bitcast_convert_type(x, new_dtype=np.dtype(f"int{8 * dtype.itemsize}"))
     return structural.convert_element_type(x, new_dtype=INT64, weak_type=False)
+
+
+def constant_words(words: Sequence[int]) -> Any:
+    """Return known words as an operand of 64 bits, also where NumPy's arrays become arrays of 32 bits.
+
+    Constants of rank 0 keep their dtype there (`dtypes.is_constant`), and are values of the program itself.
+    """
+    host = np.array(words, INT64)
+    if not dtypes.is_narrowed(host):
+        return host
+    parts = [np.array(word, INT64) for word in words]
+    for part in parts:
+        part.flags.writeable = False
+    return structural.concatenate(*(structural.reshape(part, shape=(1,)) for part in parts), dimension=0)
