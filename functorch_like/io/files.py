@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import secrets
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +48,7 @@ def library() -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------ writing
-@contextmanager
+@contextlib.contextmanager
 def replacing(path: Path) -> Generator[Path]:
     """Write a file beside `path` in a block. It replaces `path` at the end, complete and on disk, or not at all."""
     beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}")
@@ -132,6 +132,20 @@ class Stored(NamedTuple):
     end: int
 
 
+def _remedy(path: Path) -> str:
+    """Return what to do with a file that cannot be read: those of PyTorch and NumPy are archives of another kind."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        start = file.read(6)
+        if start == b"\x93NUMPY" or path.suffix == ".npz":
+            return "NumPy's files are read by fnp.load(path)"
+        if start.startswith((b"PK\x03\x04", b"\x80\x02")):
+            return (
+                "if PyTorch wrote it, read it there, and write safetensors: safetensors.torch.save_file("
+                "torch.load(path, weights_only=True), path); or else restore from another copy"
+            )
+    return "restore from another copy"
+
+
 class TensorFile:
     """An open safetensors file.
 
@@ -151,7 +165,7 @@ class TensorFile:
             raise CheckpointError(f"there is no file {path}", fix="check the path") from e
         except (safetensors.SafetensorError, OSError, RecursionError) as e:
             raise CheckpointError(
-                f"{path} is not a safetensors file, or is damaged or cut off: {e}", fix="restore from another copy"
+                f"{path} is not a safetensors file, or is damaged or cut off: {e}", fix=_remedy(path)
             ) from e
         try:
             self.tensors = self._header()

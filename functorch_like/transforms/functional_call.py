@@ -67,7 +67,7 @@ def functional_call(
     >>> float(functional_call(line, {"offset": 5.0}, (3.0,), defaults=p))
     11.0
     """
-    check_callable(fun, "functional_call")
+    check_callable(fun, "functional_call", "functional_call(f, params, args), with a function f(params, *args)")
     operands = args if isinstance(args, tuple) else (args,)
     named = dict(kwargs or {})
     if xla.structure(fun) != xla.leaf_structure:

@@ -460,3 +460,20 @@ def test_asynchronous_writes_are_of_the_tree_as_it_was(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CheckpointError):
         ft.io.save_async(tmp_path / "file" / "b", {"x": 1}).result()
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "remedy"),
+    [
+        ("model.pt", b"PK\x03\x04", "safetensors.torch.save_file(torch.load("),
+        ("model.bin", b"\x80\x02}q\x00", "safetensors.torch.save_file(torch.load("),
+        ("x.npy", b"\x93NUMPY\x01\x00", "fnp.load(path)"),
+        ("x.npz", b"PK\x03\x04", "fnp.load(path)"),
+        ("cut.safetensors", b"\x10\x00", "restore from another copy"),
+    ],
+)
+def test_files_of_other_libraries(tmp_path, name, start, remedy):
+    (tmp_path / name).write_bytes(start + bytes(64))
+    with pytest.raises(CheckpointError, match="is not a safetensors file") as e:
+        ft.io.load(tmp_path / name)
+    assert remedy in e.value.fix
