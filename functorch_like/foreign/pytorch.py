@@ -191,7 +191,7 @@ TORCH: dict[str, dict[str, str]] = {
     },
     "functorch_like.random": dict.fromkeys(("manual_seed", "fork_rng", "get_rng_state", "set_rng_state"), _KEYS),
     "functorch_like.debug": {
-        **dict.fromkeys(("leaks", "tracer_leaks", "check_tracer_leaks"), "use with ft.checking_leaks():"),
+        **dict.fromkeys(("leaks", "check_tracer_leaks"), "use with ft.checking_leaks():"),
         **dict.fromkeys(("anomaly_mode", "detect_anomaly", "set_detect_anomaly"), _NANS),
         "set_logs": _COMPILED,
         "benchmark": _TIMER,
