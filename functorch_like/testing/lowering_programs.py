@@ -202,6 +202,7 @@ class LoweringDrawer(Drawer):
             "lax.rem({0} * 123457, {1})",
             "{0} // {1}",
             "{0} % {1}",
+            "{0} * 49 // (49 * {1}[0])",
             "{0} ** ({1} & 31)",
         )
         return self.w.write(f"({self.c.pick(forms).format(x, y)}).astype(F)")

@@ -245,13 +245,17 @@ def _whole(name: str, lower: Callable[..., Any], standard: Callable[..., Any]) -
 
 
 def _div(e: Any, x: Any, y: Any) -> Any:
-    """The quotient of doubles is exact enough; of x / 0 all bits are set, and the one that overflows wraps around."""
+    """The quotient of doubles, rounded toward 0; of x / 0 all bits are set, and the one that overflows wraps around.
+
+    XLA multiplies by the reciprocal of a divisor that all elements share: 49 * (1 / 49) is below 1. The half that is
+    added to dividends leaves the whole part of the exact quotient as it is, and is more than such errors.
+    """
     (out,) = e.outs
     a, b = (double(Term(e, v, out)) for v in (x, y))
     zero = b.equals(0)
-    q = a / where(zero, 1, b)
+    q = where(a < 0, a - 0.5, a + 0.5) / where(zero, 1, b)
     whole = Term(e, e.convert(q.v, out), out)
-    return choose(whole, (zero, whole.like(-1)), (q.equals(2.0**31), whole.like(-(2**31)))).v
+    return choose(whole, (zero, whole.like(-1)), (q >= 2.0**31, whole.like(-(2**31)))).v
 
 
 def _rem(e: Any, x: Any, y: Any) -> Any:
