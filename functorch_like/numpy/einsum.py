@@ -19,6 +19,7 @@ from functorch_like.numpy.einsum_paths import Path, PathInfo, find_path
 from functorch_like.numpy.matrix_products import dot_general
 from functorch_like.numpy.ranges import diagonal_band
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.contractions.precision import exchanged
 from functorch_like.primitives.reductions.reductions import reduce_or
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -263,7 +264,7 @@ def _contract(
         terms = [t for i, t in enumerate(terms) if i not in step]
         while len(chosen) > 1:
             others = {c for _, letters in (*chosen[2:], *terms) for c in letters} | set(result)
-            chosen = [_pair(*chosen[0], *chosen[1], others, precision, preferred, multiply), *chosen[2:]]
+            chosen = [_pair(*chosen[0], *chosen[1], others, result, precision, preferred, multiply), *chosen[2:]]
         terms.append(chosen[0])
     ((x, letters),) = terms
     gone = tuple(i for i, c in enumerate(letters) if c not in result)
@@ -305,10 +306,13 @@ def _one(x: Any, letters: str, sizes: dict[str, int]) -> tuple[Any, list[str]]:
 
 
 def _pair(
-    x: Any, left: list[str], y: Any, right: list[str], others: set[str], precision: Any, preferred: Any,
+    x: Any, left: list[str], y: Any, right: list[str], others: set[str], result: str, precision: Any, preferred: Any,
     multiply: Callable[..., Any],
 ) -> tuple[Any, list[str]]:  # fmt: skip
-    """Contract two operands over letters that neither the result nor another operand has."""
+    """Contract two operands over letters that neither the result nor another operand has.
+
+    The operands are exchanged if the product then has its dimensions in the order of the result.
+    """
     alone = lambda own, rest: tuple(i for i, c in enumerate(own) if c not in rest and c not in others)
     for_x, for_y = alone(left, right), alone(right, left)
     x, left = _reduced(x, for_x), [c for i, c in enumerate(left) if i not in for_x]
@@ -317,6 +321,8 @@ def _pair(
     batch, summed = [c for c in both if c in others], [c for c in both if c not in others]
     at = lambda own, chosen: tuple(own.index(c) for c in chosen)
     free = lambda own: [c for c in own if c not in both]
+    if [*batch, *free(left), *free(right)] != [*result] == [*batch, *free(right), *free(left)]:
+        x, left, y, right, precision = y, right, x, left, exchanged(precision)
     out = multiply(
         x, y, (at(left, summed), at(right, summed)), (at(left, batch), at(right, batch)), precision, preferred
     )

@@ -66,7 +66,8 @@ EINSUMS = [
     ("ijk->", X), ("ijk->ki", X), ("ijk,jk->i", X, Y), ("ijk,jk", X, Y), ("...jk,jk->...", X, Y), ("...,...", X, Y),
     ("i...->...", X), ("ii->i", S), ("ii", S), ("iij->j", np.stack([S] * 4)), ("ij,jk,kl->il", S, S, Y),
     ("ij,ij->ij", Y[:1], Y), ("i,j->ij", V, V), ("bij,bjk->bik", X, X.swapaxes(1, 2)), ("ij,kl,mj->ikm", Y, Y, Y),
-    ("ji", Y), ("b a,a->b", Y, V), ("ij,k->k", Y, V),
+    ("ji", Y), ("b a,a->b", Y, V), ("ij,k->k", Y, V), ("ij,kj->ki", Y, Y[:2]), ("abc,dc->dab", X, X[0]),
+    ("bij,bkj->bki", X, X[:, :2]), ("ij,jk,lk->li", S, Y, Y[:2]),
 ]  # fmt: skip
 
 
@@ -75,6 +76,16 @@ EINSUMS = [
 def test_einsum(call, optimize):
     text, *arrays = call
     same(fnp.einsum(text, *ours(arrays), optimize=optimize), np.einsum(text, *arrays))
+
+
+@pytest.mark.parametrize("call", [("ij,kj->ki", Y, Y[:2]), ("abc,dc->dab", X, X[0]), ("bij,bkj->bki", X, X[:, :2])])
+def test_einsum_exchanges_operands_in_place_of_a_transposition(call):
+    text, *arrays = call
+    f = lambda *arrays: fnp.einsum(text, *arrays, precision=("default", "highest"))
+    (product,) = ft.make_jaxpr(f)(*arrays).equations
+    assert product.prim.name == "dot_general"
+    assert [str(p) for p in product.params["precision"]] == ["highest", "default"]
+    ft.testing.check_grads(f, arrays, order=2)
 
 
 @pytest.mark.parametrize("text", ["ij->ijk", "i->i", "ij,jk", "ij->ii", "i+j->i", "ij->i->j"])
