@@ -85,7 +85,11 @@ class Constants:
         return self.broadcast_in_dim(self.constant(np.zeros((), aval.dtype)), aval, ())
 
 
-def scalar_constant(x: Value) -> Any:
-    """The operation that makes a constant of rank 0; None for other values."""
+def element_constant(x: Value) -> Any:
+    """The operation that makes the one constant which an array has everywhere, or the array; None for other values."""
     made = getattr(x.owner, "operation", None)  # of an argument it is a block, which is not an operation
-    return made if made is not None and made.name == "stablehlo.constant" and not x.type.shape else None
+    if made is not None and made.name == "stablehlo.broadcast_in_dim" and not made.operands[0].type.shape:
+        return element_constant(made.operands[0])
+    if made is None or made.name != "stablehlo.constant":
+        return None
+    return made if not x.type.shape or ir.DenseElementsAttr(made.attributes["value"]).is_splat else None

@@ -18,7 +18,7 @@ from jaxlib.mlir import ir
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import counters, mlir
 from functorch_like.backends.xla.attributes import Attributes
-from functorch_like.backends.xla.constants import Constants, scalar_constant
+from functorch_like.backends.xla.constants import Constants, element_constant
 from functorch_like.backends.xla.effects import TOKEN as TOKEN
 from functorch_like.backends.xla.effects import Effects
 from functorch_like.backends.xla.functions import Body, Functions, identifier
@@ -211,14 +211,15 @@ class Emitter(Attributes, Constants, Functions, Effects, Partitioned):
             body: emits `operands -> results`; it may have no effects.
             outs: avals of the results.
         """
-        # Constants go into the function: XLA finds the number of steps of a loop from that of the counter.
-        constants = [scalar_constant(x) for x in operands]
+        # Constants go into the function: XLA finds the number of steps of a loop from that of the counter, and a loop
+        # writes to arrays that are made inside in place, where those of the caller are copied.
+        constants = [element_constant(x) for x in operands]
         taken = [k for k, constant in enumerate(constants) if constant is None and avals[k].size]
 
         def whole(inner: Emitter, *arguments: Value) -> list[Value]:
             rest = dict(zip(taken, arguments, strict=True))
             values = [
-                rest[k] if k in rest else inner._empty(avals[k]) if c is None else c.clone(ip=inner._ip).results[0]
+                rest[k] if k in rest else inner._empty(avals[k]) if c is None else inner._again(c, avals[k])
                 for k, c in enumerate(constants)
             ]
             outer, inner.in_kernel = inner.in_kernel, True
@@ -234,6 +235,11 @@ class Emitter(Attributes, Constants, Functions, Effects, Partitioned):
         symbol = self.define(name, passed, whole, "private", results)
         arguments = self._unfolded([operands[k] for k in taken], passed)
         return self.call(symbol, arguments, results, one_kernel=True)[: len(outs)]
+
+    def _again(self, made: Any, aval: ShapedArray) -> Value:
+        """Write a constant of another block in this one, as an array of this aval."""
+        x = made.clone(ip=self._ip).results[0]
+        return x if x.type == _types[aval] else self.broadcast_in_dim(x, aval, ())
 
     def _unfolded(self, xs: list[Value], avals: list[ShapedArray]) -> list[Value]:
         """Return the same values behind a barrier, so that XLA does not fold them when it compiles."""

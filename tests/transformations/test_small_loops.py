@@ -55,6 +55,17 @@ def test_kalman_filter_is_one_kernel():
     np.testing.assert_allclose(ft.jit(kalman)(*single), want, rtol=1e-4, atol=1e-4)
 
 
+def test_results_are_written_in_place():
+    sums = lambda x: lax.scan(lambda c, row: (c + row, c + row), fnp.zeros(7), x)[1]
+    row = lambda x: lambda i, c: (lax.dynamic_update_index_in_dim(c[0], c[1], i, 0), c[1] + x)
+    rows = lambda x: lax.fori_loop(0, 40, row(x), (fnp.ones((40, 7)), x))[0]
+    x = normal(40, 7).astype("float32")
+    for f, operand, want in ((sums, x, np.cumsum(x, 0)), (rows, x[0], np.arange(1, 41)[:, None] * x[0])):
+        assert kernels(f, operand) == 1
+        np.testing.assert_allclose(ft.jit(f)(operand), want, rtol=1e-4, atol=1e-4)
+        assert not re.search(r"f32\[40,7\]\S* copy\(", ft.jit(f).lower(operand).compile().as_text())
+
+
 def test_gradient_of_a_recurrence():
     w, xs, h = 0.5 * normal(6, 6), normal(20, 6), normal(6)
 
