@@ -25,6 +25,9 @@ _PROGRAMS_ON = fast_lowering(
     "small_programs", "programs that compute few elements start as one kernel in the quick tier, from jaxlib 0.11 on"
 )
 _PROGRAMS_GAIN = VERSION >= (0, 11)
+#: The most elements for which random words are always a kernel of their own on CPUs: keys, most often, which each
+#: reader would compute again. For 1,024 numbers that costs more than it saves.
+FEW_WORDS = 256
 _off = threading.local()
 
 

@@ -21,9 +21,6 @@ from functorch_like.primitives.base.elementwise_makers import align
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA  # makes the third key word depend on the other two
-#: The most elements for which the cipher is a kernel of its own on CPUs: keys, most often, of which each reader would
-#: compute it again. For 1,024 numbers that costs more than it saves.
-_APART = 256
 
 
 def _rounds(
@@ -75,7 +72,7 @@ def _lower(e: Any, *operands: Any) -> list[Any]:
     symbol = e.function(("threefry2x32", aval), "threefry2x32", [aval] * 4, [aval] * 2, body)
     # XLA takes integer operations for cheap, and copies all twenty rounds into each loop that reads a word: programs
     # that split keys took two to four times as long to compile, nearly all of it for such copies.
-    apart = kernels.allowed(e) and not e.in_kernel and aval.size <= _APART
+    apart = kernels.allowed(e) and not e.in_kernel and aval.size <= kernels.FEW_WORDS
     return e.call(symbol, operands, [aval] * 2, inline=not apart)
 
 

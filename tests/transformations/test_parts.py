@@ -288,3 +288,19 @@ def test_few_copies_are_left_to_xla():
         return [w - 0.1 * (g * scale + 0.01 * w) for w, g in zip(ws, gs, strict=True)]
 
     assert not any(isinstance(part, Jaxpr) for part in outline(ft.make_jaxpr(step)(weights, weights)))
+
+
+def test_random_words_that_several_kernels_read_are_computed_once():
+    draw = lambda key: ft.random.uniform(key, (40, 30))
+
+    def laplacian(key):
+        u = draw(key)
+        return u - (fnp.roll(u, 1, 0) + fnp.roll(u, -1, 0) + fnp.roll(u, 1, 1) + fnp.roll(u, -1, 1)) / 4
+
+    key = ft.random.PRNGKey(3)
+    parts = lambda f: [p.equations[0].prim.kind for p in outline(ft.make_jaxpr(f)(key)) if isinstance(p, Jaxpr)]
+    assert parts(laplacian) == ["bits"]
+    assert parts(lambda key: 2 * draw(key)) == []
+    u = np.asarray(draw(key), np.float64)
+    around = sum(np.roll(u, by, axis) for by in (1, -1) for axis in (0, 1))
+    np.testing.assert_allclose(ft.jit(laplacian)(key), u - around / 4, rtol=1e-6, atol=1e-6)
