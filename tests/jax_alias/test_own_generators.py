@@ -1,4 +1,4 @@
-"""Generators of random numbers that programs define by functions of keys."""
+"""Generators of random numbers that programs define by functions of keys, and the one whose state no program sees."""
 
 #: A generator that counts, in NumPy: bits are i * odd + key, of a width; keys have shape (3,).
 COUNTING = """
@@ -140,3 +140,35 @@ def test_faults_of_functions_of_keys_are_named(run):
     assert "split of the generator 'bad_" in lines[1] and lines[1].endswith("gave i32[2,3]")
     assert "random_bits of the generator 'bad_" in lines[2] and lines[2].endswith("gave u8[2]")
     assert lines[3] == "ArgumentError define_prng_impl: key_shape=(0,) has no words"
+
+
+def test_rng_uniform_draws_other_numbers_at_each_call(run):
+    text = """
+    import jax, jax.extend, jax.numpy as jnp, numpy as np, pytest
+    from jax import lax
+
+    x = np.asarray(lax.rng_uniform(2.0, 6.0, (40_000,)), np.float64)
+    assert x.min() >= 2 and x.max() < 6 and len(np.unique(x)) > 30_000
+    np.testing.assert_allclose([x.mean(), x.var()], [4, 4**2 / 12], rtol=0.02)
+    n = lax.rng_uniform(-1, 3, (4000,))
+    assert n.dtype == "int32" and set(n.tolist()) == {-1, 0, 1, 2}
+    assert lax.rng_uniform(jnp.bfloat16(0), jnp.bfloat16(1), (2, 3)).dtype == "bfloat16"
+    assert lax.rng_uniform(0.0, 1.0, (0, 2)).shape == (0, 2)
+
+    @jax.jit
+    def f(high):
+        equal = [lax.rng_uniform(0.0, high, ()) for _ in range(2)]
+        _, ys = lax.scan(lambda c, _: (c, lax.rng_uniform(0.0, high, (3,))), 0, None, length=4)
+        return jnp.stack([*equal, *ys.ravel()])
+
+    assert len(set(np.concatenate([f(1.0), f(1.0)]).tolist())) == 28
+    for wrong in [(0.0, 1, (2,)), (0j, 1j, (2,)), (jnp.zeros(2), 1.0, (2,)), (0.0, 1.0, (-1,))]:
+        with pytest.raises((TypeError, ValueError), match="rng_uniform"):
+            lax.rng_uniform(*wrong)
+    for transform in (jax.vmap, jax.jacfwd):
+        with pytest.raises(NotImplementedError, match="rng_uniform"):
+            transform(lambda a: lax.rng_uniform(a, 1.0, ()))(jnp.zeros(2))
+    assert jax.extend.core.primitives.rng_uniform_p is lax.rng_uniform_p
+    print("done")
+    """
+    assert run(text) == "done"

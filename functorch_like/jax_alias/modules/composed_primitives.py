@@ -10,6 +10,7 @@ from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.jax_alias.modules import random, tokens
+from functorch_like.jax_alias.modules.rng_uniform import rng_uniform_p
 from functorch_like.jax_alias.modules.user_primitives import Primitive
 
 
@@ -93,11 +94,12 @@ _SEVERAL: dict[str, Callable[..., Any]] = {
 }
 #: Primitives of JAX that have neither a counterpart nor an implementation here: no equation has them.
 _ABSENT = (
-    "empty2", "get", "ragged_all_to_all", "random_gamma", "rng_uniform", "scatter_sub", "select_and_scatter", "swap",
+    "empty2", "get", "ragged_all_to_all", "random_gamma", "scatter_sub", "select_and_scatter", "swap",
 )  # fmt: skip
 
 PRIMITIVES: dict[str, Primitive] = {
     **{name: Composed(name, fun) for name, fun in _SINGLE.items()},
     **{name: Composed(name, fun, multiple_results=True) for name, fun in _SEVERAL.items()},
     **{name: Primitive(name) for name in _ABSENT},
+    "rng_uniform": rng_uniform_p,
 }

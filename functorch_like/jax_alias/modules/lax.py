@@ -151,4 +151,8 @@ def tie_in(x: Any, y: Any) -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "rng_uniform":
+        from functorch_like.jax_alias.modules.rng_uniform import rng_uniform  # late: few programs read it
+
+        return rng_uniform
     return getattr(core_primitives, name)
