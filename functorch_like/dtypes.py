@@ -107,7 +107,7 @@ def iinfo(dtype: DTypeLike | None) -> Any:
     """Return the limits of an integer dtype, as `numpy.iinfo`; int4 included.
 
     Args:
-        dtype: integer dtype.
+        dtype: integer dtype, or an array.
 
     Returns:
         An object with `bits`, `min`, `max` and `dtype`.
@@ -115,7 +115,7 @@ def iinfo(dtype: DTypeLike | None) -> Any:
     >>> ft.numpy.iinfo("int4").max
     7
     """
-    return ml_dtypes.iinfo(np.dtype(dtype))
+    return ml_dtypes.iinfo(np.dtype(dtype if isinstance(dtype, type) else getattr(dtype, "dtype", dtype)))
 
 
 # ------------------------------------------------------------------------------------------------------- defaults
@@ -242,13 +242,18 @@ def as_dtype(dtype: Any) -> DType:
     return narrowed(exact_dtype(dtype))
 
 
+def is_python_type(dtype: Any) -> bool:
+    """Return True for Python's `int`, `float` and `complex`: `np.dtype("float64") == float` is True as well."""
+    return type(dtype) is type and dtype in (int, float, complex)
+
+
 def exact_dtype(dtype: Any) -> DType:
     """Return a dtype as `as_dtype` does, without narrowing: for saved values, and for queries.
 
     Raises:
         DtypeError: for a dtype that arrays do not have.
     """
-    if type(dtype) is type and dtype in (int, float, complex):  # np.dtype("float64") == float is True
+    if is_python_type(dtype):
         return default_for(dtype)
     try:
         made = np.dtype(dtype)

@@ -23,6 +23,28 @@ def test_types_of_python_and_limits_of_dtypes(run):
     run(text)
 
 
+def test_dtypes_of_64_bits_are_no_types_of_python(run):
+    text = """
+    import itertools
+    import jax, jax.numpy as jnp, numpy as np
+    names = ("bool", "int32", "int64", "float32", "float64", "complex128")
+    for x64 in (False, True):
+        jax.config.update("jax_enable_x64", x64)
+        for a, b in itertools.product(names, names):
+            if {a[:3], b[:3]} != {"int", "flo"}:  # JAX keeps the float's width
+                assert jnp.promote_types(np.dtype(a), np.dtype(b)) == np.promote_types(a, b), (a, b)
+        for wide, python in (("int64", int), ("float64", float), ("complex128", complex)):
+            assert jnp.promote_types(np.dtype(wide), python) in (wide, jnp.zeros(0, wide).dtype)
+            assert jnp.promote_types("float16", python) == ("complex64" if python is complex else "float16")
+            assert not jax.eval_shape(lambda x: x * jnp.ones(2), jnp.zeros(2, np.dtype(wide))).weak_type
+        for exact in (float, complex, np.float64, np.float64(1), np.ones(2), np.ones(2, complex)):
+            assert jnp.finfo(exact).eps == np.finfo("float64").eps and jnp.finfo(exact).bits == 64
+        assert jnp.finfo(jnp.ones(2)).bits == (64 if x64 else 32)
+        assert jnp.iinfo(np.ones(2, "int8")).max == 127 and jnp.iinfo(np.uint64(1)).bits == jnp.iinfo(int).bits == 64
+    """
+    run(text)
+
+
 def test_dtypes_of_convolutions(run):
     text = """
     import jax.numpy as jnp

@@ -424,3 +424,19 @@ def test_the_function_behind_an_index_can_be_exchanged_by_its_code(run):
     assert float(x[0]) == 1
     """
     run(text)
+
+
+def test_private_names_that_libraries_read(run):
+    text = """
+    import importlib
+    import jax
+    from jax._src import random
+    from jax._src.lib import xla_client
+    assert random.PRNGKey is jax.random.PRNGKey and xla_client.XlaRuntimeError is jax.errors.JaxRuntimeError
+    from functorch_like.jax_alias.missing import is_stand_in
+    from functorch_like.jax_alias.names import PRIVATE
+    for name in PRIVATE:
+        module, _, attribute = name.rpartition(".")
+        assert not is_stand_in(getattr(importlib.import_module(module), attribute)), name
+    """
+    run(text)

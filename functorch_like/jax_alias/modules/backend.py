@@ -7,9 +7,11 @@ from typing import Any
 
 import functorch_like as ft
 from functorch_like import caches
+from functorch_like.backends.xla import JaxRuntimeError, client, compile_options
 from functorch_like.backends.xla import PjitFunction as PjitFunction
-from functorch_like.backends.xla import client, compile_options
 from functorch_like.backends.xla.client import started
+
+XlaRuntimeError = JaxRuntimeError  # its earlier name
 
 
 class _Started(Mapping[str, Any]):

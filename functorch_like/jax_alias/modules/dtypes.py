@@ -43,7 +43,14 @@ def result_type(*values: Any, return_weak_type_flag: bool = False) -> Any:
 
 
 class finfo(numpy.finfo):
-    """Limits of a floating dtype. Numbers are NumPy's scalars of this dtype, which promote as its arrays do."""
+    """Limits of a floating dtype. Numbers are NumPy's scalars of this dtype, which promote as its arrays do.
+
+    Python's types and values of NumPy keep their 64 bits, as in JAX, also where arrays have 32.
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        exact = dtype.dtype if isinstance(dtype, (np.ndarray, np.generic)) else dtype
+        super().__init__(np.dtype(exact) if dtypes.is_python_type(exact) else exact)
 
     def __getattr__(self, name: str) -> Any:
         value = super().__getattr__(name)
@@ -55,7 +62,7 @@ class finfo(numpy.finfo):
 
 def _of_dtype(dtype: Any) -> ShapedArray:
     """Return the aval of a scalar of a dtype; Python's types are weak."""
-    return ShapedArray((), dtypes.as_dtype(dtype), dtype in (int, float, complex))
+    return ShapedArray((), dtypes.as_dtype(dtype), dtypes.is_python_type(dtype))
 
 
 def issubdtype(dtype: Any, kind: Any) -> bool:

@@ -14,6 +14,7 @@ from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.backends.xla import named_sharding
 from functorch_like.calling.pickling import transformation
+from functorch_like.dtypes import is_python_type
 from functorch_like.errors import ArgumentError, FtError
 from functorch_like.jax_alias import options
 from functorch_like.jax_alias.modules import dtypes
@@ -191,7 +192,7 @@ def isscalar(element: Any) -> bool:
 
 def promote_types(a: Any, b: Any) -> Any:
     """Return the dtype of two dtypes together; Python's `int`, `float` and `complex` adapt to the other one."""
-    python = [x in (int, float, complex) for x in (a, b)]
+    python = [is_python_type(x) for x in (a, b)]
     if not any(python):
         return fnp.promote_types(a, b)
     return fnp.result_type(*(x(0) if own else fnp.dtype(x) for x, own in zip((a, b), python, strict=True)))
