@@ -120,9 +120,9 @@ def _is_given(source: str, name: str, value: Any) -> bool:
 
 
 def _private_modules() -> set[str]:
-    """Return the modules that hold a name of `PRIVATE`."""
+    """Return the modules that hold a name of `PRIVATE` or a private module of `MODULES`."""
     if not _PRIVATE_MODULES:
-        for name in PRIVATE:
+        for name in (*PRIVATE, *(name for name in MODULES if name.startswith("jax._src."))):
             while "." in name:
                 name = name.rpartition(".")[0]
                 _PRIVATE_MODULES.add(name)

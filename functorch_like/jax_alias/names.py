@@ -158,6 +158,10 @@ MODULES.update(
     {f"jax._src.interpreters.{name}": MODULES[f"jax.interpreters.{name}"] for name in ("ad", "batching", "mlir")}
 )
 MODULES["jax._src.numpy.indexing"] = (".modules.indexing",)  # for qwix
+MODULES["jax._src.numpy.util"] = (".modules.numpy_util",)  # for cuthbert and saiunit
+MODULES["jax._src.nn.functions"] = MODULES["jax.nn"]  # for sbijax
+MODULES["jax._src.scipy.special"] = MODULES["jax.scipy.special"]  # for jaxns
+MODULES["jax._src.lax.linalg"] = MODULES["jax.lax.linalg"]  # for unxt
 
 
 class Private(NamedTuple):
@@ -180,18 +184,23 @@ PRIVATE: dict[str, Private] = {
     "jax._src.api_util.debug_info": Private("jax.api_util", "equinox"),
     "jax._src.ad_checkpoint.saved_residuals": Private("jax.ad_checkpoint", "haliax"),
     "jax._src.api_util.infer_argnums_and_argnames": Private("jax.api_util", "e3nn-jax"),
+    "jax._src.basearray.Array": Private("jax", "jinns"),
     "jax._src.checkify.checkify": Private("jax.experimental.checkify", "flax"),
     "jax._src.checkify.user_checks": Private("jax.experimental.checkify", "flax"),
     "jax._src.core.ShapedArray": Private("jax.core", "numpyro, quax"),
     "jax._src.core.AbstractValue": Private("jax.core", "quax"),
+    "jax._src.core.JaxprEqn": Private("jax.extend.core", "brainstate, pennylane"),
     "jax._src.core.Primitive": Private("jax.extend.core", "quax"),
     "jax._src.core.Trace": Private("jax.core", "quax"),
     "jax._src.core.TraceTag": Private("jax.extend.core", "quax"),
     "jax._src.core.Tracer": Private("jax.core", "quax"),
+    "jax._src.core.Var": Private("jax.extend.core", "brainstate, pennylane"),
+    "jax._src.core.concrete_or_error": Private("jax.core", "dynamiqs"),
     "jax._src.core.full_lower": Private("jax.extend.core", "quax"),
     "jax._src.core.jaxpr_as_fun": Private("jax.extend.core", "quax"),
     "jax._src.core.set_current_trace": Private("jax.extend.core", "quax"),
     "jax._src.core.take_current_trace": Private("jax.extend.core", "quax"),
+    "jax._src.pjit.auto_axes": Private("jax.sharding", "jaxns"),
     "jax._src.pjit.jit_p": Private("jax.extend.core.primitives", "quax"),
     "jax._src.core.get_aval": Private("jax.core", "flax, quax"),
     "jax._src.core.get_opaque_trace_state": Private("jax.extend.core", "flax"),
@@ -202,6 +211,7 @@ PRIVATE: dict[str, Private] = {
     "jax._src.dispatch.wait_for_tokens": Private("jax.extend.backend", "chex"),
     "jax._src.dtypes.TypePromotionError": Private("jax.dtypes", "jaxtyping"),
     "jax._src.dtypes.canonicalize_dtype": Private("jax.dtypes", "flax"),
+    "jax._src.dtypes.result_type": Private("jax.dtypes", "optree"),
     "jax._src.dtypes.to_complex_dtype": Private("jax.dtypes", "tinygp"),
     "jax._src.distributed.global_state": Private("jax.distributed", "orbax"),
     "jax._src.flatten_util.ravel_pytree": Private("jax.flatten_util", "mctx"),
@@ -216,6 +226,7 @@ PRIVATE: dict[str, Private] = {
     "jax._src.sharding_impls.make_single_device_sharding": Private("", "jaxlib"),
     "jax._src.sharding_impls.UNSPECIFIED": Private("jax.interpreters.pxla", "brainstate"),
     "jax._src.source_info_util.current": Private("jax.extend.source_info_util", "brainstate"),
+    "jax._src.numpy.ufuncs.ufunc": Private("jax.numpy", "esquilax"),
     "jax._src.numpy.einsum._einsum": Private("jax.numpy", "haliax"),
     "jax._src.public_test_util.check_close": Private("jax.test_util", "tinygp"),
     "jax._src.random.PRNGKey": Private("jax.random", "levanter"),
@@ -227,5 +238,6 @@ PRIVATE: dict[str, Private] = {
     "jax._src.tree_util.flatten_one_level": Private("jax.tree_util", "orbax, penzai"),
     "jax._src.util.HashablePartial": Private("jax.tree_util", "flax"),
     "jax._src.util.safe_map": Private("jax.api_util", "programs after JAX's tutorial of interpreters"),
+    "jax._src.xla_bridge.get_backend": Private("jax.extend.backend", "keras"),
     "jax._src.xla_bridge._backends": Private("jax.extend.backend", "equinox"),
 }

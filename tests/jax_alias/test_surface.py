@@ -433,10 +433,34 @@ def test_private_names_that_libraries_read(run):
     from jax._src import random
     from jax._src.lib import xla_client
     assert random.PRNGKey is jax.random.PRNGKey and xla_client.XlaRuntimeError is jax.errors.JaxRuntimeError
+    from jax._src.lax import linalg
+    from jax._src.nn.functions import glu
+    from jax._src.scipy.special import gammaln
+    assert glu is jax.nn.glu and gammaln is jax.scipy.special.gammaln and linalg.qr_p is jax.lax.linalg.qr_p
     from functorch_like.jax_alias.missing import is_stand_in
     from functorch_like.jax_alias.names import PRIVATE
     for name in PRIVATE:
         module, _, attribute = name.rpartition(".")
         assert not is_stand_in(getattr(importlib.import_module(module), attribute)), name
+    """
+    run(text)
+
+
+def test_dtypes_that_values_have_together(run):
+    text = """
+    import jax.numpy as jnp, numpy as np
+    from jax._src.numpy.util import promote_dtypes, promote_dtypes_inexact
+    for args, exact, inexact in (
+        ((1, True), "int32", "float32"),
+        ((jnp.ones(2, "int8"), 2), "int8", "float32"),
+        ((jnp.ones(2, "bfloat16"), 1.5), "bfloat16", "bfloat16"),
+        ((jnp.float16(1), jnp.ones((2, 3), "bfloat16")), "float32", "float32"),
+        ((np.ones(2), 1j), "complex64", "complex64"),
+    ):
+        for fun, dtype in ((promote_dtypes, exact), (promote_dtypes_inexact, inexact)):
+            made = fun(*args)
+            assert [x.dtype for x in made] == [dtype] * 2, (args, fun)
+            for x, given in zip(made, args):
+                assert x.shape == np.shape(given) and np.array_equal(x, np.asarray(given, x.dtype))
     """
     run(text)
