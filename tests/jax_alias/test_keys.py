@@ -295,3 +295,57 @@ def test_shapes_of_keys_stand_for_keys_as_libraries_of_checkpoints_use_them(run)
         raise AssertionError("keys are leaves")
     """
     run(text)
+
+
+def test_primitives_of_libraries_take_typed_keys(run):
+    text = """
+    import jax, jax.extend.core, jax.numpy as jnp, numpy as np
+    from jax import lax
+    from jax.interpreters import ad, batching, mlir
+
+    # A choice that is the first operand, but for a batch of predicates, as in equinox's loops.
+    choose_p = jax.extend.core.Primitive("choose")
+    choose_p.def_impl(lambda pred, x, y: x)
+    choose_p.def_abstract_eval(lambda pred, x, y: jax.core.ShapedArray(x.shape, x.dtype))
+    mlir.register_lowering(choose_p, mlir.lower_fun(lambda pred, x, y: x, multiple_results=False))
+    batching.primitive_batchers[choose_p] = lambda args, dims: (jax.vmap(lax.select, in_axes=dims)(*args), 0)
+    # Two results of which one is a key, linear in the number.
+    pair_p = jax.extend.core.Primitive("pair")
+    pair_p.multiple_results = True
+    pair_p.def_impl(lambda key, x: [key, x * 3])
+    pair_p.def_abstract_eval(lambda key, x: [key, x])
+    ad.primitive_jvps[pair_p] = lambda primals, tangents: (
+        pair_p.bind(*primals), [ad.Zero.from_primal_value(primals[0]), tangents[1] * 3])
+
+    keys, others = jax.random.split(jax.random.key(0), 3), jax.random.split(jax.random.key(1), 3)
+    words = lambda keys: np.asarray(jax.random.key_data(keys))
+    choose = lambda pred, x, y: choose_p.bind(pred, x, y)
+    preds = jnp.array([True, False, True])
+    for f in (choose, jax.jit(choose)):
+        one = f(True, keys[0], others[0])
+        assert jnp.issubdtype(one.dtype, jax.dtypes.prng_key) and one.shape == ()
+        np.testing.assert_array_equal(words(one), words(keys)[0])
+        assert f(True, keys, others).shape == (3,)
+        np.testing.assert_array_equal(
+            words(jax.vmap(f)(preds, keys, others)), np.where(preds[:, None], words(keys), words(others)))
+        np.testing.assert_array_equal(
+            words(jax.vmap(f, (0, None, 0))(preds, keys[1], others)),
+            np.where(preds[:, None], words(keys)[1], words(others)))
+
+    def body(carry):
+        key, i = carry
+        return choose(i < 5, jax.random.fold_in(key, i), key), i + 1
+    expected = keys[0]
+    for i in range(3):
+        expected = jax.random.fold_in(expected, i)
+    last, _ = lax.while_loop(lambda carry: carry[1] < 3, body, (keys[0], 0))
+    np.testing.assert_array_equal(words(last), words(expected))
+
+    def g(x):
+        key, y = pair_p.bind(keys[2], x)
+        assert key.dtype == keys.dtype
+        return y * jax.random.uniform(key)
+    np.testing.assert_allclose(jax.jvp(g, (2.0,), (1.0,))[1], 3 * jax.random.uniform(keys[2]), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.grad(g))(2.0), 3 * jax.random.uniform(keys[2]), rtol=1e-6)
+    """
+    run(text)

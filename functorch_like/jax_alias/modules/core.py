@@ -15,6 +15,7 @@ from functorch_like.avals import ShapedArray as ShapedArray
 from functorch_like.core import Tracer as Tracer
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Atom, Literal, Var
+from functorch_like.jax_alias.modules import key_operands as _key_operands
 from functorch_like.jax_alias.modules.arrays import LiteralArray
 from functorch_like.jax_alias.modules.debug_info import DebugInfo
 from functorch_like.jax_alias.modules.library_traces import Trace, TraceTag
@@ -44,6 +45,8 @@ __all__ = [
     "jaxpr_as_fun",
     "jaxprs_in_params", "mapped_aval", "new_jaxpr_eqn", "no_effects", "subjaxprs", "trace_state_clean", "unmapped_aval",
 ]  # fmt: skip
+
+Primitive.bind_keys = staticmethod(_key_operands.bind)
 
 AbstractValue = ShapedArray
 Value = Any

@@ -18,6 +18,7 @@ from functorch_like.errors import UnsupportedError
 from functorch_like.jax_alias.missing import absent
 from functorch_like.jax_alias.modules.callbacks import pure_callback
 from functorch_like.jax_alias.modules.lowering_rules import Lowering, RuleLacksNameError, apply_rule, rule_of
+from functorch_like.random.typed_keys import is_keys
 
 # The registries: rules by primitive.
 primitive_jvps: dict[Any, Callable[..., Any]] = {}
@@ -42,7 +43,7 @@ class Zero:
     @staticmethod
     def from_primal_value(value: Any) -> Zero:
         """Return the zero tangent of a value."""
-        return Zero(aval_of(value))
+        return Zero(value.aval if is_keys(value) else aval_of(value))
 
     def __repr__(self) -> str:
         return f"Zero({self.aval!r})"
@@ -109,10 +110,14 @@ class Primitive:
     is_builtin = False
     #: Function of the parameters that tells whether there are effects; here `abstract_eval` does.
     is_effectful = None
+    #: Function that applies a primitive to operands with typed keys; `jax.core` sets it, which libraries import.
+    bind_keys: Callable[..., Any]
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._core_primitive: CorePrimitive | None = None
+        #: Forms of it for operands that are typed keys, by the generators of all operands.
+        self.over_words: dict[tuple[str | None, ...], Any] = {}
 
     def impl(self, *args: Any, **params: Any) -> Any:
         """Apply the implementation to arrays: `def_impl` sets it, or a class overrides it."""
@@ -144,6 +149,8 @@ class Primitive:
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive."""
+        if any(map(is_keys, args)):
+            return Primitive.bind_keys(self, args, params)
         out = self.core_primitive(*(a if is_value(a) else numpy.asarray(a) for a in args), params=Params(params))
         return list(out) if self.multiple_results else out
 
@@ -310,7 +317,7 @@ class _Rules:
         return fun
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], params: Params) -> Any:
-        rule = _rule(primitive_jvps, self.prim, "derivative", "ad.primitive_jvps")
+        rule = rule_in(primitive_jvps, self.prim, "derivative", "ad.primitive_jvps")
         directions = [Zero(aval_of(x)) if t is None else t for x, t in zip(primals, tangents, strict=True)]
         out, moved = rule(tuple(primals), tuple(directions), **params.values)
         if self.prim.multiple_results:
@@ -318,7 +325,7 @@ class _Rules:
         return out, _unless_zero(moved)
 
     def transpose(self, ct: Any, args: Sequence[Any], params: Params) -> Any:
-        rule = _rule(primitive_transposes, self.prim, "transpose", "ad.primitive_transposes")
+        rule = rule_in(primitive_transposes, self.prim, "transpose", "ad.primitive_transposes")
         operands = [UndefinedPrimal(a.aval) if isinstance(a, core.UndefinedPrimal) else a for a in args]
         if self.prim.multiple_results:
             avals = self.shape(
@@ -329,17 +336,20 @@ class _Rules:
         return [None if c is None else _unless_zero(c) for c in back]
 
     def batch(self, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: Params) -> Any:
-        args, dims = tuple(args), tuple(dims)  # rules give them to functions that distinguish tuples from lists
-        if self.prim in fancy_primitive_batchers:
-            rule = fancy_primitive_batchers[self.prim]
-            out, at = rule(AxisData(axis.name, axis.size), args, dims, **params.values)
-        elif self.prim in axis_primitive_batchers:  # the older form: the axis in three arguments
-            rule = axis_primitive_batchers[self.prim]
-            out, at = rule(axis.size, axis.name, None, args, dims, **params.values)
-        else:
-            rule = _rule(primitive_batchers, self.prim, "batching rule", "batching.primitive_batchers")
-            out, at = rule(args, dims, **params.values)
-        return (tuple(out), tuple(at)) if self.prim.multiple_results else (out, at)
+        return batch(self.prim, axis, args, dims, params)
+
+
+def batch(prim: Primitive, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: Params) -> Any:
+    """Apply the batching rule of a primitive, of whichever registry; return results and their axes."""
+    args, dims = tuple(args), tuple(dims)  # rules give them to functions that distinguish tuples from lists
+    if prim in fancy_primitive_batchers:
+        out, at = fancy_primitive_batchers[prim](AxisData(axis.name, axis.size), args, dims, **params.values)
+    elif prim in axis_primitive_batchers:  # the older form: the axis in three arguments
+        out, at = axis_primitive_batchers[prim](axis.size, axis.name, None, args, dims, **params.values)
+    else:
+        rule = rule_in(primitive_batchers, prim, "batching rule", "batching.primitive_batchers")
+        out, at = rule(args, dims, **params.values)
+    return (tuple(out), tuple(at)) if prim.multiple_results else (out, at)
 
 
 def apply_primitive(prim: Any, *args: Any, **params: Any) -> Any:
@@ -381,7 +391,8 @@ def _alone(core_primitive: CorePrimitive, params: Params) -> Callable[..., Any]:
     return ft.jit(applied)
 
 
-def _rule(registry: dict[Any, Any], prim: Primitive, what: str, where: str) -> Any:
+def rule_in(registry: dict[Any, Any], prim: Primitive, what: str, where: str) -> Any:
+    """Return the rule of a primitive in a registry, which `where` names."""
     rule = registry.get(prim)
     if rule is None:
         raise UnsupportedError(f"the primitive {prim.name} has no {what}", fix=f"register one in {where}")
