@@ -197,6 +197,13 @@ def narrow_int() -> DType:
     return int32 if STRONG_SCALARS.value else default_int()
 
 
+def inexact_dtype(dtype: DType) -> DType:
+    """Return the dtype of floats made of an array: its own of floats, that of quotients and means of others."""
+    if is_inexact(dtype):
+        return dtype
+    return float32 if dtype.itemsize < 8 and STRONG_SCALARS.value else default_float()
+
+
 def narrowed(dtype: DType) -> DType:
     """Return the dtype of arrays for which a user names this dtype: 32 bits for 64 under `narrow_64`."""
     return _HALVES.get(dtype, dtype) if _NARROW.value else dtype

@@ -38,8 +38,8 @@ def _over(primitive: Callable[..., Any], x: Any, axis_name: Any, axis_index_grou
 
     def reduce(leaf: Any) -> Any:
         leaf = value(leaf)
-        if aval_of(leaf).dtype == dtypes.bool_:
-            leaf = structural.convert_element_type(leaf, new_dtype=dtypes.default_int())
+        if primitive is reduce_over_axis.psum and aval_of(leaf).dtype == dtypes.bool_:
+            leaf = structural.convert_element_type(leaf, new_dtype=dtypes.narrow_int())
         if groups is not None:
             combine, neutral = _COMBINE[primitive]
             return groups.reduce(leaf, combine, neutral(aval_of(leaf).dtype)[()])
@@ -217,7 +217,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     def mean(total: Any) -> Any:
         total = value(total)
         if not dtypes.is_inexact(aval_of(total).dtype):
-            total = structural.convert_element_type(total, new_dtype=dtypes.default_float())
+            total = structural.convert_element_type(total, new_dtype=dtypes.inexact_dtype(aval_of(total).dtype))
         return elementwise.div(total, _like(total, size))
 
     return tree.map(mean, psum(x, axis_name, axis_index_groups=axis_index_groups))

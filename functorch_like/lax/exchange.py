@@ -44,7 +44,7 @@ def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
 
 def _number(x: Any) -> Any:
     """Convert booleans to a dtype that can be summed."""
-    return structural.convert_element_type(x, new_dtype=dtypes.default_int()) if aval_of(x).dtype == dtypes.bool_ else x
+    return structural.convert_element_type(x, new_dtype=dtypes.narrow_int()) if aval_of(x).dtype == dtypes.bool_ else x
 
 
 @overload

@@ -233,7 +233,7 @@ class IndexRef:
         """x, with x[idx] /= values. If x has integers, all elements become floats."""
         values = asarray(values) if isinstance(values, (list, tuple)) else values
         own = aval_of(self.array)
-        dtype, wide = promotion.inexact_dtype(own.dtype), _wider("divide", self.array, values)
+        dtype, wide = dtypes.inexact_dtype(own.dtype), _wider("divide", self.array, values)
         if wide is not None and dtypes.is_inexact(wide):
             wide = dtypes.result_type(dtype, wide)
         ones = ones_like(self.array, wide)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -105,7 +106,7 @@ def polyfit(
             "give more points, or cov='unscaled'",
         )
     if rcond is None:
-        dtype = np.result_type(*(promotion.inexact_dtype(aval_of(a).dtype) for a in (x, y)))
+        dtype = np.result_type(*(dtypes.inexact_dtype(aval_of(a).dtype) for a in (x, y)))
         rcond = points * float(fnp.finfo(dtype).eps)
     c, squares, rank, s, base = _polyfit(x, y, w, deg=deg, rcond=float(rcond), unscaled=cov == "unscaled")
     if full:

@@ -56,7 +56,7 @@ def geomspace(
     if n < 0:
         raise promotion.error(ArgumentError, f"fnp.geomspace takes a non-negative num, got {n}", "use 0 or more")
     start, stop = (v if promotion.is_array(v) or type(v) in promotion.NUMBERS else asarray(v) for v in (start, stop))
-    promoted = promotion.inexact_dtype(dtypes.promote(aval_of(start), aval_of(stop))[0])
+    promoted = dtypes.inexact_dtype(dtypes.promote(aval_of(start), aval_of(stop))[0])
     result_dtype = promoted if dtype is None else dtypes.as_dtype(dtype)
     start, stop = with_all_digits(widest(promoted, result_dtype), start, stop)
     return _geomspace(

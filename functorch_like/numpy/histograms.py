@@ -157,7 +157,7 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     total = _counted(place, aval_of(edges).size - 1, None if weights is None else fnp.ravel(weights))
     if not density:
         return total
-    kinds = (promotion.inexact_dtype(aval_of(x).dtype) for x in (total, edges))
+    kinds = (dtypes.inexact_dtype(aval_of(x).dtype) for x in (total, edges))
     total = promotion.convert(total, dtypes.result_type(*kinds))
     return total / fnp.diff(edges) / fnp.sum(total)
 

@@ -271,7 +271,7 @@ def poly(seq_of_zeros: NestedArrayLike) -> Array:
     shape = aval_of(zeros).shape
     if len(shape) > 2 or (len(shape) == 2 and shape[0] != shape[1]):
         raise promotion.error(ShapeError, f"fnp.poly of {aval_of(zeros)!r}", "give one dimension, or a square matrix")
-    return fnp.ones((), promotion.inexact_dtype(aval_of(zeros).dtype)) if shape == (0,) else _poly(zeros)
+    return fnp.ones((), dtypes.inexact_dtype(aval_of(zeros).dtype)) if shape == (0,) else _poly(zeros)
 
 
 @eager_jit

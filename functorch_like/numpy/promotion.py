@@ -150,15 +150,7 @@ def to_inexact(x: Any) -> Any:
     aval = aval_of(x)
     if dtypes.is_inexact(aval.dtype):
         return convert(x, aval.dtype, aval.weak_type) if type(x) in NUMBERS else x
-    return convert(x, dtypes.default_float() if aval.weak_type else inexact_dtype(aval.dtype), aval.weak_type)
-
-
-def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype of `to_inexact` for arrays of a dtype that is not weak."""
-    if dtypes.is_inexact(dtype):
-        return dtype
-    narrow = dtype.itemsize < 8 and dtypes.STRONG_SCALARS.value
-    return dtypes.float32 if narrow else dtypes.default_float()
+    return convert(x, dtypes.default_float() if aval.weak_type else dtypes.inexact_dtype(aval.dtype), aval.weak_type)
 
 
 # ------------------------------------------------------------------------------------------------------- broadcasting

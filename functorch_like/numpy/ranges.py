@@ -157,7 +157,7 @@ def linspace(
     if n < 0:
         raise promotion.error(ArgumentError, f"fnp.linspace takes a non-negative num, got {n}", "use 0 or more")
     promoted = dtypes.promote(aval_of(start), aval_of(stop))[0]
-    result_dtype = promotion.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
+    result_dtype = dtypes.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
     start, stop = with_all_digits(widest(promoted), start, stop)
     out = _linspace(
         *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=result_dtype
@@ -166,7 +166,7 @@ def linspace(
     if not retstep:
         return out
     spaces = n - 1 if endpoint else n
-    return out, asarray((stop - start) / spaces if spaces > 0 else math.nan, promotion.inexact_dtype(promoted))
+    return out, asarray((stop - start) / spaces if spaces > 0 else math.nan, dtypes.inexact_dtype(promoted))
 
 
 @eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)
@@ -246,7 +246,7 @@ def logspace(
     >>> fnp.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
-    promoted = promotion.inexact_dtype(dtypes.promote(*(aval_of(v) for v in (start, stop, base)))[0])
+    promoted = dtypes.inexact_dtype(dtypes.promote(*(aval_of(v) for v in (start, stop, base)))[0])
     wide = widest(promoted)
     (base,) = with_all_digits(wide, base)
     exponents = linspace(start, stop, num, endpoint, dtype=wide, axis=axis)

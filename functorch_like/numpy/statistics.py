@@ -58,7 +58,7 @@ def mean(
 @eager_jit(static=_STATIC, checked=True)
 def _mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None) -> Any:
     x = reductions.plain(a)
-    out = dtype or promotion.inexact_dtype(aval_of(x).dtype)
+    out = dtype or dtypes.inexact_dtype(aval_of(x).dtype)
     kind, weak = dtypes.accumulator(out), aval_of(x).weak_type and dtype is None
     counts = aval_of(x).dtype == dtypes.bool_  # of which integers are exact, and faster
     x = x if counts else promotion.convert(x, kind, weak)
@@ -130,7 +130,7 @@ def _spread(measure: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, ddof: An
 @eager_jit(static=(*_STATIC, "ddof"), checked=True)
 def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any = None, mean: Any = None) -> Any:
     x = reductions.plain(a)
-    result_dtype = dtype or promotion.inexact_dtype(aval_of(x).dtype)
+    result_dtype = dtype or dtypes.inexact_dtype(aval_of(x).dtype)
     x = promotion.convert(x, dtypes.accumulator(result_dtype), aval_of(x).weak_type and dtype is None)
     x = reductions._masked(x, where, 0)  # elements left out must not change derivatives
     centre = _mean.inline(x, axis, None, True, where) if mean is None else promotion.convert(mean, aval_of(x).dtype)
@@ -190,7 +190,7 @@ def _std(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any 
 
 def deviation(variance: Any, x: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
     """Return the square root of a variance, rounded once to narrow floats."""
-    own = dtype or promotion.inexact_dtype(aval_of(x).dtype)
+    own = dtype or dtypes.inexact_dtype(aval_of(x).dtype)
     wide = dtypes.accumulator(own)
     if wide == own:
         return elementwise.sqrt(variance.inline(x, axis, dtype, *rest))

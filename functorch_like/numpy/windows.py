@@ -72,7 +72,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     >>> bool(np.allclose(fnp.kaiser(5, 14.0), np.kaiser(5, 14.0), atol=1e-6))
     True
     """
-    dtype = promotion.inexact_dtype(aval_of(beta).dtype) if promotion.is_array(beta) else dtypes.default_float()
+    dtype = dtypes.inexact_dtype(aval_of(beta).dtype) if promotion.is_array(beta) else dtypes.default_float()
     # A Python number by itself would count as float32.
     shape = np.asarray(beta, np.float64) if type(beta) in promotion.NUMBERS else given(beta)[0]
     return _kaiser(shape, points=max(_points(M), 0), dtype=dtype)

@@ -79,7 +79,7 @@ def _map_coordinates(input: Any, cval: Any, places: Any, order: int, mode: str) 
         ends = [(index, 1)] if order == 0 else [(index, 1 - share), (index + 1, share)]
         parts.append([(*_element(i, n, mode), weight) for i, weight in ends])
     total: Any = 0
-    kinds = (promotion.inexact_dtype(dtype), *(aval_of(p).dtype for p in places[:1]))
+    kinds = (dtypes.inexact_dtype(dtype), *(aval_of(p).dtype for p in places[:1]))
     wide = dtypes.result_type(*kinds)  # until the end, which converts to the input's dtype
     for corner in itertools.product(*parts):
         value = input[tuple(i for i, _, _ in corner)]

@@ -116,3 +116,19 @@ def test_positions_of_narrow_dtypes_in_a_program(run):
         assert jax.jit(lambda: x[i])().tolist() == [240, 241]
         assert jax.jit(lambda: x[i, 1])() == 241 and jax.jit(lambda j: x[i, j])(jnp.int32(1)) == 241
     """)
+
+
+def test_sums_of_booleans_and_means_of_integers_over_a_named_axis_are_narrow(run):
+    run("""
+    import jax, jax.numpy as jnp, numpy as np
+    from jax import lax
+    jax.config.update("jax_enable_x64", True)
+    over = lambda f: jax.vmap(lambda x: f(x, "i"), axis_name="i")
+    x = jnp.array([[True, False], [True, True]])
+    sums = over(lax.psum)(x)
+    assert sums.dtype == "int32" and (sums == np.array([2, 1])).all()
+    for dtype in ("bool", "int8", "uint16", "int32", "int64"):
+        means = over(lax.pmean)(x.astype(dtype))
+        assert means.dtype == ("float64" if dtype == "int64" else "float32")
+        np.testing.assert_allclose(means, [[1, 0.5]] * 2)
+    """)

@@ -105,3 +105,12 @@ def test_a_name_without_an_axis_is_a_name_error():
     with pytest.raises(NameError, match="no axis named 'i'") as caught:
         ft.vmap(lambda x: lax.psum(x, "i"))(np.ones(3))
     assert isinstance(caught.value, ft.errors.AxisNameError) and isinstance(caught.value, ft.errors.ArgumentError)
+
+
+def test_extremes_of_booleans_over_a_named_axis_are_booleans():
+    x = np.array([[True, False, False], [True, True, False]])
+    for f, expected in ((lax.pmax, x.any(0)), (lax.pmin, x.all(0))):
+        for groups in (None, [[0, 1]]):
+            result = ft.vmap(lambda v, f=f, groups=groups: f(v, "i", axis_index_groups=groups), axis_name="i")(x)
+            assert result.dtype == bool
+            np.testing.assert_array_equal(result, np.stack([expected] * 2))

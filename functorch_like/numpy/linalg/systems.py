@@ -82,7 +82,7 @@ def _inv(a: Any) -> Any:
 def _rtol(a: Any, rtol: Any) -> float:
     """Return a relative tolerance; by default the rounding error of the largest singular value."""
     aval = aval_of(a)
-    eps = float(dtypes.finfo(dtypes.real_part(promotion.inexact_dtype(aval.dtype))).eps)
+    eps = float(dtypes.finfo(dtypes.real_part(dtypes.inexact_dtype(aval.dtype))).eps)
     return max(aval.shape[-2:]) * eps if rtol is None else float(rtol)
 
 

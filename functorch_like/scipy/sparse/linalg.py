@@ -78,7 +78,7 @@ def _solve(method: Callable[..., Any], A: Any, b: Any, x0: Any, limits: tuple[An
     """Apply a method for vectors to pytrees, and make it differentiable."""
     what = f"scipy.sparse.linalg.{name}"
     if promotion.is_array(A) and promotion.is_array(b) and not dtypes.is_inexact(aval_of(b).dtype):
-        b = promotion.convert(b, promotion.inexact_dtype(aval_of(A).dtype))
+        b = promotion.convert(b, dtypes.inexact_dtype(aval_of(A).dtype))
     b = tree.map(promotion.to_inexact, b)
     vector, unravel = flatten_util.ravel_pytree(b)
     dtype, size = aval_of(vector).dtype, aval_of(vector).size

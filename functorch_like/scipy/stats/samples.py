@@ -76,7 +76,7 @@ def _mode(a: Any, d: int, omit: bool) -> tuple[Any, Any]:
     x = fnp.sort(fnp.moveaxis(a, d, -1))
     lead, n = aval_of(x).shape[:-1], aval_of(x).shape[-1]
     if not n:
-        return fnp.full(lead, fnp.nan, promotion.inexact_dtype(aval_of(x).dtype)), fnp.zeros(lead, dtypes.default_int())
+        return fnp.full(lead, fnp.nan, dtypes.inexact_dtype(aval_of(x).dtype)), fnp.zeros(lead, dtypes.default_int())
     places = fnp.arange(n)
     since = lax.cummax(fnp.where(_runs(x), places, 0), axis=len(lead))
     count = places - since + 1
