@@ -31,17 +31,17 @@ from functorch_like.primitives.higher_order.checkpoint.rematerialization import 
 Policy = Callable[..., Any]
 
 
-def everything_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+def everything_saveable(prim: Primitive, *avals: object, **params: object) -> bool:
     """Keep all intermediate values, as without `checkpoint`."""
     return True
 
 
-def nothing_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+def nothing_saveable(prim: Primitive, *avals: object, **params: object) -> bool:
     """Keep the arguments alone; the default policy."""
     return False
 
 
-def dots_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+def dots_saveable(prim: Primitive, *avals: object, **params: object) -> bool:
     """Keep the results of matrix products and convolutions; compute all other values again."""
     return prim is dot_general or prim is conv_general_dilated
 
@@ -49,7 +49,7 @@ def dots_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
 checkpoint_dots = dots_saveable
 
 
-def dots_with_no_batch_dims_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
+def dots_with_no_batch_dims_saveable(prim: Primitive, *avals: object, **params: Any) -> bool:
     """Keep the results of products without batch dimensions: of activations with weights, not with each other."""
     return prim is dot_general and not any(params["dimension_numbers"][1])
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from functorch_like.errors import ArgumentError
 
 T = TypeVar("T")
+Aux = TypeVar("Aux")
 
 
 class NodeFormat(NamedTuple):
@@ -39,8 +40,8 @@ def register_pytree_node_serialization(
     nodetype: type[T],
     *,
     serialized_name: str,
-    serialize_auxdata: Callable[[Any], bytes | bytearray],
-    deserialize_auxdata: Callable[[bytes], Any],
+    serialize_auxdata: Callable[[Aux], bytes | bytearray],
+    deserialize_auxdata: Callable[[bytes], Aux],
 ) -> type[T]:
     """Register how nodes of a type are stored, for functions that take or return them.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import tree
 from functorch_like.avals import ShapeDtypeStruct, is_symbolic
@@ -14,6 +14,9 @@ from functorch_like.errors import ArgumentError
 from functorch_like.exporting.dimensions import Dimension, Scope, symbolic_shape
 from functorch_like.exporting.template import Polynomial, polynomial, refusal
 from functorch_like.source_info import name_of
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
 
 
 def size_at(size: int | Dimension, values: Mapping[str, int]) -> int:
@@ -37,8 +40,8 @@ def symbols_of(leaves: Sequence[Any]) -> tuple[list[Dimension], list[str], Scope
 
 
 def symbolic_args_specs(
-    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: Scope | None = None
-) -> Any:
+    args: PyTree, shapes_specs: PyTree, constraints: Sequence[str] = (), scope: Scope | None = None
+) -> PyTree:
     """Return `ShapeDtypeStruct`s of arguments with symbolic dimensions, to export a function for.
 
     Args:

@@ -287,7 +287,7 @@ def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
         along = 0 if aval_of(x).ndim == 1 else d
         size = aval_of(x).shape[along]
         width = distance(_cut(x, along, min(1, size), size), _cut(x, along, 0, max(size - 1, 0)))
-        width = promotion.convert(width, promotion.inexact_dtype(aval_of(x).dtype))
+        width = promotion.convert(width, dtypes.inexact_dtype(aval_of(x).dtype))
         if aval_of(x).ndim == 1:
             width = structural.broadcast_in_dim(width, shape=aval_of(middle).shape, broadcast_dimensions=(d,))
     middle, width = promotion.promote_and_broadcast(middle, width)

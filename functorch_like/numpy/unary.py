@@ -86,9 +86,9 @@ rad2deg = _float("rad2deg", lambda x: elementwise.mul(x, promotion.like(x, 180 /
 def _sinc(x: Any) -> Any:
     # Near 0 by the series, so that derivatives are right there, too.
     angle = elementwise.mul(x, promotion.like(x, math.pi))
-    square = elementwise.square(angle)
-    small = elementwise.lt(elementwise.abs(square), promotion.like(elementwise.abs(square), 1e-4))
+    small = elementwise.lt(elementwise.abs(angle), promotion.like(elementwise.abs(angle), 1e-2))
     safe = elementwise.select_n(small, angle, promotion.like(angle, 1))
+    square = elementwise.square(elementwise.select_n(small, promotion.like(angle, 0), angle))
     series, coefficient = promotion.like(angle, 1 / 362880), (-1 / 5040, 1 / 120, -1 / 6, 1.0)
     for c in coefficient:
         series = elementwise.add(elementwise.mul(series, square), promotion.like(angle, c))

@@ -201,3 +201,11 @@ def test_names_of_dtypes_are_called_and_compared():
 def test_copies_to_the_host_may_start_early():
     x = fnp.arange(3.0)
     assert x.copy_to_host_async() is None and np.asarray(x).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_numbers_without_a_real_part_are_true(dtype):
+    z = np.array([0, 1j, 1, complex(-0.0, -0.0), complex(np.nan, 0), complex(0, np.nan), complex(0, -np.inf)], dtype)
+    x = fnp.asarray(z)
+    for result in (x.astype(bool), ft.jit(lambda x: x.astype(bool))(x), ft.lax.convert_element_type(x, bool)):
+        np.testing.assert_array_equal(result, z.astype(bool))
