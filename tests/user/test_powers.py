@@ -87,4 +87,4 @@ def test_second_derivatives_of_sinc_at_large_numbers(dtype):
     out = ft.vmap(ft.grad(ft.grad(fnp.sinc)))(fnp.asarray(x).astype(dtype))
     rtol, atol = {"float16": (0.05, 5e-3), "float32": (3e-4, 0), "float64": (1e-9, 0)}[dtype]
     np.testing.assert_allclose(out, expected, rtol=rtol, atol=atol)
-    assert np.isfinite(ft.grad(fnp.sinc)(fnp.asarray(3e4 if dtype == "float16" else 1e25, dtype)))
+    assert np.isfinite(ft.grad(fnp.sinc)(fnp.asarray(2e4 if dtype == "float16" else 1e25, dtype)))
