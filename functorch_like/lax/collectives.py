@@ -32,14 +32,17 @@ def names_of(axis_name: Any) -> tuple[Any, ...]:
     return axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)  # type: ignore[return-value]
 
 
+def summable(x: Any) -> Any:
+    """Convert booleans to a dtype that can be summed."""
+    return structural.convert_element_type(x, new_dtype=dtypes.narrow_int()) if aval_of(x).dtype == dtypes.bool_ else x
+
+
 def _over(primitive: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
     axis_size(axis_name)
     groups = None if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name, equal=False)
 
     def reduce(leaf: Any) -> Any:
-        leaf = value(leaf)
-        if primitive is reduce_over_axis.psum and aval_of(leaf).dtype == dtypes.bool_:
-            leaf = structural.convert_element_type(leaf, new_dtype=dtypes.narrow_int())
+        leaf = summable(value(leaf)) if primitive is reduce_over_axis.psum else value(leaf)
         if groups is not None:
             combine, neutral = _COMBINE[primitive]
             return groups.reduce(leaf, combine, neutral(aval_of(leaf).dtype)[()])

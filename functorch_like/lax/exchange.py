@@ -9,11 +9,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from functorch_like import dtypes, tree
+from functorch_like import tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.axis_groups import AxisGroups, joined
-from functorch_like.lax.collectives import axis_size, names_of
+from functorch_like.lax.collectives import axis_size, names_of, summable
 from functorch_like.lax.operands import axis_of, error, value
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.shapes import reduce_sum
@@ -40,11 +40,6 @@ def _one_name(axis_name: Any, function: str) -> Any:
 
 def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
     return tree.map(lambda leaf: fun(value(leaf)), x)
-
-
-def _number(x: Any) -> Any:
-    """Convert booleans to a dtype that can be summed."""
-    return structural.convert_element_type(x, new_dtype=dtypes.narrow_int()) if aval_of(x).dtype == dtypes.bool_ else x
 
 
 @overload
@@ -133,7 +128,7 @@ def psum_scatter(
     groups = None if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name)
 
     def one(x: Any) -> Any:
-        x = _number(x)
+        x = summable(x)
         shape = aval_of(x).shape
         at = axis_of(scatter_dimension, len(shape), "scatter_dimension")
         if groups is not None:

@@ -73,10 +73,7 @@ def _inexact(primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         a = argument_aval(x)
         if a is argument_aval(y) and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
             return primitive(x, y)
-        x, y = promotion.promote_and_broadcast2(*promotion.floats_beyond(x, y))
-        if aval_of(x).dtype.kind not in "fc":
-            x, y = promotion.to_inexact(x), promotion.to_inexact(y)
-        return primitive(x, y)
+        return primitive(*promotion.align_inexact2(x, y))
 
     return body
 

@@ -86,7 +86,7 @@ def check_int(x: Any, dtype: np.dtype[Any]) -> None:
 
 def beyond(number: Any, other: Any) -> int:
     """Return -1 or 1 for a Python int below or above the range of an array's integer dtype; 0 for all others."""
-    if type(number) is int and type(other) not in NUMBERS and is_array(other):
+    if type(number) is int and is_array(other):
         dtype = aval_of(other).dtype
         if dtypes.is_integer(dtype):
             low, high = bounds(dtype)
@@ -96,8 +96,8 @@ def beyond(number: Any, other: Any) -> int:
 
 def comparable(x: Any, y: Any) -> tuple[Any, Any]:
     """Replace an int outside of the range of the other operand's dtype by an infinity, which compares the same way."""
-    sides = beyond(x, y), beyond(y, x)
-    return tuple(np.float64(side * np.inf) if side else v for v, side in zip((x, y), sides, strict=True))  # type: ignore[return-value]
+    a, b = beyond(x, y), beyond(y, x)
+    return np.float64(a * np.inf) if a else x, np.float64(b * np.inf) if b else y
 
 
 def floats_beyond(x: Any, y: Any) -> tuple[Any, Any]:
@@ -362,10 +362,17 @@ def promote_and_broadcast(*xs: Any, notify: bool = True) -> list[Any]:
     return [broadcast(_cast(x, a, dtype, weak), shape) for x, a in zip(xs, avals, strict=True)]
 
 
+def align_inexact2(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return two operands in one float or complex dtype and one shape, by a faster path."""
+    if type(x) is int or type(y) is int:
+        x, y = floats_beyond(x, y)
+    x, y = promote_and_broadcast2(x, y)
+    return (x, y) if dtypes.is_inexact(aval_of(x).dtype) else (to_inexact(x), to_inexact(y))
+
+
 def align_inexact(*xs: Any) -> list[Any]:
     """Return operands in one float or complex dtype and one shape."""
-    xs = floats_beyond(*xs) if len(xs) == 2 else xs
-    return [to_inexact(x) for x in promote_and_broadcast(*xs)]
+    return list(align_inexact2(*xs)) if len(xs) == 2 else [to_inexact(x) for x in promote_and_broadcast(*xs)]
 
 
 def broadcast_arrays(*xs: Any) -> list[Any]:

@@ -127,9 +127,8 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
     >>> fnp.clip(fnp.arange(5), 1, 3).tolist()
     [1, 1, 2, 3, 3]
     """
-    if type(min) is int or type(max) is int:
-        min = None if promotion.beyond(min, arr) < 0 else min
-        max = None if promotion.beyond(max, arr) > 0 else max
+    min = None if promotion.beyond(min, arr) < 0 else min
+    max = None if promotion.beyond(max, arr) > 0 else max
     if isinstance(arr, Tracer) or isinstance(min, Tracer) or isinstance(max, Tracer):
         return _clip(arr, min, max)
     return _clip_kernel(*promotion.numbers(arr, min, max))
