@@ -113,6 +113,7 @@ def _is_given(source: str, name: str, value: Any) -> bool:
         "__version__",
         "__version_info__",
         "__backend__",
+        "_ComputableMask",
         "_backends",
         "_einsum",
         "_registry",
