@@ -31,6 +31,7 @@ Region = tuple[Sequence[ShapedArray], Body]
 
 _create = ir.Operation.create
 _types = mlir.types
+_HALF, _DOUBLE = np.dtype(np.float16), np.dtype(np.float64)
 #: What folds booleans where they are bytes.
 _OF_BYTES = {"and": "minimum", "or": "maximum"}
 
@@ -326,7 +327,25 @@ class Emitter(Attributes, Constants, Functions, Effects, Partitioned):
 
     def convert(self, x: Value, out_aval: ShapedArray) -> Value:
         """Convert to the dtype of `out_aval`; `x` itself if it has that."""
-        return x if x.type == _types[out_aval] else self.op("stablehlo.convert", [x], [out_aval])
+        if x.type == _types[out_aval]:
+            return x
+        if out_aval.dtype == _HALF and self.platform == "cpu":
+            wide = out_aval.update(dtype=_DOUBLE, weak_type=False)
+            x = self._with_marked_rest(x, wide) if x.type == _types[wide] else x
+        return self.op("stablehlo.convert", [x], [out_aval])
+
+    def _with_marked_rest(self, x: Value, aval: ShapedArray) -> Value:
+        """Return float64 numbers as ones that float32 holds, which are rounded to float16 as they are.
+
+        TRAP: processors without arithmetic in float16 convert by way of float32, and round twice. The last digit of
+        float32 is set here where a later one is: a number that is near the middle between two stays on its side.
+        """
+        whole, rest = aval.update(dtype=np.dtype(np.int64)), (1 << 30) - 1
+        op = lambda name, x, y: self.op(f"stablehlo.{name}", [x, self.full(y, whole)], [whole])
+        bits = self.op("stablehlo.bitcast_convert", [x], [whole])
+        mark = op("and", op("add", op("and", bits, rest), rest), rest + 1)  # 2 ** 30 if there is a rest
+        marked = self.op("stablehlo.or", [op("and", bits, ~rest), op("shift_right_logical", mark, 1)], [whole])
+        return self.op("stablehlo.bitcast_convert", [marked], [aval])
 
     def reshape(self, x: Value, aval: ShapedArray, out_aval: ShapedArray) -> Value:
         """The elements of `x`, whose aval is `aval`, in the shape of `out_aval`."""
