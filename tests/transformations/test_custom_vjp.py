@@ -557,3 +557,33 @@ def test_containers_that_a_function_changes_are_not_the_caller_s(kind):
     for call in (f, ft.jit(f), f):
         np.testing.assert_array_equal(call(box, scale), [6.0, 8.0])
         assert box.calls == 0 and box.value is not None
+
+
+@pytest.mark.parametrize("way", [lambda g: g, ft.jit], ids=["plain", "jit"])
+def test_cotangents_and_tangents_are_arrays(way):
+    seen = []
+
+    @ft.custom_vjp
+    def f(x):
+        return x * 2
+
+    def bwd(x, g):
+        assert isinstance(g, ft.Array)
+        seen.append((g * fnp.ones(2, "float16")).dtype)  # that of an array, not of a Python number
+        return (g * 2,)
+
+    f.defvjp(lambda x: (f(x), x), bwd)
+    assert float(way(ft.grad(f))(fnp.ones((), "float32"))) == 2
+    way(lambda x: ft.vjp(f, x)[1](np.ones((), "float32")))(fnp.ones((), "float32"))
+    assert seen == ["float32"] * 2
+
+    @ft.custom_jvp
+    def h(x):
+        return x * 2
+
+    @h.defjvp
+    def _(primals, tangents):
+        assert isinstance(primals[0], ft.Array) and isinstance(tangents[0], ft.Array)
+        return h(*primals), 2 * tangents[0]
+
+    np.testing.assert_array_equal(way(lambda x: ft.jvp(h, (x,), (np.ones(2),))[1])(np.ones(2)), 2.0)

@@ -75,9 +75,9 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
 
 
 def instantiate(tangent: Any, aval: ShapedArray, symbolic: bool = False) -> Any:
-    """A tangent or cotangent as rules get it; `aval` is that of its primal."""
+    """A tangent or cotangent as rules get it, an array; `aval` is that of its primal."""
     if tangent is not None:
-        return tangent
+        return as_array(tangent) if dtypes.is_inexact(aval.dtype) else tangent
     if symbolic:
         return SymbolicZero(tangent_aval(aval))
     if not dtypes.is_inexact(aval.dtype):
