@@ -45,6 +45,7 @@ from functorch_like.backends.determinism import use_deterministic_algorithms as 
 from functorch_like.backends.flag_blocks import adopt as _adopt
 from functorch_like.backends.flag_blocks import flags as flags
 from functorch_like.backends.precision import Precision as _Precision
+from functorch_like.frames import without_frames as _without_frames
 
 if _typing.TYPE_CHECKING:
     from functorch_like.backends import cusparselt as cusparselt
@@ -71,6 +72,7 @@ _adopt(__name__, _Root)
 
 if not _typing.TYPE_CHECKING:  # a type checker would accept any attribute of the module
 
+    @_without_frames
     def __getattr__(name: str) -> _Any:
         if name not in _LATE:
             raise _public_names.missing(_sys.modules[__name__], name)

@@ -20,6 +20,7 @@ from functorch_like.calling.api_boundary import wrap_public_function
 from functorch_like.core import INT32, Array, ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.foreign import methods as foreign_methods
+from functorch_like.frames import without_frames
 from functorch_like.numpy import binary, logic, matrix_products, unary
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.promotion import blame
@@ -350,6 +351,7 @@ _ASSIGNED = {
 
 
 def _assign(name: str) -> Callable[[Any, Any], NoReturn]:
+    @without_frames
     def refuse(self: Any, value: Any) -> NoReturn:
         raise AttributeError(f"arrays are immutable, and x.{name} was assigned to; use {_ASSIGNED[name]}", name=name)
 

@@ -264,10 +264,10 @@ def exact_dtype(dtype: Any) -> DType:
         return default_for(dtype)
     try:
         made = np.dtype(dtype)
-    except TypeError as e:
+    except TypeError:
         size = "; the sizes of a shape are one tuple: (3, 4)" if isinstance(dtype, int) else ""
         fix = f"give a name such as 'float32' or a NumPy dtype{size}"
-        raise DtypeError(f"{dtype!r} is not a dtype", fix=fix) from e
+        raise DtypeError(f"{dtype!r} is not a dtype", fix=fix) from None
     known = _KNOWN.get(made)
     if known is None:
         if not made.isnative and made.newbyteorder("=") in _KNOWN:

@@ -18,6 +18,7 @@ from functorch_like.backends.xla import counters
 from functorch_like.calling import api_boundary
 from functorch_like.compiler import tiers
 from functorch_like.errors import ArgumentError
+from functorch_like.frames import without_frames
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 from functorch_like.source_info import name_of
@@ -122,6 +123,7 @@ class Profile(Display):
 
     if not TYPE_CHECKING:  # type checkers find missing attributes without it
 
+        @without_frames
         def __getattr__(self, name: str) -> Never:
             remedy = f"; {_OF_PROFILES[name]}" if name in _OF_PROFILES else ""
             raise AttributeError(f"a Profile has no attribute {name!r}{remedy}", name=name)

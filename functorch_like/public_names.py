@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from functorch_like.errors import nearest
 from functorch_like.foreign.names import ELSEWHERE, RENAMED
+from functorch_like.frames import without_frames
 
 #: Modules in which a missing name is looked for, in this order, each with the name that users write for it.
 _SIBLINGS = (
@@ -131,6 +132,7 @@ def attach(module: types.ModuleType) -> None:
     namespace = vars(module)
     if "__getattr__" not in namespace:
 
+        @without_frames
         def get(name: str) -> Any:
             raise missing(module, name)
 

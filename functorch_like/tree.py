@@ -118,7 +118,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[object]) -> Any:
         raise TreeError(
             f"the structure {treedef} takes {treedef.num_leaves} leaves, and the number given differs",
             fix="give one for each *",
-        ) from e
+        ) from None
 
 
 def flatten_with_path(
@@ -600,13 +600,13 @@ def flatten_up_to(
     """
     try:
         return treedef.flatten_up_to(tree)
-    except (ValueError, TypeError) as e:
+    except (ValueError, TypeError):
         expected = treedef.unflatten([_Leaf()] * treedef.num_leaves) if example is LEFT_OUT else example
         path, left, right = _first_difference(expected, tree, is_leaf) or ("", f"{treedef}", f"{structure(tree)}")
         raise TreeError(
             f"{what}: the structures part at {path or 'the root'}: {left} is expected there, {name} has {right}",
             fix="make the two trees alike down to the leaves of the first",
-        ) from e
+        ) from None
 
 
 def _first_difference(expected: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple[str, str, str] | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from functorch_like import public_names
+from functorch_like.frames import without_frames
 
 # fmt: off
 FAMILIES = {
@@ -90,6 +91,7 @@ def attach(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package with these primitives (and these other names) as attributes."""
 
+    @without_frames
     def get(name: str) -> Any:
         if name not in names:
             raise public_names.missing(sys.modules[namespace["__name__"]], name)

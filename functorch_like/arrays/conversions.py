@@ -29,8 +29,8 @@ from functorch_like.ir.trace_to_jaxpr import StageTracer, follower
 
 _FOLLOW = "; or let jit trace each path: jit(control_flow='paths')"
 _BRANCH = (
-    "choose between values with fnp.where or lax.cond, loop with lax.while_loop or lax.fori_loop, or make the argument "
-    "that decides static: jit(static_argnums=...)" + _FOLLOW
+    "choose between values with fnp.where, fnp.maximum or lax.cond, combine conditions with &, | and ~, loop with "
+    "lax.while_loop or lax.fori_loop, or make the argument that decides static: jit(static_argnums=...)" + _FOLLOW
 )
 _NUMBER = (
     "keep computing with the array itself (fnp.exp for math.exp), or make the argument static: jit(static_argnums=...)"
@@ -249,11 +249,12 @@ def array_format(self: Any, spec: str) -> str:
     Raises:
         ArgumentError: for a number's format of an array of several.
     """
-    if self.aval.shape == () and spec:
-        return format(xla.to_numpy(self)[()], spec)
+    number = self.aval.shape == () and spec
     try:
-        return format(str(self), spec)
-    except ValueError:
+        return format(xla.to_numpy(self)[()] if number else str(self), spec)
+    except ValueError as e:
+        if number:
+            raise ArgumentError(f"the format {spec!r} is not one for {self.aval!r}: {e}", at=_at()) from None
         raise ArgumentError(
             f"the format {spec!r} is for a number, and this is {self.aval!r}",
             fix="format its elements: [f'{v:.2f}' for v in x.tolist()]; or print np.round(x, 2); or "
@@ -273,7 +274,8 @@ def tracer_repr(self: Any) -> str:
 def tracer_format(self: Any, spec: str) -> str:
     """Return the description; the format of a number raises."""
     if spec:
-        refuse(self, "format", "format the result of the transformed function, or print it with f'{x}'")
+        printed = f"ft.debug.print('{{:{spec}}}', x)"
+        refuse(self, "format", f"print it when the program runs, {printed}; or format the result of the function")
     return tracer_repr(self)
 
 

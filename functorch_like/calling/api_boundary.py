@@ -53,9 +53,12 @@ def public(fun: F) -> F:
             if result is not NO_CALL:
                 return result
             replacement = finalize_error(e, boundary, args, kwargs)
-            if replacement is not None:
+            if replacement is None:
+                raise
+            try:
                 raise replacement from None
-            raise
+            finally:
+                replacement.__traceback__ = filter_traceback(replacement.__traceback__)
 
     boundary.is_boundary = True  # type: ignore[attr-defined]
     return boundary  # type: ignore[return-value]
@@ -142,6 +145,8 @@ def finalize_error(
         argument_notes.add_note_on_values(error)
     if isinstance(error, FtError) or hasattr(error, "__notes__") or _raised_by_user(error.__traceback__):
         error.__traceback__ = filter_traceback(error.__traceback__)
+        if error.__cause__ is not None:
+            error.__cause__.__traceback__ = filter_traceback(error.__cause__.__traceback__)
     return None
 
 

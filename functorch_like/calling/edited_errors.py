@@ -38,13 +38,19 @@ class ErrorsEdited:
             raised = callbacks.original(refused)
             if raised is None:
                 error = api_boundary.finalize_error(refused, self) or refused
-                if error is not e:
+                if error is e:
+                    raise
+                try:
                     raise error from None
-                raise
+                finally:
+                    error.__traceback__ = api_boundary.filter_traceback(error.__traceback__)
         try:  # not in the clause above, where C++'s error would become the context of the callback's exception
             raise raised
         except BaseException as e:
             error = api_boundary.finalize_error(e, self)
-            if error is not None:
+            if error is None:
+                raise
+            try:
                 raise error from None
-            raise
+            finally:
+                error.__traceback__ = api_boundary.filter_traceback(error.__traceback__)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from functorch_like import public_names
 from functorch_like.calling import api_boundary
+from functorch_like.frames import without_frames
 
 
 class _Name(NamedTuple):
@@ -79,6 +80,7 @@ class _Table:
             return api_boundary.wrap_public_function(getattr(module, origin.name), self.package, name)
         return module
 
+    @without_frames
     def get(self, name: str) -> Any:
         """The package's `__getattr__`."""
         if name in self.submodules:

@@ -68,14 +68,13 @@ def transformation(maker: F) -> F:
 
     Both are wrapped by `api_boundary.public`. What is not a Python function, such as a decorator, stays as it is.
     """
-    checked = api_boundary.public(maker)
 
     @functools.wraps(maker)
-    def make(*args: Any, **kwargs: Any) -> Any:
-        made = checked(*args, **kwargs)
+    def made_by(*args: Any, **kwargs: Any) -> Any:
+        made = maker(*args, **kwargs)
         return Transformed(made, make, args, kwargs) if isinstance(made, types.FunctionType) else made
 
-    make.is_boundary = True  # type: ignore[attr-defined]
+    make = api_boundary.public(made_by)
     return make  # type: ignore[return-value]
 
 

@@ -180,7 +180,9 @@ def name_argument(error: FtError, fun: Callable[..., Any], args: Any, kwargs: An
 def name_function(error: FtError, fun: Callable[..., Any]) -> None:
     """Name the function that the user called, where the error names one that this function is made of."""
     called = argument_notes.name_of(fun) if hasattr(fun, "is_boundary") else ""
-    if called and error.reason.endswith(" is not a dtype") and error.reason[0] not in "'\"":  # no misspelt name
+    is_dtype = error.reason.endswith(" is not a dtype") and error.reason[0] not in "'\""  # no misspelt name
+    is_shape = isinstance(error, ShapeError) and " needs a shape of " in error.reason
+    if called and (is_dtype or is_shape):
         error.fix += f"; the arguments are {argument_notes.call_of(fun)}"
     if called.startswith("fnp."):
         error.reason = _OF_NUMPY.sub(called, error.reason, count=1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from functorch_like.frames import without_frames
+
 _NEVER = "arrays never change"
 #: Functions that PyTorch has as methods, too.
 _FUNCTIONS = {
@@ -212,6 +214,7 @@ class Missing:
     def __init__(self, name: str, reason: str) -> None:
         self.name, self.reason = name, reason
 
+    @without_frames
     def __get__(self, array: Any, kind: type | None = None) -> Any:
         raise AttributeError(self.reason, name=self.name)
 

@@ -25,7 +25,11 @@ class _Missing:
             return None  # importlib.util.find_spec and its like, which get None
         remedy = remedy_of(sys.modules[parent], name)
         if remedy:
-            raise ModuleNotFoundError(f"No module named {fullname!r}{remedy}", name=fullname)
+            error = ModuleNotFoundError(f"No module named {fullname!r}{remedy}", name=fullname)
+            try:
+                raise error
+            finally:  # the import system drops its own frames
+                error.__traceback__ = None
         return None
 
 

@@ -22,7 +22,6 @@ RENAMED: dict[str, dict[str, str]] = {
         "xla_computation": "ft.jit(f).lower",
         "abstract_eval": "ft.eval_shape",
         "compile": "ft.jit",
-        "func": "ft",
         "jnp": "ft.numpy",
         "detach": "ft.lax.stop_gradient",
         "make_functional": "ft.functional_call",
@@ -33,9 +32,6 @@ RENAMED: dict[str, dict[str, str]] = {
         "host_callback": "ft.io_callback",
         "save": "ft.io.save",
         "load": "ft.io.load",
-        "manual_seed": "ft.random.key",
-        "randn": "ft.random.normal",
-        "rand": "ft.random.uniform",
         "from_numpy": "ft.numpy.asarray",
         "cat": "fnp.concatenate",
         "xmap": "ft.vmap",
@@ -88,10 +84,6 @@ RENAMED: dict[str, dict[str, str]] = {
         "default_rng": "random.key",
         "RandomState": "random.key",
         "Generator": "random.key",
-        "randn": "random.normal",
-        "standard_normal": "random.normal",
-        "rand": "random.uniform",
-        "random": "random.uniform",
         "integers": "random.randint",
         "shuffle": "random.permutation",
         "standard_t": "random.t",
@@ -128,6 +120,10 @@ _LOSSES = "losses are lines of fnp, see docs/recipes/layers_and_losses.md"
 #: Names of PyTorch, and the libraries that have the same for this package.
 ELSEWHERE: dict[str, dict[str, str]] = {
     "functorch_like": {
+        "func": "use functorch_like itself: from functorch_like import grad",
+        "manual_seed": "make a key, ft.random.key(seed), which random functions take",
+        "randn": "use ft.random.normal(key, shape)",
+        "rand": "use ft.random.uniform(key, shape)",
         "optim": "optimisers come from optax, see docs/recipes/optimizers.md",
         "optimizers": "optimisers come from optax, see docs/recipes/optimizers.md",
         "linen": _LAYERS,
@@ -228,6 +224,8 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "host_callback": "use ft.io_callback, ft.pure_callback or ft.debug.callback",
     },
     "functorch_like.random": {
+        **dict.fromkeys(("randn", "standard_normal"), "use random.normal(key, shape)"),
+        **dict.fromkeys(("rand", "random"), "use random.uniform(key, shape)"),
         "set_state": "a key is the state: pass keys on, and split them",
         "get_state": "a key is the state: pass keys on, and split them",
     },

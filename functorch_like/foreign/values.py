@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 _PROTOCOLS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
@@ -33,7 +34,11 @@ def result_remedy(x: Any) -> str:
         return "a function with `yield` gives a generator: collect the values in a list, and return it"
     if name == "coroutine":
         return "an `async` function gives a coroutine: leave out `async`, and await outside of the function"
-    return getattr(type(x), "_remedy", "return arrays, numbers, None, or pytrees of these")
+    if isinstance(own := getattr(type(x), "_remedy", None), str):
+        return own
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        return f"register its class as a container of arrays: ft.tree.register_dataclass({name})"
+    return "return arrays, numbers, None, or pytrees of these"
 
 
 def transformation_remedy(kind: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes, source_info
 from functorch_like.calling.api_boundary import wrap_public_function
-from functorch_like.core import ArrayImpl, aval_of, state
+from functorch_like.core import ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import (
     ArgumentError,
     DtypeError,
@@ -22,10 +22,11 @@ from functorch_like.errors import (
     ShapeError,
     nearest,
 )
+from functorch_like.frames import without_frames
 from functorch_like.numpy import promotion
 from functorch_like.numpy.binary import divide, power
 from functorch_like.numpy.creation import asarray, ones_like
-from functorch_like.numpy.index_plan import Item, Mask, Nothing, Plan, is_plain, parse
+from functorch_like.numpy.index_plan import Item, Mask, Nothing, Plan, is_plain, parse, with_positions_as_data
 from functorch_like.numpy.indexing import (
     _get_kernel,
     batch_place,
@@ -85,9 +86,11 @@ class IndexUpdate:
     def __getitem__(self, index: Index) -> IndexRef:
         return IndexRef(self.array, index)
 
-    def __setitem__(self, index: Index, value: Any) -> None:
+    @without_frames
+    def __setitem__(self, index: Index, value: Any) -> Never:
         raise _no_assignment("x = x.at[i].set(value)")
 
+    @without_frames
     def __call__(self, *index: Any) -> Never:
         raise ArgumentError(
             "x.at is indexed, not called", fix="x = x.at[i].set(value), in square brackets", at=_user_line()
@@ -95,6 +98,7 @@ class IndexUpdate:
 
     if not TYPE_CHECKING:  # type checkers find missing attributes without it
 
+        @without_frames
         def __getattr__(self, name: str) -> Never:
             method = name if hasattr(IndexRef, name) else "set"
             raise AttributeError(f"x.at has no attribute {name!r}; use x.at[i].{method}(value)", name=name)
@@ -118,23 +122,29 @@ class IndexRef:
     def __init__(self, array: Any, index: Index) -> None:
         self.array, self.index = array, index
 
+    @without_frames
     def __iadd__(self, values: Any) -> Never:
         raise _no_assignment("x = x.at[i].add(value)")
 
+    @without_frames
     def __isub__(self, values: Any) -> Never:
         raise _no_assignment("x = x.at[i].subtract(value)")
 
+    @without_frames
     def __imul__(self, values: Any) -> Never:
         raise _no_assignment("x = x.at[i].multiply(value)")
 
+    @without_frames
     def __itruediv__(self, values: Any) -> Never:
         raise _no_assignment("x = x.at[i].divide(value)")
 
+    @without_frames
     def __ipow__(self, values: Any) -> Never:
         raise _no_assignment("x = x.at[i].power(value)")
 
     if not TYPE_CHECKING:  # type checkers find missing attributes without it
 
+        @without_frames
         def __getattr__(self, name: str) -> Never:
             methods = [
                 method for method in vars(IndexRef) if not method.startswith("_") and method not in self.__slots__
@@ -343,6 +353,8 @@ def _update(
     except Nothing:
         return x
     x, values = promotion.numbers(x, values)
+    if type(x) is ArrayImpl and not isinstance(values, Tracer) and not state.trace.staging:
+        plan = with_positions_as_data(plan, x.aval.shape)
     return _kernel(x, values, plan.values, op, plan.items, how, bool(is_sorted), bool(unique))
 
 
@@ -518,7 +530,7 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
     # The kind of each dimension of x[idx], in order: part of the batch, new, within windows, or with its own positions.
     shape: list[int] = []
     within: dict[int, int] = {}  # dimension of x -> dimension of x[idx]
-    starts: dict[int, int] = {}  # of windows in dimensions that they do not fill
+    starts: dict[int, Any] = {}  # of windows in dimensions that they do not fill
     turned: list[int] = []
     ranges: dict[int, tuple[int, Item]] = {}
     lead, d = 0, -1
@@ -529,6 +541,10 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
         d += item[0] != "new"
         if item[0] == "new":
             shape.append(1)
+        elif item[0] == "win":
+            within[d] = len(shape)
+            starts[d] = plan.values[item[1]]
+            shape.append(item[2])
         elif item[0] == "cut":
             _, start, size, step = item
             if abs(step) == 1 and size:

@@ -40,7 +40,7 @@ def shape_of(shape: Any, what: str) -> tuple[int, ...]:
     raise promotion.error(
         ConcretizationError if traced else ShapeError,
         f"{what} needs a shape of non-negative ints, got {shape!r}",
-        "shapes are fixed when a function is traced: use static_argnums, or x.shape"
+        "shapes are fixed when a function is traced: use static_argnums, static_argnames or x.shape"
         if traced
         else "give a tuple of ints",
     )

@@ -123,10 +123,10 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
         _check_masks(a)
     try:
         host = np.asarray(a)
-    except ValueError as e:
+    except ValueError:
         raise promotion.error(
             ShapeError, "a nested sequence has rows of unequal lengths", "pad the rows to one length"
-        ) from e
+        ) from None
     if not host.dtype.isnative:
         host = native(host)
     named = dtype is not None

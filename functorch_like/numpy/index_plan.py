@@ -285,6 +285,26 @@ def _guarded_end(end: Tracer) -> int:
     )
 
 
+def with_positions_as_data(plan: Plan, shape: tuple[int, ...]) -> Plan:
+    """Return a plan whose static positions and starts of slices are data, so that one program serves a loop over them.
+
+    Args:
+        plan: of an index.
+        shape: shape of the operand.
+    """
+    values = list(plan.values)
+    sizes = iter(shape)
+    items = [item if item[0] == "new" else _with_data(item, next(sizes), values) for item in plan.items]
+    return Plan(tuple(items), tuple(values))
+
+
+def _with_data(item: Item, n: int, values: list[Any]) -> Item:
+    if item[0] == "at" or (item[0] == "cut" and item[3] == 1 and 0 < item[2] < n):
+        values.append(item[1])
+        return ("dyn", len(values) - 1) if item[0] == "at" else ("win", len(values) - 1, item[2])
+    return item
+
+
 def is_plain(x: Any) -> bool:
     """Return True if a value is an array rather than a tracer."""
     return type(x) is ArrayImpl or isinstance(x, np.ndarray)

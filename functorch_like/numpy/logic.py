@@ -128,9 +128,10 @@ logical_not = _unary(
 def _bits(name: str, x: Any) -> None:
     kind = aval_of(x).dtype
     if not (dtypes.is_integer(kind) or kind == dtypes.bool_):
-        raise promotion.error(
-            DtypeError, f"fnp.{name} takes integers and booleans, got {aval_of(x)!r}", "convert with astype"
-        )
+        fix = "convert with astype"
+        if name.startswith("bitwise_"):
+            fix += "; comparisons that are combined stand in parentheses: (x > 0) & (x < 1)"
+        raise promotion.error(DtypeError, f"fnp.{name} takes integers and booleans, got {aval_of(x)!r}", fix)
 
 
 def _bitwise(name: str, primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -446,15 +446,15 @@ def _number(x: Any, wide: bool, integer: Any) -> Any:
     return x
 
 
-def blame(e: Exception, name: str, *operands: Any) -> None:
-    """Complete an error with the called function and its arguments; hide the frames in between.
+def blame(e: Exception, name: str = "", *operands: Any) -> None:
+    """Complete an error with the called function and its arguments, if given; hide the frames in between.
 
     Raises:
         FtError: in place of a terse error of C++.
     """
     final = finalize_error(e)
     raised = e if final is None else final
-    if isinstance(raised, FtError):
+    if name and isinstance(raised, FtError):
         raised.add_context(operation=f"{name}({', '.join(map(_shown, operands))})")
     if final is not None:
         raise final from None
@@ -555,7 +555,11 @@ def unary(name: str, body: Callable[[Any], Any], doc: str, by_name: bool = False
     # Python calls a function with defaults as fast as one without.
     def function(x: ArrayLike = LEFT_OUT, /, *more: Any, **options: Any) -> Array:
         if options or more or x is LEFT_OUT:
-            return _call_otherwise(function, (x, *more), options)
+            try:
+                return _call_otherwise(function, (x, *more), options)
+            except Exception as e:
+                blame(e)
+                raise
         try:
             if type(x) is ArrayImpl:
                 return fast(x)
@@ -582,7 +586,11 @@ def binary(
 
     def function(x1: ArrayLike = LEFT_OUT, x2: ArrayLike = LEFT_OUT, /, *more: Any, **options: Any) -> Array:
         if options or more or x2 is LEFT_OUT:
-            return _call_otherwise(function, (x1, x2, *more), options)
+            try:
+                return _call_otherwise(function, (x1, x2, *more), options)
+            except Exception as e:
+                blame(e)
+                raise
         try:
             if type(x1) is ArrayImpl and type(x2) is ArrayImpl:
                 return fast(x1, x2)

@@ -33,7 +33,7 @@ def _known(value: Any, what: str) -> Any:
         return traced_size(
             value,
             f"{what} has a traced argument ({aval_of(value)!r}), whose value determines the shape of the result",
-            "make the argument static (static_argnums), or use fnp.linspace with a fixed num",
+            "make the argument static (static_argnums or static_argnames), or use fnp.linspace with a fixed num",
         )
     return np.asarray(value).item() if isinstance(value, (ArrayImpl, np.ndarray, np.generic)) else value
 

@@ -16,6 +16,7 @@ import numpy as np
 from functorch_like import tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.errors import DtypeError
+from functorch_like.frames import without_frames
 from functorch_like.random import own_generators
 from functorch_like.random.generators import WORDS
 from functorch_like.transforms.vmap import vmap
@@ -187,6 +188,7 @@ class KeyArray:
             return KeyArray(self._words[index], self._impl)
         return over_words(lambda x: x[index], self)
 
+    @without_frames
     def __getattr__(self, name: str) -> Any:
         if name in _MOVING:
             return lambda *args, **kwargs: over_words(lambda x: getattr(x, name)(*args, **kwargs), self)

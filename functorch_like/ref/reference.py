@@ -18,7 +18,14 @@ import numpy as np
 from functorch_like import source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.core import EVALUATE, ArrayImpl, Trace, Tracer, leak, state, transform_stack
-from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, LeakError, UnsupportedError
+from functorch_like.errors import (
+    ArgumentError,
+    DifferentiationError,
+    DtypeError,
+    LeakError,
+    UnsupportedError,
+)
+from functorch_like.frames import without_frames
 from functorch_like.interpreters.batching import BatchTrace
 from functorch_like.ir.trace_to_jaxpr import StageTrace
 from functorch_like.ref import slices
@@ -117,6 +124,7 @@ class Ref(Viewed):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise error(DtypeError, f"NumPy takes arrays, got {self!r}", self._remedy)
 
+    @without_frames
     def __getattr__(self, name: str) -> Any:
         known = not name.startswith("_") and hasattr(ArrayImpl, name)
         raise AttributeError(f"a Ref has no {name!r}{f'; its value has: ref[...].{name}' if known else ''}")

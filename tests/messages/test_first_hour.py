@@ -1,12 +1,15 @@
 """Mistakes of a user's first hour: the errors name the function, the argument and the remedy."""
 
+import dataclasses
+import traceback
+
 import numpy as np
 import pytest
 from support.messages import refusal, says
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import errors, lax
+from functorch_like import errors, lax, source_info
 
 X = fnp.ones(4)
 RETURNING_TEXT = {
@@ -88,3 +91,68 @@ def test_names_of_older_versions():
     ):
         with pytest.raises(AttributeError, match=remedy):
             getattr(module, name)
+
+
+#: Reading and writing of names that do not exist, and calls in which nothing of the user's runs.
+WITHOUT_FRAMES = {
+    "a module's name": lambda: fnp.cat,
+    "a package's name": lambda: ft.manual_seed,
+    "a setting's module": lambda: ft.backends.cudn,
+    "a primitive": lambda: ft.primitives.structural.reshap,
+    "a method": lambda: X.unsqueeze(0),
+    "a method of x.at": lambda: X.at.foo,
+    "an update": lambda: X.at[0].replace(1),
+    "an assignment to x.at": lambda: X.at.__setitem__(0, 1),
+    "a name of a Ref": lambda: ft.new_ref(X).foo,
+    "an attribute that is assigned to": lambda: setattr(X, "shape", (2, 2)),
+    "NumPy's out=": lambda: fnp.add(X, 1, out=np.zeros(4)),
+    "NumPy's where= of one operand": lambda: fnp.exp(X, where=X > 0),
+    "a result in the place of a function": lambda: ft.grad(X.sum()),
+    "in_axes that are no tuple": lambda: ft.vmap(lambda p: p, in_axes={"w": 0}),
+    "keys that cannot be sorted": lambda: ft.jit(lambda x: x)({"a": 1.0, 2: 2.0}),
+    "no memory": lambda: fnp.ones((10**7, 10**7)),
+    "the format of a number": lambda: f"{X[0]:d}",
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_FRAMES)
+def test_the_traceback_ends_at_the_line_of_the_user(name, monkeypatch):
+    monkeypatch.delenv("FT_TRACEBACK", raising=False)
+    with pytest.raises(Exception) as caught:
+        WITHOUT_FRAMES[name]()
+    frames = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert [file for file in frames if source_info.is_ours(file)] == []
+
+
+@pytest.mark.parametrize("name", ["functorch_like.func", "functorch_like.nn.functional"])
+def test_a_missing_module_is_reported_at_the_import(name):
+    with pytest.raises(ModuleNotFoundError, match="; use ") as caught:
+        exec(f"import {name}", {})
+    frames = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert [file for file in frames if source_info.is_ours(file)] == []
+
+
+def test_what_c_or_numpy_said_is_left_out():
+    for wrong in (
+        lambda: fnp.zeros(3, "torch.float32"),
+        lambda: fnp.asarray([[1, 2], [3]]),
+        lambda: ft.tree.map(lambda a, b: a, {"a": 1}, {"b": 1}),
+    ):
+        error = refusal(wrong).error
+        assert error.__cause__ is None and error.__suppress_context__
+
+
+def test_remedies_of_the_first_programs():
+    @dataclasses.dataclass
+    class Params:
+        w: object
+
+    for transform in ft.jit, ft.vmap:
+        remedy = refusal(lambda t=transform: t(lambda x: Params(x))(X), errors.DtypeError).remedy
+        says(remedy, "ft.tree.register_dataclass(Params)")
+    says(refusal(lambda: ft.jit(lambda x: x > 0 and x < 1)(1.0)).remedy, "combine conditions with &, | and ~")
+    says(refusal(lambda: ft.jit(lambda x: max(x, 0.0))(1.0)).remedy, "fnp.maximum")
+    says(refusal(lambda: X > 0 & X < 1, errors.DtypeError).remedy, "(x > 0) & (x < 1)")
+    says(refusal(lambda: ft.jit(lambda x: f"{x:.2f}")(1.0)).remedy, "ft.debug.print('{:.2f}', x)")
+    says(refusal(lambda: ft.jit(lambda x, *, n: fnp.zeros(n) + x)(1.0, n=3)).remedy, "static_argnames")
+    says(refusal(lambda: ft.random.uniform(ft.random.key(0), 0.0, 1.0)).remedy, "uniform(key, shape=()")

@@ -16,7 +16,12 @@ from typing import NamedTuple
 # matching name, so a new file in a folder needs no line. Rooms on the same floor do not import each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/markup",),
-    ("functorch_like/errors.py", "functorch_like/interrupts.py", "functorch_like/status_line.py"),
+    (
+        "functorch_like/errors.py",
+        "functorch_like/frames.py",
+        "functorch_like/interrupts.py",
+        "functorch_like/status_line.py",
+    ),
     ("functorch_like/on_import.py",),
     ("functorch_like/avals.py", "functorch_like/foreign"),
     ("functorch_like/public_names.py",),

@@ -315,3 +315,34 @@ def test_updates_of_slices_and_positions(index, name):
             free[index] = 0
         np.testing.assert_allclose(slope(x, values)[0], free, rtol=1e-13)
         np.testing.assert_allclose(slope(x, values)[1], near[index], rtol=1e-13)
+
+
+# ------------------------------------------------------------------------------------------------- loops over positions
+@pytest.mark.parametrize("op", ["set", "add", "multiply", "min"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda i: i, lambda i: -1 - i, lambda i: np.s_[:, i], lambda i: np.s_[i, -1 - i], lambda i: np.s_[i : i + 2],
+        lambda i: np.s_[i : i + 2, i : i + 3], lambda i: np.s_[None, i, 1:], lambda i: np.s_[i, ::-1],
+        lambda i: np.s_[..., i], lambda i: np.s_[i, [1, 2]],
+    ],
+    ids=[
+        "row", "from-the-end", "column", "element", "rows", "block", "new-axis", "reversed", "ellipsis", "with-a-list",
+    ],
+)  # fmt: skip
+def test_a_loop_of_updates_compiles_one_program(op, place):
+    x, expected = fnp.asarray(np.arange(30.0).reshape(5, 6)), np.arange(30.0).reshape(5, 6)
+    combine = {"set": lambda a, b: b, "add": np.add, "multiply": np.multiply, "min": np.minimum}[op]
+    x = getattr(x.at[place(0)], op)(7.5)
+    expected[place(0)] = combine(expected[place(0)], 7.5)
+    with ft.testing.count_compiles() as compiles:
+        for i in range(1, 4):
+            x = getattr(x.at[place(i)], op)(7.5 - i)
+            expected[place(i)] = combine(expected[place(i)], 7.5 - i)
+    assert compiles.count == 0
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_static_positions_stay_static_in_a_program():
+    jaxpr = str(ft.make_jaxpr(lambda y: fnp.zeros(5).at[2].set(y))(1.0))
+    assert "dynamic_update_slice" in jaxpr and "scatter" not in jaxpr

@@ -20,6 +20,7 @@ from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import EVALUATE, Tracer, aval_of, is_value, state
 from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, LeakError
+from functorch_like.frames import without_frames
 from functorch_like.interpreters.forward import Dual
 from functorch_like.ir.trace_to_jaxpr import follower
 from functorch_like.source_info import name_of
@@ -65,6 +66,7 @@ class CustomFunction(ByName, Generic[P, R]):
                 fix="let the function take them by position",
             )
 
+    @without_frames
     def __getattr__(self, name: str) -> Any:
         if name in _DEFINING and "fun" in self.__dict__:  # of a function that has rules of another kind
             return getattr(self.fun, name)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling.traced_function import structure_diff_table
-from functorch_like.core import is_value
+from functorch_like.core import ArrayImpl, Tracer, aval_of, is_value
 from functorch_like.errors import DtypeError, FtError, ShapeError, TreeError
 from functorch_like.source_info import Line, name_of
 from functorch_like.transforms.custom.symbolic_zeros import given_aval, is_zero
@@ -18,7 +18,9 @@ from functorch_like.transforms.tangents import error_context
 
 def summary(x: Any) -> str:
     """Describe the result of a rule in few words."""
-    return f"a {type(x).__name__} of {len(x)}" if isinstance(x, (tuple, list)) else f"{x!r:.60}"
+    if isinstance(x, (tuple, list)):
+        return f"a {type(x).__name__} of {len(x)}"
+    return repr(aval_of(x)) if isinstance(x, (ArrayImpl, Tracer)) else f"{x!r:.60}"
 
 
 class Column(NamedTuple):
