@@ -6,6 +6,7 @@ The C++ fast path has a key of its own for earlier calls; this one is for the ca
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -102,6 +103,8 @@ def flatten_values(out: Any) -> tuple[list[Any], Any]:
 
 _WIDE = frozenset({dtypes.float64, dtypes.complex128})
 _WIDEN = {float: dtypes.float64, complex: dtypes.complex128}
+#: Paths of arguments, as distinct from parts of them.
+_ARGUMENT = re.compile(r"args\[\d+\]|kwargs\[[^\]]*\]")
 
 
 #: Types of arguments whose values matter to a trace: calls with them must come to Python each time.
@@ -258,7 +261,8 @@ class FlatCall:
         path = argument_path(self.tree, position)
         error.reason = f"argument {path}: {error.reason}"
         if not is_value(self.leaves[position]):
-            error.fix = foreign_values.argument_remedy(self.leaves[position])
+            nested = _ARGUMENT.fullmatch(path) is None
+            error.fix = foreign_values.argument_remedy(self.leaves[position], nested)
         return error
 
     def hosts(self) -> dict[int, str]:

@@ -79,11 +79,16 @@ def _of_library(x: Any) -> str:
     return ""
 
 
-def argument_remedy(x: Any) -> str:
-    """`remedy` for an argument of a jitted function, which may be static, or a pytree."""
+def argument_remedy(x: Any, nested: bool = False) -> str:
+    """`remedy` for an argument of a jitted function, which may be static, or a pytree, or `nested` in one."""
     result = _of_library(x)
     if result:
         return result
+    if _is_text_or_function(x) and nested:
+        return (
+            "keep it out of the container, as an argument that is static; or in a dataclass of "
+            "ft.tree.register_dataclass, in a field: name: str = ft.tree.static()"
+        )
     if _is_text_or_function(x):
         return "make it static: jit(static_argnums=...) or static_argnames; or close over it"
     return (

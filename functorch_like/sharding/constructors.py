@@ -45,7 +45,11 @@ else:
         """Class of a stand-in: `_real` is the class, `_make` its checked constructor."""
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-            return cls._make(*args, **kwargs)
+            try:
+                return cls._make(*args, **kwargs)
+            except Exception as e:
+                e.__traceback__ = api_boundary.filter_traceback(e.__traceback__)
+                raise
 
         def __instancecheck__(cls, instance: Any) -> bool:
             return isinstance(instance, cls._real)

@@ -111,6 +111,9 @@ WITHOUT_FRAMES = {
     "in_axes that are no tuple": lambda: ft.vmap(lambda p: p, in_axes={"w": 0}),
     "keys that cannot be sorted": lambda: ft.jit(lambda x: x)({"a": 1.0, 2: 2.0}),
     "no memory": lambda: fnp.ones((10**7, 10**7)),
+    "a sharding over an axis that the mesh lacks": lambda: ft.sharding.NamedSharding(
+        ft.make_mesh((1,), ("data",)), ft.sharding.P("model")
+    ),
     "the format of a number": lambda: f"{X[0]:d}",
 }
 
@@ -156,3 +159,10 @@ def test_remedies_of_the_first_programs():
     says(refusal(lambda: ft.jit(lambda x: f"{x:.2f}")(1.0)).remedy, "ft.debug.print('{:.2f}', x)")
     says(refusal(lambda: ft.jit(lambda x, *, n: fnp.zeros(n) + x)(1.0, n=3)).remedy, "static_argnames")
     says(refusal(lambda: ft.random.uniform(ft.random.key(0), 0.0, 1.0)).remedy, "uniform(key, shape=()")
+
+
+def test_text_within_an_argument():
+    for value in {"a": "x"}, [1.0, "x"]:
+        says(refusal(lambda v=value: ft.jit(lambda p: p)(v)).remedy, "out of the container", "ft.tree.static()")
+    for call in lambda: ft.jit(lambda x: x)("x"), lambda: ft.jit(lambda *, n: n)(n="x"):
+        says(refusal(call).remedy, "make it static")
