@@ -11,6 +11,7 @@ from pathlib import Path
 
 from functorch_like.backends.report import bug_report
 from functorch_like.backends.settings_page import markdown
+from functorch_like.interrupts import end_with_the_reader
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,4 +27,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    end_with_the_reader()
     sys.exit(main(sys.argv[1:]))

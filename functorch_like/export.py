@@ -457,5 +457,7 @@ def _with_constants(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
 
 if __name__ == "__main__":
     from functorch_like.exporting.command import main
+    from functorch_like.interrupts import end_with_the_reader
 
+    end_with_the_reader()
     raise SystemExit(main(lambda blob: one_of(deserialize(blob))))

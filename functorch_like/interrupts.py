@@ -178,6 +178,12 @@ class _Awaited(contextlib.ContextDecorator):
 awaited = _Awaited()
 
 
+def end_with_the_reader() -> None:
+    """Let a command end without a traceback when the reader of its output has gone, as in `... | head`."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+
 class _Whole:
     """Loader of a module of this package: runs another loader, and delays Ctrl-C until it has finished."""
 

@@ -15,7 +15,7 @@ import io
 import sys
 from pathlib import Path
 
-from functorch_like import core
+from functorch_like import core, interrupts
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import lower
 from functorch_like.core import RULES, TABLE, NotDefined, Primitive, SampleInput, aval_of
@@ -161,4 +161,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    interrupts.end_with_the_reader()
     sys.exit(main(sys.argv[1:]))

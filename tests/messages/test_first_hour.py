@@ -1,6 +1,8 @@
 """Mistakes of a user's first hour: the errors name the function, the argument and the remedy."""
 
 import dataclasses
+import subprocess
+import sys
 import traceback
 
 import numpy as np
@@ -166,3 +168,15 @@ def test_text_within_an_argument():
         says(refusal(lambda v=value: ft.jit(lambda p: p)(v)).remedy, "out of the container", "ft.tree.static()")
     for call in lambda: ft.jit(lambda x: x)("x"), lambda: ft.jit(lambda *, n: n)(n="x"):
         says(refusal(call).remedy, "make it static")
+
+
+@pytest.mark.parametrize("command", ["primitives", "backends", "export"])
+def test_a_command_ends_quietly_with_its_reader(command, tmp_path):
+    arguments = []
+    if command == "export":
+        arguments = [str(tmp_path / "f.ft"), "--stablehlo"]
+        (tmp_path / "f.ft").write_bytes(ft.export.export(ft.jit(fnp.sin))(X).serialize())
+    module = [sys.executable, "-m", f"functorch_like.{command}", *arguments]
+    with subprocess.Popen(module, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
