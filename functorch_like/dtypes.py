@@ -389,10 +389,17 @@ def _promote(
     if not isinstance(joined, str):
         widens = real_part(joined) == float64 and any(not w and is_narrow(d) for d, w in kinds)
         return joined, all(w for _, w in kinds) and joined != bool_, widens
-    # A weak result has the widest of the weak dtypes of its kind (np.float64(2) stays 64-bit).
-    weak_dtypes = [d for d, w in kinds if w and _node(d, w) == joined]
+    weak_dtypes = {d for d, w in kinds if w and _node(d, w) == joined}
     default = {_I: default_int(), _F: default_float(), _C: default_complex()}[joined]
-    return max(weak_dtypes, key=lambda d: d.itemsize, default=default), True, False
+    return _joined_weak(weak_dtypes, joined) if weak_dtypes else default, True, False
+
+
+def _joined_weak(kinds: set[DType], node: str) -> DType:
+    """Return the dtype of a weak result: that of the lattice (np.float64(2) stays 64-bit), without a change of kind."""
+    joined = _join(frozenset(kinds))
+    if joined is None or isinstance(joined, str) or _node(joined, True) != node:
+        return max(kinds, key=lambda d: (d.itemsize, d.kind == "i", d.name))
+    return joined
 
 
 def is_narrow(dtype: DType) -> bool:

@@ -66,15 +66,15 @@ def no_out(out: Any, what: str, note: str = "") -> None:
 # --------------------------------------------------------------------------------------------------------- conversion
 def host(x: Any, dtype: np.dtype[Any]) -> Any:
     """Convert a Python or NumPy value to a NumPy array of a dtype; raise for an int that does not fit."""
-    if dtype.kind in "iu":
+    if dtype.kind in "iu" and not isinstance(x, np.ndarray):
         check_int(x, dtype)
     with np.errstate(all="ignore"):
         return np.asarray(x).astype(dtype)
 
 
 def check_int(x: Any, dtype: np.dtype[Any]) -> None:
-    """Raise NumberError for an int, Python's or NumPy's, that an integer dtype cannot hold."""
-    if isinstance(x, (int, np.integer)) and dtype.kind in "iu":
+    """Raise NumberError for an int, Python's or NumPy's of rank 0, that an integer dtype cannot hold."""
+    if dtype.kind in "iu" and (isinstance(x, int) or _is_host_int(x)):
         low, high = bounds(dtype)
         if not low <= x <= high:
             raise error(
@@ -84,13 +84,23 @@ def check_int(x: Any, dtype: np.dtype[Any]) -> None:
             )
 
 
+def _is_host_int(x: Any) -> bool:
+    """Return True for an integer scalar of NumPy, and an array of rank 0 that holds one."""
+    return isinstance(x, (np.integer, np.ndarray)) and not x.ndim and x.dtype.kind in "iu"
+
+
+def is_int(x: Any) -> bool:
+    """Return True for a Python int, and an integer of NumPy that counts as one: it takes the dtype of arrays."""
+    return type(x) is int or (not dtypes.STRONG_SCALARS.value and _is_host_int(x))
+
+
 def beyond(number: Any, other: Any) -> int:
-    """Return -1 or 1 for a Python int below or above the range of an array's integer dtype; 0 for all others."""
-    if type(number) is int and is_array(other):
+    """Return -1 or 1 for an int below or above the range of the integer dtype of an array or scalar; else 0."""
+    if is_int(number) and (is_array(other) or isinstance(other, np.integer)):
         dtype = aval_of(other).dtype
         if dtypes.is_integer(dtype):
             low, high = bounds(dtype)
-            return (number > high) - (number < low)
+            return int(number > high) - int(number < low)
     return 0
 
 
@@ -251,6 +261,13 @@ def _strengthens(x: Any, weak: bool) -> bool:
 def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
     if aval.dtype == dtype and type(x) not in NUMBERS and not _strengthens(x, weak):
         return x  # primitives take weak and strong operands together: the result is weak only if all operands are
+    return _converted(x, aval, dtype, weak)
+
+
+def _converted(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
+    """Return a promoted operand; raise for an integer of NumPy that counts as a number, and does not fit."""
+    if aval.weak_type and type(x) is np.ndarray:
+        check_int(x, dtype)
     return convert(x, dtype, weak)
 
 
@@ -283,7 +300,7 @@ def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tup
         x = _number_in(x, dtype, kind, _signs(x, kind))
         x = x[()] if weak else x  # NumPy's scalars are weak, its arrays of rank 0 are not
     elif aval.dtype != dtype or _strengthens(x, weak):
-        x = convert(x, dtype, weak)
+        x = _converted(x, aval, dtype, weak)
     if aval.shape == shape:
         return x
     return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=_last(aval.ndim, len(shape)))
@@ -364,7 +381,7 @@ def promote_and_broadcast(*xs: Any, notify: bool = True) -> list[Any]:
 
 def align_inexact2(x: Any, y: Any) -> tuple[Any, Any]:
     """Return two operands in one float or complex dtype and one shape, by a faster path."""
-    if type(x) is int or type(y) is int:
+    if is_int(x) or is_int(y):
         x, y = floats_beyond(x, y)
     x, y = promote_and_broadcast2(x, y)
     return (x, y) if dtypes.is_inexact(aval_of(x).dtype) else (to_inexact(x), to_inexact(y))
@@ -404,7 +421,7 @@ def numbers(*xs: Any) -> tuple[Any, ...]:
         return xs
     plain = True
     for x in xs:
-        if type(x) in NUMBERS or isinstance(x, np.integer):
+        if type(x) in NUMBERS or is_int(x):
             plain = False
         elif isinstance(x, np.ndarray):
             if not x.dtype.isnative:
@@ -415,7 +432,7 @@ def numbers(*xs: Any) -> tuple[Any, ...]:
         return xs
     wide, integer = False, None
     for x in xs:
-        if type(x) is ArrayImpl or type(x) is np.ndarray or isinstance(x, Tracer):
+        if is_array(x) and not is_int(x):
             dtype = aval_of(x).dtype
             wide = wide or dtype == dtypes.float64 or dtype == dtypes.complex128
             if dtype.kind in "iu":
@@ -441,7 +458,7 @@ def _number(x: Any, wide: bool, integer: Any) -> Any:
         if integer is not None:  # beside floats
             return np.float64(x) if wide else float(x)
         return np.asarray(x, aval_of(x).dtype)[()]
-    if isinstance(x, np.integer) and integer is not None and integer.kind in "iu":
+    if integer is not None and integer.kind in "iu" and is_int(x):
         check_int(x, integer)
     return x
 

@@ -11,6 +11,8 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.calling.api_boundary import public
@@ -133,7 +135,7 @@ class ufunc(metaclass=_Kind):
         return fnp.reshape(out_, tuple(1 if d in axes else n for d, n in enumerate(shape))) if keepdims else out_
 
     def _folded(self, x: Any, initial: Any, where: Any, axes: tuple[int, ...]) -> Any:
-        start = self.identity if initial is None else initial
+        start = self._identity(aval_of(x).dtype) if initial is None else initial
         mask = None
         if where is not None:
             check_mask(where)
@@ -153,9 +155,10 @@ class ufunc(metaclass=_Kind):
             first, x = x[0], x[1:]
         else:
             first = fnp.full(aval_of(x).shape[1:], start, dtypes.promote(aval_of(start), aval_of(x))[0])
+        item = x[0] if aval_of(x).shape[0] else fnp.zeros_like(first, dtype=aval_of(x).dtype)
+        first = fnp.asarray(first, aval_of(self(first, item)).dtype)
         if not aval_of(x).shape[0]:
             return first
-        first = fnp.asarray(first, aval_of(self(first, x[0])).dtype)
 
         def step(total: Any, item: Any) -> Any:
             value, taken = item if mask is not None else (item, None)
@@ -163,6 +166,12 @@ class ufunc(metaclass=_Kind):
             return (new if taken is None else fnp.where(taken, new, total)), None
 
         return lax.scan(step, first, x if mask is None else (x, mask))[0]
+
+    def _identity(self, dtype: Any) -> Any:
+        """Return the identity; that of a bitwise function has the operand's dtype, in which -1 is all bits."""
+        if dtype.kind in "biu" and self.__name__.startswith("bitwise_") and self.identity is not None:
+            return np.asarray(self.identity).astype(dtype)
+        return self.identity
 
     def _shape_before(self, shape: tuple[int, ...], axes: tuple[int, ...], where: Any) -> tuple[int, ...]:
         if len(axes) != 1:

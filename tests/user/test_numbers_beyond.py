@@ -1,10 +1,13 @@
 """Python's ints beyond the integer dtype beside them: right results where there is one, and errors elsewhere."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like.errors import NumberError
 
 U = np.asarray([1, 44, 200], "uint8")
 I = np.asarray([-100, 44, 127], "int8")
@@ -55,6 +58,41 @@ def test_right_results(case: str) -> None:
     u, i = fnp.asarray(U), fnp.asarray(I)
     for result in (call(fnp, u, i), ft.jit(lambda a, b: call(fnp, a, b))(u, i)):
         np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("number", [300, -56], ids=str)
+@pytest.mark.parametrize("kind", [np.int16, np.int64, lambda n: np.array(n), lambda n: np.array(n, "int16")])
+@pytest.mark.parametrize("name", ["equal", "not_equal", "less", "greater_equal", "divide", "add", "minimum"])
+def test_integers_of_numpy_are_as_python_s(name: str, kind: Callable[[int], np.generic], number: int) -> None:
+    function = getattr(fnp, name)
+    for call in (function, lambda a, b: ft.jit(lambda x: function(x, b))(a)):
+        if name in ("add", "minimum"):
+            with pytest.raises(NumberError, match=f"the Python int {number} is out of bounds for uint8"):
+                call(fnp.asarray(U), kind(number))
+        else:
+            expected = getattr(np, name)(U.astype("int64"), number)
+            np.testing.assert_allclose(call(fnp.asarray(U), kind(number)), expected, rtol=1e-6)
+
+
+MIXED = [
+    (np.array(-71, "int8"), np.array(19, "uint16")), (np.array(71, "uint8"), np.array(-19, "int8")),
+    (np.int16(-4), np.array(19, "uint8")), (np.int32(-4), np.uint32(19)), (np.int64(-4), np.uint64(19)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["less", "equal", "multiply", "floor_divide", "remainder", "minimum", "add"])
+def test_two_integers_of_numpy_with_and_without_sign(name: str) -> None:
+    function = getattr(fnp, name)
+    for a, b in MIXED:
+        for x, y in ((a, b), (b, a)):
+            expected = getattr(np, name)(int(x), int(y))
+            assert function(x, y).item() == expected
+            assert ft.jit(function)(x, y).item() == expected
+
+
+def test_comparisons_of_a_scalar_of_numpy_with_an_int_beyond_its_dtype() -> None:
+    assert fnp.less(-1, np.uint64(2**64 - 1)).item()
+    assert not fnp.equal(np.uint32(2**32 - 1), -1).item()
 
 
 @pytest.mark.parametrize("case", SETS)

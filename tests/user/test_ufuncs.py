@@ -122,3 +122,14 @@ def test_methods_show_the_line_of_the_user():
     assert public == {"__call__", "__init__"} | {n for n in methods if not n.startswith("_")}
     with pytest.raises(ShapeError, match=r"at: .*test_ufuncs\.py"):
         fnp.add.accumulate(A, axis=9)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8"])
+@pytest.mark.parametrize(
+    "name", ["bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor"]
+)
+def test_reductions_of_nothing_have_the_identity_of_the_dtype(name: str, dtype: str) -> None:
+    for x in (np.zeros(0, dtype), np.zeros((0, 2), dtype)):
+        result, expected = getattr(fnp, name).reduce(x), getattr(np, name).reduce(x)
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
