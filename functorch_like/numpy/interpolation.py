@@ -93,7 +93,11 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
         width = distance(x1, x0)
         jump = width == 0
         part = fit(distance(x, x0) / fnp.where(jump, 1, width))
-        out = fnp.where(jump, y1, y0 + part * (y1 - y0))
+        rise = y1 - y0
+        finite, from_finite, to_finite = map(fnp.isfinite, (rise, y0, y1))
+        still = ~finite & ((part == 0) | (~from_finite & to_finite))  # on or right of a point, which is its value
+        rise = fnp.where(still, 0, rise)
+        out = fnp.where(jump, y1, y0 + part * rise)
         out = fnp.where(x == x1, y1, out)  # exact at the points
     if period is None:
         if "left" not in beyond:

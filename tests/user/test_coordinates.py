@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import functorch_like as ft
 import functorch_like.numpy as fnp
 
 KINDS = ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"]
@@ -68,3 +69,10 @@ def test_weights_in_the_order_of_the_axes(axis: tuple[int, ...]) -> None:
     weights = np.random.default_rng(0).uniform(0.5, 1, [data.shape[d] for d in axis])
     expected = np.average(data, axis, weights)
     np.testing.assert_allclose(fnp.average(fnp.asarray(data), axis, fnp.asarray(weights)), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_points_beside_values_that_are_not_finite(value: float) -> None:
+    x, xp, fp = np.asarray([1, 2, 2.5, 3, 3.5, 4, 5]), np.asarray([1.0, 2.0, 3.0, 4.0]), np.asarray([1, 2, value, 4])
+    for function in (fnp.interp, ft.jit(fnp.interp)):
+        np.testing.assert_allclose(function(x, xp, fp), np.interp(x, xp, fp))

@@ -370,3 +370,17 @@ def test_sides_of_the_cut_of_loggamma():
         for imaginary in (0.0, -0.0):
             z = np.array(complex(real, imaginary))
             np.testing.assert_allclose(S.loggamma(z), special.loggamma(z), rtol=1e-14)
+
+
+def test_hyp1f1_far_to_the_left() -> None:
+    """Kummer's factors exp(x) and 1F1(b - a, b, -x) leave the range of float64 there."""
+    x = np.asarray([-599.0, -601.0, -707.0, -708.5, -709.7827128934, -745.0, -1000.0, -1e4, -1e8])
+    for a, b in ((0.5, 1.5), (1.0, 0.3), (-0.7, -0.9), (3.25, 12.0), (2.5, 0.5), (10.0, 2.0)):
+        got = np.asarray(S.hyp1f1(a, b, x))
+        for value, at in zip(got, x, strict=True):
+            expected = float(mpmath.hyp1f1(a, b, at))
+            np.testing.assert_allclose(value, expected, rtol=1e-11, atol=1e-300)
+        slope = ft.vmap(ft.grad(lambda x, a=a, b=b: S.hyp1f1(a, b, x)))(x)
+        for value, at in zip(np.asarray(slope), x, strict=True):
+            np.testing.assert_allclose(value, float(a / b * mpmath.hyp1f1(a + 1, b + 1, at)), rtol=1e-9, atol=1e-290)
+    assert np.isnan(S.hyp1f1(40.0, 0.3, np.float64(-1000.0)))  # neither series has digits

@@ -35,15 +35,38 @@ def _pole(b: Any) -> Any:
     return (b <= 0) & (fnp.floor(b) == b)
 
 
+_FAR = -600.0
+_LEAST = -708.0  # the exponential function of less is subnormal
+
+
+def _far_left(a: Any, b: Any, x: Any, far: Any) -> Any:
+    """Return 1F1 by the asymptotic series, DLMF 13.7.2, where `far` is true."""
+    a, b, x = fnp.where(far, a, 1), fnp.where(far, b, 2), fnp.where(far, x, _FAR)
+    series = _series(lambda k: (a + k) * (a - b + 1 + k) / ((k + 1) * -x), x)
+    return _quotient(b, 1.0, b - a, 1.0) * fnp.exp(-a * fnp.log(-x)) * series
+
+
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    """Use Kummer's transformation left of 0, DLMF 13.2.39, so that terms have one sign; except for polynomials."""
+    """Use Kummer's transformation left of 0, DLMF 13.2.39, so that terms have one sign; except for polynomials.
+
+    Far to the left its factors overflow; NaN is returned there if the asymptotic series does not converge either.
+    """
     flipped = (x < 0) & ~_pole(a)
     usable = ~_pole(b) & fnp.isfinite(x)
+    endless = flipped & usable & ~_pole(b - a)
+    far = endless & (x < _FAR) & (fnp.abs(a * (a - b + 1)) < -x / 4)
+    lost = endless & (x < _LEAST) & ~far
+    direct = _near(a, b, fnp.where(far | lost, -1, x), flipped, usable)
+    return fnp.where(lost, math.nan, fnp.where(far, _far_left(a, b, x, far), direct))
+
+
+def _near(a: Any, b: Any, x: Any, flipped: Any, usable: Any) -> Any:
+    """Return 1F1 by its power series, of the transformed function where `flipped` is true."""
     p, c = fnp.where(usable, fnp.where(flipped, b - a, a), 0), fnp.where(usable, b, 1)
     y = fnp.where(usable, fnp.abs(x) * fnp.where(flipped, 1, fnp.sign(x)), 0)
     out = _series(lambda k: (p + k) / (c + k) * y / (k + 1), y)
-    out = fnp.where(flipped, fnp.exp(fnp.where(flipped, x, 0)), 1) * out
-    return fnp.where(usable, out, fnp.where(x == x, math.inf, x))
+    half = fnp.where(flipped, fnp.exp(fnp.where(flipped, x, 0) / 2), 1)  # its square may underflow
+    return fnp.where(usable, half * (half * out), fnp.where(x == x, math.inf, x))
 
 
 def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
