@@ -258,14 +258,22 @@ def _i0e_tangent(g: Any, x: Any, y: Any) -> Any:
     return elementwise.mul(g, elementwise.sub(bessel_i1e(x), elementwise.mul(elementwise.sign(x), y)))
 
 
+def _i1e_over(x: Any, y: Any) -> Any:
+    """Return y / x for y = exp(-|x|) I1(x); up to 1 by its power series, DLMF 10.25.2: derivatives keep digits."""
+    near = elementwise.lt(elementwise.abs(x), full_like(x, 1))
+    small, large = elementwise.select_n(near, full_like(x, 0), x), elementwise.select_n(near, x, full_like(x, 1))
+    square, series = elementwise.mul(small, small), full_like(x, 0)
+    for k in range(9, -1, -1):
+        term = 0.5 / (4**k * math.factorial(k) * math.factorial(k + 1))
+        series = elementwise.add(elementwise.mul(series, square), full_like(x, term))
+    series = elementwise.mul(series, elementwise.exp(elementwise.neg(elementwise.abs(small))))
+    return elementwise.select_n(near, elementwise.div(y, large), series)
+
+
 def _i1e_tangent(g: Any, x: Any, y: Any) -> Any:
     """(e I1)' = e I0 - e I1 (sign x + 1/x); at 0 it is 1/2."""
-    zero = elementwise.eq(x, full_like(x, 0))
-    safe = elementwise.select_n(zero, x, full_like(x, 1))
-    slope = elementwise.sub(
-        bessel_i0e(x), elementwise.mul(y, elementwise.add(elementwise.sign(x), elementwise.div(full_like(x, 1), safe)))
-    )
-    return elementwise.mul(g, elementwise.select_n(zero, slope, full_like(x, 0.5)))
+    slope = elementwise.sub(elementwise.sub(bessel_i0e(x), elementwise.mul(y, elementwise.sign(x))), _i1e_over(x, y))
+    return elementwise.mul(g, slope)
 
 
 _I0E = _lower(_formula(_I0_NEAR, _I0_FAR, odd=False), _single_formula(_I0_SINGLE, odd=False))

@@ -384,3 +384,18 @@ def test_hyp1f1_far_to_the_left() -> None:
         for value, at in zip(np.asarray(slope), x, strict=True):
             np.testing.assert_allclose(value, float(a / b * mpmath.hyp1f1(a + 1, b + 1, at)), rtol=1e-9, atol=1e-290)
     assert np.isnan(S.hyp1f1(40.0, 0.3, np.float64(-1000.0)))  # neither series has digits
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_derivatives_of_bessel_functions_near_zero(order: int) -> None:
+    """Series of I1: 1/2 x + 1/16 x**3 + ...; of exp(-x) I1: 1/2 x - 1/2 x**2 + 5/16 x**3 + ..."""
+    x = np.asarray([1e-300, 1e-20, 1e-12, 1e-9])
+    plain, scaled = S.i1, S.i1e
+    for _ in range(order):
+        plain, scaled = ft.grad(plain), ft.grad(scaled)
+    expected = {1: 0.5 + x * 0, 2: 0.375 * x, 3: 0.375 + x * 0}[order]
+    np.testing.assert_allclose(ft.vmap(plain)(x), expected, rtol=1e-8, atol=1e-15)
+    np.testing.assert_allclose(ft.vmap(scaled)(x), {1: 0.5 - x, 2: 1.875 * x - 1, 3: 1.875 - 7 * x}[order], rtol=1e-8)
+    middle = np.asarray([0.3, 0.999999, 1.000001, 5.0, -0.7])
+    expected = [float(mpmath.diff(lambda t: mpmath.besseli(1, t), t, order)) for t in middle]
+    np.testing.assert_allclose(ft.vmap(plain)(middle), expected, rtol=1e-8)
