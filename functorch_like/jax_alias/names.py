@@ -169,6 +169,8 @@ JAXLIB = {
     "jax.extend.mlir.passmanager": "passmanager",
     "jax.interpreters.mlir.ir": "ir",
     "jax._src.interpreters.mlir.ir": "ir",
+    "jax._src.lib.mlir.dialects.hlo": "dialects.stablehlo",
+    "jax._src.lib.mlir.ir": "ir",
     **{
         f"jax.extend.mlir.dialects.{name}": f"dialects.{name}"
         for name in (
@@ -188,6 +190,8 @@ MODULES["jax._src.numpy.util"] = (".modules.numpy_util",)  # for cuthbert and sa
 MODULES["jax._src.nn.functions"] = MODULES["jax.nn"]  # for sbijax
 MODULES["jax._src.scipy.special"] = MODULES["jax.scipy.special"]  # for jaxns
 MODULES["jax._src.lax.linalg"] = MODULES["jax.lax.linalg"]  # for unxt
+MODULES["jax._src.lax.lax"] = MODULES["jax.lax"]  # for JAX's page on primitives
+MODULES["jax._src.api"] = MODULES["jax"]  # for JAX's page on primitives
 
 
 class Private(NamedTuple):

@@ -461,3 +461,17 @@ def test_rules_of_the_package_s_primitives_can_be_replaced(run):
     np.testing.assert_allclose(f(x), 3 * x + 1, rtol=1e-6)
     """
     run(program(text))
+
+
+def test_private_paths_of_dialects_and_of_public_functions(run):
+    text = """
+    from jax._src import api
+    from jax._src.lax import lax
+    from jax._src.lib.mlir import ir as private
+    from jax._src.lib.mlir.dialects import hlo as dialect
+    assert private is ir and dialect.AddOp is hlo.AddOp
+    prim = primitive(lambda ctx, x: [dialect.AddOp(x, x).result])
+    assert lax.add is jax.lax.add and api.jit is jax.jit
+    np.testing.assert_allclose(api.jit(lambda x: prim.bind(lax.mul(x, x)))(x), 2 * x**2, rtol=1e-6)
+    """
+    run(program(text))
