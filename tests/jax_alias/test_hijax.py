@@ -439,3 +439,89 @@ def test_states_of_other_values_are_refused(run):
         print("3.0 of type float" in str(error) and "register_hitype" in str(error))
     """
     assert run(text) == "True"
+
+
+def test_rules_for_cotangents_need_not_be_linear(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.experimental import hijax
+
+    class Limit(hijax.VJPHiPrimitive):
+        def __init__(self, most, x):
+            self.in_avals, self.out_aval, self.params = (most, x), x, {}
+            super().__init__()
+        def expand(self, most, x): return 1 * x
+        def vjp_fwd(self, nonzero, most, x): return self(most, x), most
+        def vjp_bwd_retval(self, most, ct): return None, jnp.clip(ct, -most, most)
+        def batch_dim_rule(self, axis, dims): return dims[1]
+
+    limit = lambda x: Limit(jax.typeof(0.75), jax.typeof(x))(0.75, x)
+    f = lambda x: jnp.sin(limit(x))
+    xs = np.linspace(0, 3, 7, dtype=np.float32)
+    wanted = np.clip(np.cos(xs), -0.75, 0.75)
+    close = lambda found, wanted: np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    for grad in (jax.grad(f), jax.jit(jax.grad(f)), jax.grad(jax.jit(f)), jax.grad(jax.checkpoint(f))):
+        close(jax.vmap(grad)(xs), wanted)
+        close(grad(xs[1]), wanted[1])
+    close(jax.grad(lambda xs: jax.vmap(f)(xs).sum())(xs), wanted)
+    scanned = lambda xs: jax.lax.scan(lambda c, x: (c + f(x), None), 0.0, xs)[0]
+    close(jax.grad(scanned)(xs), wanted)
+    close(jax.vmap(jax.grad(scanned))(np.stack([xs, xs])), [wanted, wanted])
+    twice = jax.grad(jax.grad(lambda x: f(x) ** 2))  # of clip(sin 2x); its cotangent is clipped, too
+    close([twice(xs[5]), twice(xs[6])], [0, 0.75])
+    try:
+        jax.jvp(f, (xs[0],), (xs[0],))
+    except Exception as error:
+        print("not linear" in str(error))
+    """
+    assert run(text) == "True"
+
+
+def test_rules_for_cotangents_see_values_outside_of_jit(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.experimental import hijax
+
+    class Sided(hijax.VJPHiPrimitive):
+        def __init__(self, x):
+            self.in_avals, self.out_aval, self.params = (x,), x, {}
+            super().__init__()
+        def expand(self, x): return jnp.abs(x)
+        def vjp_fwd(self, nonzero, x): return self(x), x
+        def vjp_bwd_retval(self, x, ct): return (3 * ct if x > 0 else -2 * ct,)
+        def jvp(self, primals, tangents):
+            (x,), (t,) = primals, tangents
+            return self(x), 3 * t if x > 0 else -2 * t
+
+    sided = lambda x: Sided(jax.typeof(x))(x)
+    one = jnp.float32(1)
+    for x, slope in ((2.0, 3.0), (-2.0, -2.0)):
+        x = jnp.float32(x)
+        y, back = jax.vjp(sided, x)
+        forward = jax.linearize(sided, x)[1]
+        found = [y, jax.grad(sided)(x), back(one)[0], jax.jvp(sided, (x,), (one,))[1], forward(one)]
+        np.testing.assert_allclose(found, [2, *[slope] * 4])
+    """
+    run(text)
+
+
+def test_linear_programs_of_operations_are_mapped_and_differentiated(run):
+    text = (
+        _POWER
+        + """
+x, y, ts = jnp.float32(1.5), jnp.float32(2.0), np.array([1, 2, -3], np.float32)
+only = lambda x: power(x, y, kind=MappedPower, factor=10.0)[0]
+slope = 10 * 3 * 1.5**2 * 2
+forward = jax.linearize(only, x)[1]
+for call in (jax.vmap(forward), jax.jit(jax.vmap(forward)), jax.vmap(jax.jit(forward))):
+    close(call(ts), slope * ts)
+close(jax.vmap(lambda t: jax.jvp(only, (x,), (t,))[1])(ts), slope * ts)
+close(jax.vmap(lambda x, t: jax.jvp(only, (x,), (t,))[1])(ts, ts), 60 * ts**3)
+close(jax.grad(lambda t: forward(t))(x), slope)
+close(jax.linear_transpose(jax.vmap(forward), ts)(ts)[0], slope * ts)
+close(jax.grad(lambda x: jax.jvp(only, (x,), (jnp.float32(1),))[1])(x), 10 * 6 * 1.5 * 2)
+close(jax.jvp(jax.grad(only), (x,), (jnp.float32(1),))[1], 10 * 6 * 1.5 * 2)
+close(jax.jvp(lambda x: jax.jvp(only, (x,), (jnp.float32(1),))[1], (x,), (jnp.float32(1),))[1], 10 * 6 * 1.5 * 2)
+"""
+    )
+    run(text)

@@ -18,13 +18,13 @@ from functorch_like.jax_alias.modules.hi_operations import (
     tangent_of,
     tangent_parts,
 )
+from functorch_like.jax_alias.modules.hi_tangents import Tangents
 from functorch_like.jax_alias.modules.hi_types import HiType, Types
 from functorch_like.jax_alias.modules.user_primitives import (
     AxisData,
     UndefinedPrimal,
     Zero,
 )
-from functorch_like.transforms.custom.linear_call import linear_call
 
 
 class VJPHiPrimitive(Operation):
@@ -124,8 +124,8 @@ class VJPHiPrimitive(Operation):
         known = [None if is_value(leaf) else leaf for leaf in leaves]
         floats = [k for k, aval in enumerate(self.out.parts) if dtypes.is_inexact(aval.dtype)]
 
-        def back(saved: Any, cts: Any) -> list[Any]:
-            rest = iter(saved[0])
+        def back(saved: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+            rest = iter(saved)  # the primals come after the residuals
             res = structure.unflatten([next(rest) if k is None else k for k in known])
             given = dict(zip(floats, cts, strict=True))
             parts = [given[k] if k in given else Zero(aval) for k, aval in enumerate(self.out.parts)]
@@ -134,17 +134,19 @@ class VJPHiPrimitive(Operation):
             sums = [part for a in accumulators for part in a.parts()]
             return [filled(part) for part, moved in zip(sums, moving, strict=True) if moved]
 
-        def forth(saved: Any, moved: Any) -> list[Any]:
+        def forth(saved: Sequence[Any], moved: Sequence[Any]) -> list[Any]:
             if not (self._defines("jvp") or self._defines("lin")):
-                structs = [ShapeDtypeStruct(a.shape, a.dtype) for a in map(self.out.parts.__getitem__, floats)]
                 return ft.linear_transpose(lambda cts: back(saved, cts), structs)(list(moved))[0]
             rest = iter(moved)
             directions = [next(rest) if moves(t) else t for t in tangents]
-            outs = self._forward_of_parts(saved[1], directions)[1]
+            outs = self._forward_of_parts(saved[len(arrays) :], directions)[1]
             return [filled(outs[k]) for k in floats]
 
         arrays = [leaf for leaf in leaves if is_value(leaf)]
-        moved = linear_call(forth, back, (arrays, list(primals)), [t for t in tangents if moves(t)])
+        saved = [*arrays, *primals]
+        avals = tuple(self.out.parts[k] for k in floats)
+        structs = [ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
+        moved = Tangents(forth, back, len(saved), avals).apply(saved, [t for t in tangents if moves(t)])
         result = [Zero(aval) for aval in self.out.parts]
         for k, tangent in zip(floats, moved, strict=True):
             result[k] = tangent
