@@ -286,3 +286,13 @@ def test_unused_parts_of_programs(run):
     assert mlir.lowerable_effects.contains(Printing()) and not mlir.lowerable_effects.contains(Effect())
     """
     run(text)
+
+
+def test_values_of_mapped_tracers(run):
+    text = """
+    import jax, jax.numpy as jnp
+    seen = []
+    jax.vmap(lambda x: seen.append((x.val.tolist(), x.batch_dim)), in_axes=1)(jnp.arange(6.0).reshape(2, 3))
+    print(seen)
+    """
+    assert run(text) == "[([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], 1)]"

@@ -236,6 +236,7 @@ def _attach_to_programs() -> None:
     tracer.to_device = _to_device
     batch_tracer: Any = BatchTracer
     batch_tracer.batch_dim = property(lambda self: self.dim)
+    batch_tracer.val = property(lambda self: self.value)
     jaxpr: Any = Jaxpr
     names = ("jaxpr", "eqns", "invars", "outvars", "consts", "constvars", "debug_info", "is_high", "map_jaxpr")
     for name in (*names, "pretty_print"):
