@@ -64,7 +64,7 @@ FAMILIES = {
     "base.elementwise_makers": "add",
     "updates.scatter": "scatter_max scatter_min scatter_mul",
     "windows.select_and_scatter": "select_and_scatter_add",
-    "base.shapes": "broadcast_in_dim reduce_sum reshape transpose",
+    "base.shapes": "broadcast_in_dim reduce_sum reshape routed_sum transpose",
     "linalg.svd": "pinv svd",
     "updates.dynamic_slice": "dynamic_slice dynamic_update_slice gather scatter",
     "updates.true_places": "true_places",

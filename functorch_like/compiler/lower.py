@@ -25,6 +25,7 @@ from functorch_like.compiler.option_rules import choose, choose_quick
 from functorch_like.compiler.outlining import is_transpose, outline, part_key
 from functorch_like.compiler.repeated_operands import narrow_products
 from functorch_like.compiler.result_memory import brought_back
+from functorch_like.compiler.routed_sums import with_routed_sums
 from functorch_like.compiler.transposed_operands import without_transposes
 from functorch_like.compiler.unused_donations import warn_of_unused
 from functorch_like.errors import CompileError, FtError
@@ -306,6 +307,7 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
     if e.platform == "cpu":
         jaxpr = with_concatenations(without_doubling(jaxpr))
         jaxpr = without_inverses(without_transposes(narrow_products(jaxpr)))
+        jaxpr = with_routed_sums(jaxpr)
     # XLA's partitioner works on one function at a time, so programs on a mesh are not outlined.
     whole = inlined or e.platform != "cpu" or e.partitioning is not None
     return _emit_steps(e, jaxpr, jaxpr.equations if whole else outline(jaxpr), operands)

@@ -40,7 +40,7 @@ def narrow_products(jaxpr: Jaxpr) -> Jaxpr:
             equations.extend(_narrowed(e, repeats))
         else:
             equations.append(e)
-        along = _repeats_along(e, repeats) if len(e.outputs) == 1 else _NONE
+        along = repeats_along(e, repeats) if len(e.outputs) == 1 else _NONE
         if along:
             repeats[e.outputs[0]] = along
     if len(equations) == len(jaxpr.equations):
@@ -48,7 +48,7 @@ def narrow_products(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name, jaxpr.origin)
 
 
-def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset[int]:
+def repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset[int]:
     """Return the dimensions along which the result of an equation is known to repeat."""
     out = e.outputs[0].aval
     if e.prim is broadcast_in_dim:

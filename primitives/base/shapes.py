@@ -20,7 +20,7 @@ from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.integer_folds_cpu import by_columns
 from functorch_like.primitives.base.lowering import Lowering
-from functorch_like.primitives.base.reduce_sum_cpu import OWN_LOOP
+from functorch_like.primitives.base.reduce_sum_cpu import OWN_LOOP, STAGES, own_sum
 
 F32 = np.dtype(np.float32)
 
@@ -113,6 +113,7 @@ reduce_sum = linear(
     lower=Lowering(
         "reduce_sum",
         accumulated(lambda e, x, *, axes: e.reduce("add", x, 0, axes, e.outs[0])),
+        STAGES,
         OWN_LOOP,
         by_columns("add", lambda dtype: 0),
     ),
@@ -126,6 +127,28 @@ reduce_sum = linear(
             ((2, 0), (1,), "float32"), ((0, 2), (1,), "float32"), ((2, 3), (), "float32"),
             ((2, 3), (0, 1), "complex64"),
             ((4, 5), (1,), "bfloat16"),
+        ]
+    ],
+)  # fmt: skip
+
+
+# A sum for which compiler/routed_sums.py has chosen the kernel on CPUs.
+routed_sum = linear(
+    "routed_sum",
+    shape=lambda x, *, axes, own_loop: _sum_shape(x, axes=axes),
+    ref=lambda x, *, axes, own_loop: _sum_ref(x, axes=axes),
+    lower=accumulated(
+        lambda e, x, *, axes, own_loop: (
+            own_sum(e, x, axes=axes) if own_loop else e.reduce("add", x, 0, axes, e.outs[0])
+        )
+    ),
+    transpose=lambda ct, x, *, axes, own_loop: _sum_transpose(ct, x, axes=axes),
+    batch=lambda axis, x, dim, *, axes, own_loop: _sum_batch(axis, x, dim, axes=axes),
+    kind="reduction",
+    samples=lambda: [
+        SampleInput((ShapedArray((2, 3, 4), dtype),), {"axes": axes, "own_loop": own})
+        for dtype, axes, own in [
+            ("float32", (1,), True), ("float32", (0,), False), ("bfloat16", (1,), True), ("float64", (0, 2), True),
         ]
     ],
 )  # fmt: skip
