@@ -285,6 +285,9 @@ class LoweringDrawer(Drawer):
 
     def _reduced_rows(self) -> Value | None:
         c = self.c
+        if c.pick((True, False, False)):
+            shape = (c.pick((31, 32, 64)), c.pick((8, 9)), c.pick((3, 16, 17)))
+            return self.w.write(f"fnp.{c.pick(('sum', 'mean', 'var'))}({self.operand(shape, 1)}, axis=(0, 2))")
         shape = (c.pick((5, 1, 100, 33)), c.pick((12, 11, 13, 2, 1, 64, 1000)))
         return self.w.write(f"fnp.{c.pick(('sum', 'mean', 'max', 'var'))}({self.operand(shape, 1)}, axis=-1)")
 
