@@ -9,8 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
-#: Its first argument, and the second part of the pair that it returns with `has_aux`.
-T = TypeVar("T")
+#: Its first argument, and the second part of the pair that it returns with `has_aux`. By the bound, editors take the
+#: parameter of a lambda for Any; without it they refuse every operation on it.
+T = TypeVar("T", bound=Any)
 Aux = TypeVar("Aux")
 #: The values that a loop carries, those that it reads, and those that it stacks.
 Carry = TypeVar("Carry")
