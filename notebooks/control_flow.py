@@ -95,7 +95,7 @@ ft.explain(followed)(nothing, 5.0)
 # %%
 print(ft.explain(followed)(short, 5.0))
 for v in (long, short, nothing):
-    assert followed(v, 5.0).tolist() == shorten(v, 5.0).tolist()
+    assert fnp.allclose(followed(v, 5.0), shorten(v, 5.0))  # one program and several may round differently
 
 # %% [markdown]
 # ## The tree
