@@ -71,6 +71,7 @@ IGNORED: tuple[tuple[str, str, str], ...] = (
     ("jax.profiler", "start_trace trace", "create_perfetto_link create_perfetto_trace profiler_options"),
     ("jax.ops", "segment_max segment_min segment_prod segment_sum", "out_sharding"),
     ("jax.random", _DRAWN, "out_sharding"),
+    ("jax.ref", "swap", "_function_name"),
     ("jax.random", "beta chisquare gamma loggamma poisson", "method"),
     ("jax.scipy.linalg", _CHECKED, "overwrite_a overwrite_b overwrite_c check_finite lwork lapack_driver turbo debug"),
     ("jax.scipy.linalg", "polar", "method eps max_iterations"),

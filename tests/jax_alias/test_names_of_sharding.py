@@ -143,6 +143,24 @@ def test_meshes_of_with_blocks_are_seen_by_thread_resources_alone(run):
     run(text)
 
 
+def test_private_paths_of_meshes_and_slices(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax._src.mesh import get_concrete_mesh
+    from jax._src.state.indexing import Slice
+    from jax.experimental import pallas as pl
+    assert get_concrete_mesh().empty
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    with jax.set_mesh(mesh):
+        assert get_concrete_mesh() == mesh
+    ref = jax.new_ref(jnp.arange(6))
+    assert isinstance(pl.dslice(1, 2), Slice)
+    old = jax.ref.swap(ref, (pl.dslice(1, 2),), jnp.array([7, 8]), _function_name="mine")
+    assert old.tolist() == [1, 2] and ref[...].tolist() == [0, 7, 8, 3, 4, 5]
+    """
+    run(text)
+
+
 def test_residuals_can_be_listed(run):
     text = """
     import jax, jax.numpy as jnp

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from functorch_like.jax_alias.modules.backend import get_compile_options
+from functorch_like.jax_alias.modules.sharding import get_mesh as get_concrete_mesh
 from functorch_like.jax_alias.modules.sharding import unspecified as UNSPECIFIED
 from functorch_like.sharding import AbstractMesh, get_mesh
 
-__all__ = ["UNSPECIFIED", "ThreadResources", "create_compile_options", "thread_resources"]
+__all__ = ["UNSPECIFIED", "ThreadResources", "create_compile_options", "get_concrete_mesh", "thread_resources"]
 
 
 class ThreadResources:
