@@ -186,8 +186,10 @@ def test_traced_programs_in_jax_s_form(run):
     program = jax.jit(lambda x: jnp.sin(x) * 2).trace(1.0).jaxpr
     assert [e.primitive.name for e in program.eqns] == [e.primitive.name for e in program.jaxpr.eqns] == ["sin", "mul"]
     assert program.jaxpr.outvars[0] is program.eqns[1].outvars[0]
-    from jax._src.util import safe_map
-    assert safe_map(lambda x, y: x + y, [1], [2]) == [3]
+    from jax._src.core import DropVar, Var
+    from jax._src.util import safe_map, safe_zip, split_list, unzip2
+    assert safe_map(lambda x, y: x + y, [1], [2]) == [3] and safe_zip([1], [2]) == [(1, 2)] and issubclass(DropVar, Var)
+    assert split_list([1, 2, 3, 4], [1, 2]) == [[1], [2, 3], [4]] and unzip2([(1, 2), (3, 4)]) == ((1, 3), (2, 4))
     """
     run(text)
 

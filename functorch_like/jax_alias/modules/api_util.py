@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,6 +17,19 @@ from functorch_like.jax_alias.modules.linear_util import Store, WrappedFun
 __all__ = ["debug_info"]
 
 safe_map: Callable[..., list[Any]] = lambda f, *xs: [f(*items) for items in zip(*xs, strict=True)]
+safe_zip: Callable[..., list[tuple[Any, ...]]] = lambda *xs: list(zip(*xs, strict=True))
+
+
+def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the first parts of pairs, and the second ones."""
+    pairs = list(pairs)
+    return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
+
+
+def split_list(items: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
+    """Return parts of these sizes, one after the other, and what is left."""
+    left = iter(items)
+    return [*(list(itertools.islice(left, size)) for size in sizes), list(left)]
 
 
 def _flattened(fun: WrappedFun, call: Callable[[Any], Any]) -> tuple[WrappedFun, Callable[[], Any]]:
