@@ -92,4 +92,11 @@ def element_constant(x: Value) -> Any:
         return element_constant(made.operands[0])
     if made is None or made.name != "stablehlo.constant":
         return None
-    return made if not x.type.shape or ir.DenseElementsAttr(made.attributes["value"]).is_splat else None
+    return made if not x.type.shape or _is_splat(made, x) else None
+
+
+def _is_splat(made: Any, x: Value) -> bool:
+    """Return True if the constant x, an array that the operation makes, has one element everywhere."""
+    if "complex" in str(x.type):  # MLIR's bindings cannot read such an attribute; as text, other arrays have brackets
+        return "dense<(" in made.get_asm(large_elements_limit=1)
+    return ir.DenseElementsAttr(made.attributes["value"]).is_splat

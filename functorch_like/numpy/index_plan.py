@@ -2,7 +2,8 @@
 
 Items of a plan, one for each dimension of the operand, and ("new",) for `None`:
 ("at", i) a static position; ("dyn", k) a position that is data: scalar number k; ("cut", start, size, step) a slice;
-("win", k, size) a slice of fixed size whose start is scalar k; ("arr", k) an integer array, number k.
+("win", k, size) a slice of fixed size whose start is scalar k; ("arr", k) an integer array, number k. A position
+behind a `...` that stands for no dimension ends in "apart": as in NumPy, it is not adjacent to the positions before.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def parse(
     items: list[Item] = []
     values: list[Any] = []
     d = 0
-    for entry in entries:
+    apart = at if dots and not fill else None
+    for k, entry in enumerate(entries):
         if entry is None:
             items.append(("new",))
             continue
@@ -115,7 +117,8 @@ def parse(
             entry = entry.places
         if not wrap and type(entry) is not slice:
             entry = _unwrapped(_positions(entry, shape[d]), shape[d], outside)
-        items.append(_item(entry, shape[d], d, shape, values, dynamic, outside, lenient))
+        item = _item(entry, shape[d], d, shape, values, dynamic, outside, lenient)
+        items.append((*item, "apart") if k == apart and item[0] in ("at", "dyn", "arr") else item)
         d += 1
     return Plan(tuple(items), tuple(values))
 
@@ -301,7 +304,7 @@ def with_positions_as_data(plan: Plan, shape: tuple[int, ...]) -> Plan:
 def _with_data(item: Item, n: int, values: list[Any]) -> Item:
     if item[0] == "at" or (item[0] == "cut" and item[3] == 1 and 0 < item[2] < n):
         values.append(item[1])
-        return ("dyn", len(values) - 1) if item[0] == "at" else ("win", len(values) - 1, item[2])
+        return ("dyn", len(values) - 1, *item[2:]) if item[0] == "at" else ("win", len(values) - 1, item[2])
     return item
 
 

@@ -212,7 +212,7 @@ def is_position(item: Item) -> bool:
 def batch_place(items: tuple[Item, ...]) -> int:
     """Return the number of dimensions of the result before those of the index arrays."""
     at = [k for k, item in enumerate(items) if is_position(item)]
-    together = at == list(range(at[0], at[0] + len(at)))
+    together = at == list(range(at[0], at[0] + len(at))) and not any("apart" in items[k] for k in at[1:])
     return at[0] if together else 0
 
 

@@ -356,3 +356,13 @@ def test_the_trip_count_is_known_to_the_compiler():
 def test_collectives_in_the_body():
     f = lambda x: lax.scan(lambda c, y: (c + lax.psum(y, "i"), c), fnp.zeros((), "float64"), x)[0]
     same(ft.vmap(f, axis_name="i")(XS), np.full(4, XS.sum()))
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_loops_over_complex_arrays(kind):
+    z = np.array([[1 + 2j, 3], [0, -1j], [2, 5 - 1j]], kind)
+    same(lax.map(lambda z: z * 2, z), z * 2)
+    same(ft.jit(lambda z: lax.scan(lambda c, z: (c + z, c * z), z[0] * 0, z)[0])(z), z.sum(0))
+    table, ones = fnp.asarray(z), fnp.ones((3, 2), kind)
+    step = lambda k, c: c + ones[k].sum() * table[k]
+    same(ft.jit(lambda c: lax.fori_loop(0, 3, step, c))(z[0] * 0), 2 * z.sum(0))

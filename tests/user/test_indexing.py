@@ -75,6 +75,32 @@ def test_reading_and_writing_as_numpy(seed):
     same(ft.grad(lambda x: (x[mine] * values).sum())(a), y)
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        np.index_exp[::2, [[0], [1]], ..., -1],
+        np.index_exp[:, 0, ..., [0, 2]],
+        np.index_exp[:, [0, 1, 0], ..., [0, 1, 2]],
+        np.index_exp[:, None, [1, 0], ..., None, 1],
+        np.index_exp[:, ..., [1, 0], [2, 0]],
+        np.index_exp[:, [True, False], ..., [0]],
+    ],
+    ids=str,
+)
+def test_dots_that_stand_for_nothing_separate_positions_as_in_numpy(index):
+    x = np.arange(30, dtype=np.float32).reshape(5, 2, 3)
+    index = tuple(np.asarray(i) if isinstance(i, list) else i for i in index)
+    expected, new = x[index], x.copy()
+    values = np.arange(1000, 1000 + expected.size, dtype=np.float32).reshape(expected.shape)
+    new[index] = values
+    same(fnp.asarray(x)[index], expected)
+    same(ft.jit(lambda x: x[index])(x), expected)
+    same(fnp.asarray(x).at[index].get(), expected)
+    same(fnp.asarray(x).at[index].set(values), new)
+    same(ft.jit(lambda x, v: x.at[index].set(v))(x, values), new)
+    same(fnp.asarray(x).at[index].add(values - expected), new)
+
+
 def test_positions_that_are_data():
     x = fnp.arange(12.0).reshape(3, 4)
     at = lambda x, i, j: x[i, 1:, None][j]
