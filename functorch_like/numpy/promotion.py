@@ -111,8 +111,10 @@ def comparable(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def floats_beyond(x: Any, y: Any) -> tuple[Any, Any]:
-    """Replace an int outside of the range of the other operand's dtype by a float, for results in floating point."""
-    return float(x) if beyond(x, y) else x, float(y) if beyond(y, x) else y
+    """Return floats where an int is outside of the range of the other operand's dtype: as strong as with one inside."""
+    if beyond(x, y):
+        return float(x), to_inexact(y)
+    return (to_inexact(x), float(y)) if beyond(y, x) else (x, y)
 
 
 @functools.cache

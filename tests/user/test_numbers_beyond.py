@@ -125,3 +125,11 @@ def test_products_and_choices_are_refused() -> None:
     for call in (lambda: fnp.kron(u, 300), lambda: fnp.choose(u * 0, [300, u])):
         with pytest.raises(OverflowError, match="out of bounds for uint8"):
             call()
+
+
+@pytest.mark.parametrize("function", [lambda u: u / -1, lambda u: -(2**40) / u, lambda u: fnp.float_power(u, 2**40)])
+def test_quotients_are_as_strong_as_those_of_numbers_inside(function):
+    for u in (fnp.asarray([1, 2], "uint8"), fnp.asarray([1, 2], "uint32")):
+        for result in (function(u), ft.jit(function)(u)):
+            assert result.dtype == "float32" and (result * np.float16([1])).dtype == "float32"
+            assert (fnp.ones(2, "float16") * result).dtype == "float32"
