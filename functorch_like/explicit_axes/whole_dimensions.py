@@ -84,7 +84,7 @@ _REDUCTIONS = "sum prod max min max_number fmax fmin and or xor"
 
 RULES = {
     **dict.fromkeys((f"reduce_{name}" for name in _REDUCTIONS.split()), _reduced("axes")),
-    **dict.fromkeys(("argmax", "argmin"), _reduced("axes")),
+    **dict.fromkeys(("argmax", "argmin", "routed_sum"), _reduced("axes")),
     "reduce": _reduced("dimensions"),
     **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", "recurrence"), _along("axis")),
     "sort": _along("dimension"),
