@@ -100,7 +100,7 @@ def new_shape(requested: Any, aval: Any) -> tuple[int, ...]:
         raise promotion.error(
             ConcretizationError if traced else ShapeError,
             f"reshape of {aval!r} to {requested!r}",
-            "sizes are fixed when a function is traced: take them from x.shape, or use static_argnums or static_argnames"
+            "sizes are fixed when a function is traced: take them from x.shape, or use static_argnums (static_argnames)"
             if traced
             else "give ints",
         ) from None
