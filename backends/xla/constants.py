@@ -97,6 +97,8 @@ def element_constant(x: Value) -> Any:
 
 def _is_splat(made: Any, x: Value) -> bool:
     """Return True if the constant x, an array that the operation makes, has one element everywhere."""
-    if "complex" in str(x.type):  # MLIR's bindings cannot read such an attribute; as text, other arrays have brackets
+    if isinstance(
+        x.type.element_type, ir.ComplexType
+    ):  # MLIR's bindings cannot read such an attribute; as text, other arrays have brackets
         return "dense<(" in made.get_asm(large_elements_limit=1)
     return ir.DenseElementsAttr(made.attributes["value"]).is_splat

@@ -27,28 +27,28 @@ def narrow_products(jaxpr: Jaxpr) -> Jaxpr:
     """Narrow each product of an operand that repeats along a free dimension; return the same jaxpr if there is none."""
     if not _ON() or not any(e.prim is dot_general for e in jaxpr.equations):
         return jaxpr
-    repeats: dict[Any, frozenset[int]] = {}  # the dimensions along which a variable repeats
-    apart = repeats.keys().isdisjoint
+    repeats = repeated_dimensions(jaxpr)
     equations: list[Equation] = []
     for e in jaxpr.equations:
-        prim = e.prim
-        if apart(e.inputs):
-            equations.append(e)
-            if prim is not broadcast_in_dim:
-                continue
-        elif prim is dot_general:
-            equations.extend(_narrowed(e, repeats))
-        else:
-            equations.append(e)
-        along = repeats_along(e, repeats) if len(e.outputs) == 1 else _NONE
-        if along:
-            repeats[e.outputs[0]] = along
+        narrow = e.prim is dot_general and not repeats.keys().isdisjoint(e.inputs)
+        equations.extend(_narrowed(e, repeats) if narrow else [e])
     if len(equations) == len(jaxpr.equations):
         return jaxpr
     return Jaxpr(jaxpr.inputs, equations, jaxpr.outputs, jaxpr.name, jaxpr.origin)
 
 
-def repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset[int]:
+def repeated_dimensions(jaxpr: Jaxpr) -> dict[Any, frozenset[int]]:
+    """Return the dimensions along which variables are known to repeat; the others are left out."""
+    repeats: dict[Any, frozenset[int]] = {}
+    for e in jaxpr.equations:
+        if len(e.outputs) == 1 and (e.prim is broadcast_in_dim or not repeats.keys().isdisjoint(e.inputs)):
+            along = _repeats_along(e, repeats)
+            if along:
+                repeats[e.outputs[0]] = along
+    return repeats
+
+
+def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset[int]:
     """Return the dimensions along which the result of an equation is known to repeat."""
     out = e.outputs[0].aval
     if e.prim is broadcast_in_dim:

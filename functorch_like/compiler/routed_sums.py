@@ -16,10 +16,10 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.backends.cpu import fast_lowering
 from functorch_like.backends.xla.option_sets import SLOW_COLUMNS
-from functorch_like.compiler.repeated_operands import repeats_along
+from functorch_like.compiler.repeated_operands import repeated_dimensions
 from functorch_like.ir.jaxpr import Equation, Jaxpr
 from functorch_like.primitives.base.reduce_sum_cpu import LARGE, columns_alone
-from functorch_like.primitives.base.shapes import broadcast_in_dim, reduce_sum, routed_sum
+from functorch_like.primitives.base.shapes import reduce_sum, routed_sum
 from functorch_like.primitives.elementwise.arithmetic import div, mul
 
 _ON = fast_lowering("routed_sums", "sums of computed operands go to XLA's own loop or to YNNPACK by these operands")
@@ -34,7 +34,7 @@ def with_routed_sums(jaxpr: Jaxpr) -> Jaxpr:
     sums = [e for e in jaxpr.equations if e.prim is reduce_sum and e.inputs[0] in makers and _may_move(e)]
     if not sums or not _ON():
         return jaxpr
-    repeats = _repeats(jaxpr)
+    repeats = repeated_dimensions(jaxpr)
     loops: dict[Equation, bool] = {}
     for e in sums:
         if _is_slow_product(e, makers[e.inputs[0]], repeats):
@@ -52,17 +52,6 @@ def _may_move(e: Equation) -> bool:
     aval = e.inputs[0].aval
     axes = e.params["axes"]
     return aval.dtype in _DTYPES and aval.size >= LARGE and len(axes) == 1 and axes[0] < aval.ndim - 1
-
-
-def _repeats(jaxpr: Jaxpr) -> dict[Any, frozenset[int]]:
-    """Return the dimensions along which each variable is known to repeat."""
-    repeats: dict[Any, frozenset[int]] = {}
-    for e in jaxpr.equations:
-        if len(e.outputs) == 1 and (e.prim is broadcast_in_dim or not repeats.keys().isdisjoint(e.inputs)):
-            along = repeats_along(e, repeats)
-            if along:
-                repeats[e.outputs[0]] = along
-    return repeats
 
 
 def _is_slow_product(e: Equation, made: Equation, repeats: dict[Any, frozenset[int]]) -> bool:

@@ -80,7 +80,7 @@ def flash_attention(
     """
     _check(q, k, v, ab, segment_ids)
     allowed = None if segment_ids is None else masked_attention.same_segment(*segment_ids)[:, None]
-    bias = None if ab is None else sm_scale * fnp.astype(ab, fnp.promote_types(aval_of(ab).dtype, dtypes.float32))
+    bias = None if ab is None else sm_scale * fnp.astype(ab, dtypes.accumulator(aval_of(ab).dtype))
     q, k, v = (fnp.swapaxes(x, 1, 2) for x in (q, k, v))
     out = nn.dot_product_attention(q, k, v, bias, allowed, scale=sm_scale, is_causal=causal)
     return fnp.swapaxes(out, 1, 2)

@@ -46,7 +46,7 @@ def logits(query: Any, key: Any, scale: float = 1.0, soft_cap: float | None = No
         scale: factor of the products.
         soft_cap: bound that a hyperbolic tangent keeps the logits within.
     """
-    wide = fnp.promote_types(aval_of(query).dtype, dtypes.float32)
+    wide = dtypes.accumulator(aval_of(query).dtype)
     scores = scale * fnp.einsum("...gth,...sh->...gts", fnp.astype(query, wide), fnp.astype(key, wide))
     return scores if not soft_cap else soft_cap * fnp.tanh(scores / soft_cap)
 

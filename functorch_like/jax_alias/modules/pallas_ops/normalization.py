@@ -21,8 +21,7 @@ def layer_norm(
         bias: terms.
         eps: added to the variance.
     """
-    wide = _wide(x)
-    return _scaled(wide - fnp.mean(wide, axis=-1, keepdims=True), weight, bias, eps, x)
+    return fnp.astype(nn.standardize(_wide(x), epsilon=eps) * weight + bias, aval_of(x).dtype)
 
 
 def rms_norm(
@@ -37,7 +36,9 @@ def rms_norm(
         bias: terms.
         eps: added to the mean square.
     """
-    return _scaled(_wide(x), weight, bias, eps, x)
+    wide = _wide(x)
+    factor = lax.rsqrt(fnp.mean(fnp.square(wide), axis=-1, keepdims=True) + eps)
+    return fnp.astype(wide * factor * weight + bias, aval_of(x).dtype)
 
 
 def layer_norm_reference(x: Any, weight: Any, bias: Any, *, eps: float = 1e-5) -> Any:
@@ -56,9 +57,4 @@ def softmax(x: Any, *, axis: int = -1, num_warps: int = 4, interpret: bool = Fal
 
 
 def _wide(x: Any) -> Any:
-    return fnp.astype(x, fnp.promote_types(aval_of(x).dtype, dtypes.float32))
-
-
-def _scaled(wide: Any, weight: Any, bias: Any, eps: float, like: Any) -> Any:
-    factor = lax.rsqrt(fnp.mean(fnp.square(wide), axis=-1, keepdims=True) + eps)
-    return fnp.astype(wide * factor * weight + bias, aval_of(like).dtype)
+    return fnp.astype(x, dtypes.accumulator(aval_of(x).dtype))

@@ -68,8 +68,8 @@ def ragged_paged_attention(
         inside = (token >= first) & (token < end)
         return fnp.where(inside[:, None], done, out)
 
-    wide = fnp.promote_types(aval_of(q).dtype, dtypes.float32)
-    out = lax.fori_loop(0, fnp.reshape(num_seqs, ()), add, fnp.zeros(aval_of(each).shape, wide))
+    start = fnp.zeros(aval_of(each).shape, dtypes.accumulator(aval_of(q).dtype))
+    out = lax.fori_loop(0, fnp.reshape(num_seqs, ()), add, start)
     return fnp.astype(fnp.reshape(fnp.moveaxis(out, 2, 0), aval_of(q).shape), aval_of(q).dtype)
 
 
